@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of every error that lanesum raises: what happened, and what to do next."""
+
+from __future__ import annotations
+
+
+class LanesumError(Exception):
+    """An error with a next step.
+
+    ``str(error)`` is one line: ``what`` followed, where there is one, by ``next_step``. The command line prints
+    it and exits with ``exit_code``.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, next_step: str = "") -> None:
+        super().__init__(f"{what} {next_step}".strip())
+        self.what = what
+        self.next_step = next_step
+
+
+class ConfigurationError(LanesumError):
+    """A setting, file or argument that cannot be used as given."""
+
+    exit_code = 2
+
+
+class MissingToolError(LanesumError):
+    """A program, privilege or package that this operation needs is not there."""
+
+    exit_code = 3
