@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Codecs: float vectors to summable lane words and back.
+
+``get("fixed", workers=4)`` builds one by name; :mod:`lanesum.codecs.base` says what a codec is.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from lanesum.codecs.base import (
+    Aggregate,
+    Codec,
+    CodecContext,
+    CodecError,
+    Result,
+    Round,
+    RoundShape,
+    Steps,
+)
+from lanesum.codecs.fixed import FixedPoint
+from lanesum.errors import ConfigurationError
+
+__all__ = [
+    "Aggregate",
+    "Codec",
+    "CodecContext",
+    "CodecError",
+    "FixedPoint",
+    "Result",
+    "Round",
+    "RoundShape",
+    "Steps",
+    "get",
+    "names",
+]
+
+_PRESETS: dict[str, tuple[Callable[..., Codec], dict[str, Any]]] = {
+    "fixed": (FixedPoint, {}),
+}
+
+
+def names() -> list[str]:
+    """Names that :func:`get` knows, sorted."""
+    return sorted(_PRESETS)
+
+
+def get(name: str, *, workers: int, **parameters: Any) -> Codec:
+    """Build the codec ``name`` for a job of ``workers`` workers; ``parameters`` override the preset's.
+
+    Raises ConfigurationError for an unknown name or parameter (listing the known ones) and for values that
+    the codec refuses, such as more workers than its lanes hold.
+    """
+    if name not in _PRESETS:
+        raise ConfigurationError(f"There is no codec {name!r}.", f"Known codecs: {', '.join(names())}.")
+    build, preset = _PRESETS[name]
+    known = sorted(set(inspect.signature(build).parameters) - {"workers"})
+    unknown = sorted(set(parameters) - set(known))
+    if unknown:
+        raise ConfigurationError(
+            f"Codec {name!r} has no parameter {', '.join(map(repr, unknown))}.",
+            f"Known parameters: {', '.join(known)}.",
+        )
+    return build(workers=workers, **{**preset, **parameters})

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every codec is: a generator that yields rounds of lane words and returns the decoded vector.
+
+A codec never touches a socket. Its ``all_reduce`` yields one :class:`Round` after another; whoever drives it
+(the network session, or :func:`lanesum.codecs.simulate.simulate`) has the words of all workers aggregated and
+sends an :class:`Aggregate` back in::
+
+    steps = codec.all_reduce(x, context)
+    try:
+        round_ = next(steps)
+        while True:
+            ...  # start round_.words on its way, call round_.overlap(), wait for the aggregate
+            round_ = steps.send(aggregate)
+    except StopIteration as stop:
+        result = stop.value
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.protocol.lanes import LaneOp
+
+Words: TypeAlias = NDArray[np.uint32]
+Vector: TypeAlias = NDArray[np.float32]
+T = TypeVar("T")
+
+
+class CodecError(LanesumError):
+    """A vector or an aggregate that a codec cannot encode or decode."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodecContext:
+    """What all workers agree on before they encode one vector.
+
+    ``seed`` (64 bits) and ``round`` (32 bits, wraps) key the random bits together with ``worker``, so two
+    all-reduces of a job must never share a ``round``. ``tensor`` names the vector in errors and keys the
+    error-feedback memory. ``average`` asks for the mean over the contributors, else for their sum.
+    ``keep_residual`` asks for :attr:`Result.residual`, which costs a codec one more inverse transform.
+    """
+
+    workers: int
+    worker: int
+    seed: int = 0
+    round: int = 0
+    tensor: str = ""
+    average: bool = True
+    keep_residual: bool = False
+
+    def __post_init__(self) -> None:
+        if self.workers < 1 or not 0 <= self.worker < self.workers:
+            raise ConfigurationError(
+                f"Worker {self.worker} of {self.workers} does not exist.", "Workers count from 0."
+            )
+        if not 0 <= self.seed < 2**64 or self.round < 0:
+            raise ConfigurationError(
+                f"Seed {self.seed}, round {self.round}: a seed has 64 bits and a round is not negative."
+            )
+
+
+class Deferred(Generic[T]):
+    """Work that may run while a round is in flight: runs once, on the first call, and remembers its value.
+
+    A second caller, from whichever thread, waits for the first and gets the same value. A driver that ignores
+    ``Round.overlap`` therefore still gets the right result, only later.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work: Callable[[], T] | None = work
+        self._lock = threading.Lock()
+        self._value: list[T] = []
+
+    def __call__(self) -> T:
+        with self._lock:
+            if self._work is not None:
+                self._value.append(self._work())
+                self._work = None
+            return self._value[0]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One network round: ``words`` (uint32 values, native order) to be combined with lane operation ``op``.
+
+    ``overlap`` is heavy work that does not need the aggregate: call it after the words are on their way.
+    ``label`` names the round in traces. Uplink and accumulator lengths are ``words.size`` and
+    ``result_words``.
+    """
+
+    op: LaneOp
+    words: Words
+    overlap: Callable[[], object] | None = None
+    label: str = ""
+
+    @property
+    def result_words(self) -> int:
+        """Accumulator words that the aggregate of this round has."""
+        return self.words.size * self.op.shape.accumulator_words_per_uplink_word
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What the network made of one round.
+
+    ``words``: uint32 accumulator words, ``Round.result_words`` of them. ``contributors``: how many workers
+    are in the sum; one number, or, where a quorum completed packets with different contributors, an integer
+    array with one count per accumulator word. ``included``: whether this worker's own words are in it,
+    likewise one boolean or one per accumulator word.
+    """
+
+    words: Words
+    contributors: int | NDArray[np.integer]
+    included: bool | NDArray[np.bool_] = True
+
+
+@dataclass(frozen=True)
+class Result:
+    """A decoded vector. ``values``: float32 mean (or sum) over the contributors, bit-identical on all
+    workers.
+
+    ``residual``: float32, this worker's input minus what its own words said of it, or None if not asked for.
+    """
+
+    values: Vector
+    residual: Vector | None = None
+
+
+@dataclass(frozen=True)
+class RoundShape:
+    """Size of one round, known before any data: uplink and accumulator words."""
+
+    op: LaneOp
+    words: int
+
+    @property
+    def result_words(self) -> int:
+        """Accumulator words, which are also the downlink's."""
+        return self.words * self.op.shape.accumulator_words_per_uplink_word
+
+
+Steps: TypeAlias = Generator[Round, Aggregate, Result]
+
+
+@runtime_checkable
+class Codec(Protocol):
+    """The protocol that sessions, policies and tests rely on."""
+
+    @property
+    def name(self) -> str:
+        """Name in the registry of :mod:`lanesum.codecs`."""
+
+    @property
+    def workers(self) -> int:
+        """Most workers whose words may be summed without a carry between lanes."""
+
+    @property
+    def code_table(self) -> NDArray[np.uint8] | None:
+        """The 16 entries that the switch must hold for ``TABLE8``, or None where no round uses it."""
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """Rounds that a vector of ``size`` float32 takes, in order: slots and bytes can be planned from
+        it."""
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """Start encoding ``x`` (float32, one dimension); see the module's text for how to drive it.
+
+        Raises CodecError, before the first round, if ``x`` has a NaN, an infinity or the wrong type, or if
+        the context has more workers than the codec was built for; later, if an aggregate has the wrong
+        length.
+        """
+
+
+def checked_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
+    """Return ``x`` as a contiguous vector, or raise the CodecError that says why it cannot be sent."""
+    tensor = f"tensor {context.tensor!r}" if context.tensor else "the vector"
+    if context.workers > workers:
+        raise CodecError(
+            f"{context.workers} workers would sum lanes that are sized for {workers}.",
+            "Build the codec with the job's number of workers.",
+        )
+    if not isinstance(x, np.ndarray) or x.dtype != np.float32 or x.ndim != 1:
+        found = f"{x.dtype} with shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
+        raise CodecError(f"Expected {tensor} as a float32 array of one dimension, not {found}.")
+    finite = np.isfinite(x)
+    if not finite.all():
+        index = int(np.argmin(finite))
+        raise CodecError(
+            f"Cannot encode {tensor}: element {index} is {x[index]}, and {x.size - int(finite.sum())} "
+            f"of {x.size} elements are not finite.",
+            "Nothing of it was sent: skip the step or lower the loss scale.",
+        )
+    return np.ascontiguousarray(x)
+
+
+def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:
+    """Return the words of ``aggregate``, or raise CodecError if they cannot belong to ``round_``."""
+    if aggregate.words.dtype != np.uint32 or aggregate.words.shape != (round_.result_words,):
+        raise CodecError(
+            f"The aggregate of a {round_.op.name} round has {aggregate.words.dtype} words of shape "
+            f"{aggregate.words.shape}, not {round_.result_words} uint32."
+        )
+    if np.min(aggregate.contributors, initial=1) < 1:
+        raise CodecError(f"The aggregate of a {round_.op.name} round names no contributor.")
+    return aggregate.words
+
+
+def uniform_contributors(aggregate: Aggregate) -> int | None:
+    """The number of contributors where it is the same for every word, else None."""
+    counts = np.asarray(aggregate.contributors)
+    if counts.size and (counts == counts.flat[0]).all():
+        return int(counts.flat[0])
+    return None

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``fixed``: 32-bit fixed point with one scale per block, agreed on by a MAX round.
+
+The idea is SwitchML's shared exponent (NSDI 2021) with the exact maximum in the exponent's place: workers
+exchange the largest magnitude of each block, then everyone scales that maximum to the largest integer that
+n workers can add without overflow. The sum of the integers is exact, so the only error is each worker's own
+rounding.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import (
+    Aggregate,
+    CodecContext,
+    CodecError,
+    Deferred,
+    Result,
+    Round,
+    RoundShape,
+    Steps,
+    Vector,
+    checked_vector,
+    checked_words,
+    uniform_contributors,
+)
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+
+INT32_MAX = 2**31 - 1
+
+
+class FixedPoint:
+    """int32 fixed point for at most ``workers`` workers, one scale per ``block`` coordinates.
+
+    Error of the mean, for a block whose largest magnitude over all workers is M: at most ``M / (2 * peak) *
+    (1 + 2**-20)``, with ``peak = (2**31 - 1) // workers``, from the rounding to integers (half to even),
+    plus half a unit in the last place of the float32 result. Overflow is impossible, because ``workers *
+    peak <= 2**31 - 1``. All arithmetic is in float64, so no float32 magnitude, denormal or near the
+    largest, makes the scale infinite or zero.
+
+    Wire: one word per block up and down (MAX), then one word per coordinate up and down (ADD32).
+    """
+
+    name = "fixed"
+    code_table: NDArray[np.uint8] | None = None
+
+    def __init__(self, *, workers: int, block: int = 1024) -> None:
+        if not 1 <= workers <= INT32_MAX:
+            raise ConfigurationError(f"fixed cannot serve {workers} workers.", "Give a number from 1.")
+        if block < 1:
+            raise ConfigurationError(
+                f"A block of {block} coordinates has no maximum.", "Give block=1 or more."
+            )
+        self.workers = workers
+        self.block = block
+        #: Integer that the largest magnitude of a block becomes.
+        self.peak = INT32_MAX // workers
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """One MAX word per block, one ADD32 word per coordinate; no round for an empty vector."""
+        if size == 0:
+            return ()
+        return RoundShape(LaneOp.MAX, -(-size // self.block)), RoundShape(LaneOp.ADD32, size)
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`; two rounds, ``scale`` and ``values``."""
+        vector = checked_vector(x, context, self.workers)
+        if vector.size == 0:
+            return Result(vector.copy(), vector.copy() if context.keep_residual else None)
+        scale_shape, value_shape = self.shapes(vector.size)
+
+        magnitudes = np.maximum.reduceat(np.abs(vector), np.arange(0, vector.size, self.block))
+        reply = yield Round(LaneOp.MAX, magnitudes.view(np.uint32), label="scale")
+        unit = self._units(checked_words(reply, scale_shape))[: vector.size]
+
+        integers = self._integers(vector, unit)
+        residual = Deferred(partial(_residual, vector, integers, unit)) if context.keep_residual else None
+        reply = yield Round(LaneOp.ADD32, integers.view(np.uint32), residual, label="values")
+        sums = checked_words(reply, value_shape).view(np.int32)
+
+        values = sums * unit
+        if context.average:
+            values /= uniform_contributors(reply) or np.asarray(reply.contributors)
+        left = None if residual is None else _add_excluded(residual(), vector, reply)
+        # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
+        with np.errstate(over="ignore"):
+            return Result(values.astype(np.float32), left)
+
+    def _units(self, words: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """Value of one integer step for every coordinate, rounded up to whole blocks (float64)."""
+        maxima = words.view(np.float32)
+        if not (np.isfinite(maxima) & (maxima >= 0)).all():
+            raise CodecError("The aggregate of the scale round is not a list of non-negative floats.")
+        return np.repeat(maxima.astype(np.float64) / self.peak, self.block)
+
+    def _integers(self, vector: Vector, unit: NDArray[np.float64]) -> NDArray[np.int32]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scaled = vector / unit
+        # An all-zero block has unit 0. The limit matters only where a quorum's maximum leaves this worker
+        # out.
+        scaled = np.where(unit > 0, scaled, 0.0)
+        np.rint(scaled, out=scaled)
+        return np.clip(scaled, -self.peak, self.peak, out=scaled).astype(np.int32)
+
+
+def _residual(vector: Vector, integers: NDArray[np.int32], unit: NDArray[np.float64]) -> Vector:
+    return (vector - integers * unit).astype(np.float32)
+
+
+def _add_excluded(residual: Vector, vector: Vector, reply: Aggregate) -> Vector:
+    """Where this worker's words were not summed, everything it had to say is still unsaid."""
+    return np.where(reply.included, residual, vector)

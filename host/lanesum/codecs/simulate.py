@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""All workers of a job in one process, with exact integer aggregation: for tests, error figures and
+examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import (
+    Aggregate,
+    Codec,
+    CodecContext,
+    CodecError,
+    Result,
+    Round,
+    Steps,
+    Vector,
+    Words,
+)
+from lanesum.codecs.packing import lane_contribution
+from lanesum.protocol.lanes import LaneOp
+
+
+@dataclass
+class Simulation:
+    """What :func:`simulate` saw: each worker's result, and the aggregated words of each round in order."""
+
+    results: list[Result]
+    aggregates: list[Words] = field(default_factory=list)
+
+    @property
+    def values(self) -> Vector:
+        """The decoded vector of the first worker; the others' have the same bits."""
+        return self.results[0].values
+
+
+def aggregate(op: LaneOp, contributions: Sequence[Words]) -> Words:
+    """Combine accumulator contributions (uint32, equal lengths) as a switch does: 32-bit adds that wrap, OR
+    or MAX."""
+    combine = {LaneOp.OR: np.bitwise_or, LaneOp.MAX: np.maximum}.get(op, np.add)
+    total = contributions[0].copy()
+    for words in contributions[1:]:
+        combine(total, words, out=total)
+    return total
+
+
+def simulate(
+    codec: Codec | Sequence[Codec],
+    vectors: Sequence[Vector],
+    *,
+    seed: int = 0,
+    round: int = 0,
+    tensor: str = "",
+    average: bool = True,
+    keep_residual: bool = False,
+    contributors: Sequence[int] | None = None,
+) -> Simulation:
+    """Run one all-reduce of ``vectors`` (one per worker) in lock step.
+
+    ``codec``: one for all workers, or one per worker where they keep state (error feedback).
+    ``contributors``: indices of the workers that the quorum let in, all of them by default. Raises
+    CodecError if the workers' rounds do not fit together, and whatever the codec raises.
+    """
+    workers = len(vectors)
+    codecs = [codec] * workers if isinstance(codec, Codec) else list(codec)
+    counted = list(range(workers)) if contributors is None else list(contributors)
+    steps = [
+        one.all_reduce(
+            vector,
+            CodecContext(
+                workers=workers,
+                worker=worker,
+                seed=seed,
+                round=round,
+                tensor=tensor,
+                average=average,
+                keep_residual=keep_residual,
+            ),
+        )
+        for worker, (one, vector) in enumerate(zip(codecs, vectors, strict=True))
+    ]
+    simulation = Simulation(results=[])
+    replies: list[Aggregate] | None = None
+    while True:
+        outcomes = [_advance(step, replies[worker] if replies else None) for worker, step in enumerate(steps)]
+        results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
+        rounds = [outcome for outcome in outcomes if isinstance(outcome, Round)]
+        if len(results) == workers:
+            simulation.results = results
+            return simulation
+        if results or len({(one.op, one.words.size) for one in rounds}) != 1:
+            raise CodecError(
+                "The workers' rounds differ: they were given vectors or codecs that do not match."
+            )
+        tables: list[NDArray[np.uint8] | None] = [one.code_table for one in codecs]
+        contributions = [
+            lane_contribution(rounds[worker].op, rounds[worker].words, tables[worker]) for worker in counted
+        ]
+        for one in rounds:
+            if one.overlap is not None:
+                one.overlap()
+        total = aggregate(rounds[0].op, contributions)
+        simulation.aggregates.append(total)
+        replies = [Aggregate(total.copy(), len(counted), worker in counted) for worker in range(workers)]
+
+
+def _advance(steps: Steps, reply: Aggregate | None) -> Round | Result:
+    try:
+        return next(steps) if reply is None else steps.send(reply)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
