@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled P4 programs that lanesum ships: BMv2 JSON, P4Info and the manifest that ties them to their sources."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanesum import resources
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, DEFAULT_ACCUMULATOR_WORDS
+
+BUILD_FOLDER = "p4src/build"
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPipeline:
+    """One build of the program for ``accumulator_words`` words per packet."""
+
+    accumulator_words: int
+    json_path: Path
+    p4info_path: Path
+
+    @property
+    def device_config(self) -> bytes:
+        """What SetForwardingPipelineConfig carries as ``p4_device_config`` for BMv2."""
+        return self.json_path.read_bytes()
+
+
+def bmv2_pipeline(accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS) -> CompiledPipeline:
+    """The committed BMv2 build. Raises ConfigurationError for a size that is not built."""
+    if accumulator_words not in BUILT_ACCUMULATOR_WORDS:
+        built = ", ".join(map(str, BUILT_ACCUMULATOR_WORDS))
+        raise ConfigurationError(f"No program is built for {accumulator_words} words per packet; built: {built}.")
+    folder = resources.directory(BUILD_FOLDER)
+    stem = f"bmv2-w{accumulator_words}"
+    return CompiledPipeline(accumulator_words, folder / f"{stem}.json", folder / f"{stem}.p4info.txtpb")
+
+
+def source_files(p4src: Path) -> list[Path]:
+    """The P4 sources of the BMv2 program, in a fixed order."""
+    return sorted([*(p4src / "shared").glob("*.p4"), *(p4src / "bmv2").glob("*.p4")])
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def manifest_problems(p4src: Path) -> list[str]:
+    """What the manifest in ``p4src/build`` says that is not so; empty when sources and outputs agree with it."""
+    manifest = json.loads((p4src / "build" / MANIFEST).read_text())
+    problems = []
+    current = {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)}
+    for name in sorted(current.keys() | manifest["sources"].keys()):
+        if current.get(name) != manifest["sources"].get(name):
+            problems.append(f"source {name} is not the one that was compiled: run `make p4`")
+    for name, digest in manifest["outputs"].items():
+        path = p4src / "build" / name
+        if not path.exists() or sha256(path) != digest:
+            problems.append(f"output {name} is not the compiler's: run `make p4`, never edit it")
+    return problems

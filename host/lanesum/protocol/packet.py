@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packets to bytes and back: one at a time (``Header``) and many at a time (``ChunkBatch``).
+
+Byte order is network order throughout. Scapy would take hundreds of microseconds per packet, so the runtime path is a
+precompiled ``struct`` for single headers and one numpy structured array for a whole round.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.errors import LanesumError
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import HEADER, HEADER_BYTES, VERSION, WORD_BYTES, Kind
+
+
+class PacketError(LanesumError):
+    """Bytes that are no packet of this protocol version; the message says why."""
+
+
+@dataclass(slots=True)
+class _Container:
+    """A run of header fields that shares one byte-aligned integer on the wire."""
+
+    members: list[tuple[str, int, int]]  # name, shift, mask
+    bits: int
+
+
+def _containers() -> list[_Container]:
+    result: list[_Container] = []
+    pending: list[tuple[str, int]] = []
+    for field in HEADER:
+        pending.append((field.name, field.bits))
+        bits = sum(width for _, width in pending)
+        if bits in (8, 16, 32):
+            members, shift = [], bits
+            for name, width in pending:
+                shift -= width
+                members.append((name, shift, (1 << width) - 1))
+            result.append(_Container(members, bits))
+            pending = []
+    assert not pending, "header fields do not fill whole 8, 16 or 32-bit containers"
+    return result
+
+
+_CONTAINERS = _containers()
+_STRUCT = struct.Struct(">" + "".join({8: "B", 16: "H", 32: "I"}[c.bits] for c in _CONTAINERS))
+assert _STRUCT.size == HEADER_BYTES
+
+# The same containers as one numpy record, named by their members ("version_kind", "job", ...).
+HEADER_DTYPE = np.dtype(
+    [("_".join(name for name, _, _ in c.members), f">u{c.bits // 8}") for c in _CONTAINERS],
+)
+assert HEADER_DTYPE.itemsize == HEADER_BYTES
+
+
+@dataclass(slots=True)
+class Header:
+    """The lanesum header as plain integers; see ``lanesum.protocol.spec.HEADER`` for what each one means."""
+
+    version: int = VERSION
+    kind: int = Kind.CONTRIBUTION
+    flags: int = 0
+    job: int = 0
+    tag: int = 0
+    epoch: int = 0
+    chunk: int = 0
+    shadow: int = 0
+    slot: int = 0
+    op: int = LaneOp.ADD32
+    spare: int = 0
+    workers: int = 0
+    racks: int = 0
+    fan_in_workers: int = 0
+    fan_in_racks: int = 0
+    words: int = 0
+
+    def pack(self) -> bytes:
+        """The 32 bytes of the header. Raises PacketError when a value does not fit its field."""
+        values = []
+        for container in _CONTAINERS:
+            value = 0
+            for name, shift, mask in container.members:
+                part = getattr(self, name)
+                if not 0 <= part <= mask:
+                    raise PacketError(f"Header field {name} = {part} does not fit {mask.bit_length()} bits.")
+                value |= part << shift
+            values.append(value)
+        return _STRUCT.pack(*values)
+
+    @classmethod
+    def unpack(cls, data: bytes | memoryview) -> Header:
+        """Read the header at the start of ``data``. Raises PacketError when it is shorter than a header."""
+        if len(data) < HEADER_BYTES:
+            raise PacketError(f"Packet of {len(data)} bytes is shorter than the {HEADER_BYTES}-byte header.")
+        header = cls()
+        for value, container in zip(_STRUCT.unpack_from(data), _CONTAINERS, strict=True):
+            for name, shift, mask in container.members:
+                setattr(header, name, (value >> shift) & mask)
+        return header
+
+
+assert [f.name for f in fields(Header)] == [f.name for f in HEADER]
+
+
+@dataclass(slots=True)
+class Packet:
+    """A header with its payload of ``header.words`` words, shape ``(words,)``, dtype uint32 (native values)."""
+
+    header: Header
+    payload: NDArray[np.uint32]
+
+    def pack(self) -> bytes:
+        """Header and payload as a UDP payload; sets ``header.words`` from the payload."""
+        self.header.words = len(self.payload)
+        return self.header.pack() + self.payload.astype(">u4").tobytes()
+
+    @classmethod
+    def unpack(cls, data: bytes | memoryview) -> Packet:
+        """Read a UDP payload. Raises PacketError for another version, or a length that the header contradicts."""
+        header = Header.unpack(data)
+        if header.version != VERSION:
+            raise PacketError(f"Packet of protocol version {header.version}; this host speaks {VERSION}.")
+        expected = HEADER_BYTES + header.words * WORD_BYTES
+        if len(data) != expected:
+            raise PacketError(
+                f"Packet of {len(data)} bytes, but its header announces {header.words} words ({expected} bytes)."
+            )
+        return cls(header, np.frombuffer(data, ">u4", header.words, HEADER_BYTES).astype(np.uint32))
+
+
+class ChunkBatch:
+    """All contributions of one round, laid out once in one buffer.
+
+    ``words`` of shape ``(chunks, uplink_words)`` become packets ``0 .. chunks - 1``; ``packet(i)`` is a view without
+    a copy. Slots and shadow sets follow the running ``position`` (see docs/protocol.md, "Slots and positions").
+    """
+
+    def __init__(self, header: Header, words: NDArray[np.uint32], *, position: int, slots: int) -> None:
+        chunks, uplink_words = words.shape
+        record = np.dtype([("header", HEADER_DTYPE), ("payload", ">u4", (uplink_words,))])
+        self._records = np.empty(chunks, record)
+        header.words = uplink_words
+        template = np.frombuffer(header.pack(), HEADER_DTYPE)
+        self._records["header"] = template[0]
+        positions = position + np.arange(chunks, dtype=np.int64)
+        self._records["header"]["chunk"] = np.arange(chunks, dtype=np.uint32)
+        self._records["header"]["shadow_slot"] = ((positions // slots % 2) << 15) | (positions % slots)
+        self._records["payload"] = words
+        self._view = memoryview(self._records.view(np.uint8)).cast("B") if chunks else memoryview(b"")
+        self.packet_bytes = record.itemsize
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def packet(self, chunk: int) -> memoryview:
+        """The UDP payload of one chunk."""
+        return self._view[chunk * self.packet_bytes : (chunk + 1) * self.packet_bytes]
+
+    def mark_resend(self, chunk: int, flag: int) -> None:
+        """Set a flag in one packet before it is sent again."""
+        self._records["header"]["flags"][chunk] |= flag

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The one definition of lanesum's packet: fields, codes and sizes.
+
+The numpy and struct codecs and the scapy layer read this module when they are imported. The P4 header and constants
+(``p4src/shared/protocol.p4``) and the tables of ``docs/protocol.md`` are written from it by
+``python -m lanesum.protocol.generate``; a test fails when they are out of date.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+VERSION = 1
+UDP_PORT = 19539  # "LS" in ASCII
+MAX_WORKERS = 32  # width of the contributor bitmap of one level
+MAX_SLOTS = 1 << 15  # the header's slot field has 15 bits
+CODE_TABLE_ENTRIES = 16  # a code has 4 bits
+
+# Accumulator words in one packet. The P4 program is compiled for one value; a job learns it from the controller.
+DEFAULT_ACCUMULATOR_WORDS = 64
+BUILT_ACCUMULATOR_WORDS = (32, 64, 128)
+
+
+class Kind(enum.IntEnum):
+    """What a packet is."""
+
+    CONTRIBUTION = 1
+    RESULT = 2
+    PENDING = 3
+
+
+class Flag(enum.IntFlag):
+    """Bits of the ``flags`` field."""
+
+    RESEND = 0x01
+    COLLISION = 0x02
+    ECN = 0x04
+    OVERFLOW = 0x08
+    PARTIAL = 0x10
+    UPPER = 0x20
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One header field, most significant bit first on the wire."""
+
+    name: str
+    bits: int
+    meaning: str
+
+
+HEADER = (
+    Field("version", 4, f"protocol version, {VERSION}"),
+    Field("kind", 4, "1 contribution, 2 result, 3 pending"),
+    Field("flags", 8, "bit set, see below"),
+    Field("job", 16, "job identifier, given by the controller"),
+    Field("tag", 32, "verification tag: random, new for every incarnation of a job"),
+    Field("epoch", 32, "round of the job: grows by one with every round, compared as a serial number"),
+    Field("chunk", 32, "packet number inside the round, from 0"),
+    Field("shadow", 1, "which of the slot's two shadow sets"),
+    Field("slot", 15, "slot inside the job's slot range, from 0"),
+    Field("op", 8, "lane operation"),
+    Field("spare", 8, "sent as 0, ignored"),
+    Field("workers", 32, "bitmap of workers: the sender, or the contributors of a result"),
+    Field("racks", 32, "bitmap of racks, second level; 0 with one level"),
+    Field("fan_in_workers", 8, "contributions that complete the first level"),
+    Field("fan_in_racks", 8, "contributions that complete the second level; 0 with one level"),
+    Field("words", 16, "payload length in 32-bit words"),
+)
+
+HEADER_BITS = sum(field.bits for field in HEADER)
+HEADER_BYTES = HEADER_BITS // 8
+WORD_BYTES = 4
+
+# What stands in front of the lanesum header in an untagged frame.
+ETHERNET_BYTES = 14
+IPV4_BYTES = 20
+UDP_BYTES = 8
+FRAME_OVERHEAD_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + HEADER_BYTES

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// Parser: everything up to the lanesum header, and the words where their number is the one this build sums.
+
+parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_ARP: parse_arp;
+            default: accept;
+        }
+    }
+
+    state parse_arp {
+        packet.extract(hdr.arp);
+        transition accept;
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        // With options, or in a fragment, the UDP header is not where it is expected: such packets are only routed.
+        transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (5, 0, 0, IP_PROTOCOL_UDP): parse_udp;
+            default: accept;
+        }
+    }
+
+    state parse_udp {
+        packet.extract(hdr.udp);
+        transition select(hdr.udp.destination_port) {
+            LANESUM_UDP_PORT: parse_lanesum;
+            default: accept;
+        }
+    }
+
+    state parse_lanesum {
+        packet.extract(hdr.lanesum);
+        transition select(hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.op, hdr.lanesum.words) {
+            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_EXPAND8, CODE_WORDS): parse_codes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_TABLE8, CODE_WORDS): parse_codes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_ADD32, ACCUMULATOR_WORDS): parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_ADD8X4, ACCUMULATOR_WORDS): parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_OR, ACCUMULATOR_WORDS): parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_MAX, ACCUMULATOR_WORDS): parse_lanes;
+            default: accept;
+        }
+    }
+
+    state parse_codes {
+        packet.extract(hdr.codes);
+        transition accept;
+    }
+
+    state parse_lanes {
+        packet.extract(hdr.lanes);
+        transition accept;
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// Every size of the program, with its reason. Override with -D on the compiler's command line.
+
+#ifndef LANESUM_SIZES_P4
+#define LANESUM_SIZES_P4
+
+// 64 words make a 330-byte result frame: two of them fit a minimum-size jumbo slot budget, and the single pass of the
+// Tofino 2 twin ends at 64 one-word registers. 32, 64 and 128 are built.
+#ifndef ACCUMULATOR_WORDS
+#define ACCUMULATOR_WORDS 64
+#endif
+
+// Slots of the whole switch, shared out to jobs by the controller. 1,024 slots of 64 words in two shadow sets hold
+// 512 KiB of sums; 64 slots cover the default window of one job.
+#ifndef SLOTS
+#define SLOTS 1024
+#endif
+
+// Both shadow sets of a slot lie side by side: entry = slot * 2 + shadow.
+const bit<32> SLOT_ENTRIES = SLOTS * 2;
+
+// One entry per (ingress port, worker): 32 jobs of 32 workers.
+const bit<32> MEMBER_TABLE_SIZE = 1024;
+const bit<32> RECEIVER_TABLE_SIZE = 1024;
+// One entry per job that uses TABLE8.
+const bit<32> LOOKUP_TABLE_SIZE = 32;
+const bit<32> FORWARD_TABLE_SIZE = 1024;
+const bit<32> ARP_TABLE_SIZE = 1024;
+// One entry per switch port; BMv2 ports have nine bits.
+const bit<32> FAULT_TABLE_SIZE = 512;
+
+#endif
