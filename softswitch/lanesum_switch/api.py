@@ -163,6 +163,12 @@ class Table(Protocol):
 
     def entries(self) -> list[TableEntry]: ...
 
+    def write_counter(self, match: tuple[Match, ...], priority: int, value: CounterValue) -> None:
+        """Set the direct counter of an entry."""
+
+    def write_meter(self, match: tuple[Match, ...], priority: int, rates: MeterRates | None) -> None:
+        """Set the rates of an entry's direct meter; None: every packet is green."""
+
     @property
     def default(self) -> TableEntry:
         """The default entry (``match`` empty) with its counter."""
