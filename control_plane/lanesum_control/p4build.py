@@ -15,6 +15,7 @@ from typing import Any
 from lanesum import resources
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
+
 from lanesum_control.pipelines import MANIFEST, sha256, source_files
 
 COMPILER = "p4c-bm2-ss"
@@ -41,7 +42,14 @@ def compile_program(compiler: str, p4src: Path, accumulator_words: int, out: Pat
     json_path, p4info_path = out / f"{stem}.json", out / f"{stem}.p4info.txtpb"
     with tempfile.TemporaryDirectory() as scratch:
         raw = Path(scratch) / "main.json"
-        command = [compiler, *FLAGS, f"-DACCUMULATOR_WORDS={accumulator_words}", "bmv2/main.p4", "-o", str(raw)]
+        command = [
+            compiler,
+            *FLAGS,
+            f"-DACCUMULATOR_WORDS={accumulator_words}",
+            "bmv2/main.p4",
+            "-o",
+            str(raw),
+        ]
         command += ["--p4runtime-files", str(p4info_path)]
         result = subprocess.run(command, cwd=p4src, capture_output=True, text=True)
         if result.returncode != 0 or not raw.exists():
@@ -76,8 +84,10 @@ def build(p4src: Path) -> None:
     for accumulator_words in BUILT_ACCUMULATOR_WORDS:
         outputs += compile_program(compiler, p4src, accumulator_words, out)
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True)
+    # The program names itself by its full path first, which says nothing about the compiler.
+    words = (version.stdout + version.stderr).split()
     manifest = {
-        "compiler": " ".join((version.stdout + version.stderr).split()),
+        "compiler": " ".join([COMPILER, *words[1:]]),
         "flags": list(FLAGS),
         "sources": {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)},
         "outputs": {path.name: sha256(path) for path in outputs},

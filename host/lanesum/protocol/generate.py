@@ -9,7 +9,7 @@ the repository's root. Nothing in them is edited by hand.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lanesum.protocol import spec
@@ -54,15 +54,25 @@ def p4_repeat() -> str:
         calls = " ".join(f"M({i}, {2 * i}, {2 * i + 1})" for i in range(previous, size))
         lines.append(f"#define REPEAT_PAIRS_{size}(M) {f'REPEAT_PAIRS_{previous}(M) ' if previous else ''}{calls}")
     for size in spec.BUILT_ACCUMULATOR_WORDS:
-        lines += ["", f"{'#if' if size == spec.BUILT_ACCUMULATOR_WORDS[0] else '#elif'} ACCUMULATOR_WORDS == {size}"]
+        lines += [
+            "",
+            f"{'#if' if size == spec.BUILT_ACCUMULATOR_WORDS[0] else '#elif'} ACCUMULATOR_WORDS == {size}",
+        ]
         lines += ["#define CODE_WORDS " + str(size // 2), f"#define FOR_EACH_WORD(M) REPEAT_{size}(M)"]
         lines += [f"#define FOR_EACH_CODE_WORD(M) REPEAT_{size // 2}(M)"]
         lines += [f"#define FOR_EACH_CODE_WORD_PAIR(M) REPEAT_PAIRS_{size // 2}(M)"]
-    lines += ["#else", "#error ACCUMULATOR_WORDS is none of the sizes that lanesum builds", "#endif", "", "#endif", ""]
+    lines += [
+        "#else",
+        "#error ACCUMULATOR_WORDS is none of the sizes that lanesum builds",
+        "#endif",
+        "",
+        "#endif",
+        "",
+    ]
     return "\n".join(lines)
 
 
-def _markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---" for _ in head) + "|"]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
@@ -90,7 +100,14 @@ def op_table() -> str:
                 shape.description,
             )
         )
-    head = ("code", "operation", "values in an uplink word", "lane bits", "accumulator words per uplink word", "what")
+    head = (
+        "code",
+        "operation",
+        "values in an uplink word",
+        "lane bits",
+        "accumulator words per uplink word",
+        "what",
+    )
     return _markdown_table(head, rows)
 
 

@@ -152,7 +152,7 @@ class ChunkBatch:
         self._records["header"]["chunk"] = np.arange(chunks, dtype=np.uint32)
         self._records["header"]["shadow_slot"] = ((positions // slots % 2) << 15) | (positions % slots)
         self._records["payload"] = words
-        self._view = memoryview(self._records.view(np.uint8)).cast("B") if chunks else memoryview(b"")
+        self._view = self._records.view(np.uint8).data
         self.packet_bytes = record.itemsize
 
     def __len__(self) -> int:

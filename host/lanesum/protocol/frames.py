@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ethernet, IPv4 and UDP around a payload, for software switches and tests. Hosts leave this to their kernel."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from dataclasses import dataclass, replace
+
+from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
+
+ETHERTYPE_IPV4 = 0x0800
+ETHERTYPE_ARP = 0x0806
+PROTOCOL_UDP = 17
+DEFAULT_TTL = 64
+
+_UDP_FRAME = struct.Struct(">6s6sH BBHHHBBHII HHHH")
+_PREFIX_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
+_DONT_FRAGMENT = 0x4000
+
+
+def ipv4_int(address: str) -> int:
+    """Dotted quad to int."""
+    return int(ipaddress.IPv4Address(address))
+
+
+def ipv4_text(address: int) -> str:
+    """Int to dotted quad."""
+    return str(ipaddress.IPv4Address(address))
+
+
+def mac_bytes(mac: str) -> bytes:
+    """``02:00:00:00:00:01`` to six bytes."""
+    return bytes.fromhex(mac.replace(":", ""))
+
+
+def mac_text(mac: bytes) -> str:
+    return mac.hex(":")
+
+
+def internet_checksum(data: bytes) -> int:
+    """One's complement checksum (RFC 1071) of an even number of bytes."""
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    total = (total & 0xFFFF) + (total >> 16)
+    return ~(total + (total >> 16)) & 0xFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class UdpFrame:
+    """One UDP datagram in an untagged Ethernet frame. Addresses are ints, MACs six bytes."""
+
+    source_mac: bytes
+    destination_mac: bytes
+    source_ip: int
+    destination_ip: int
+    source_port: int
+    destination_port: int
+    payload: bytes
+    ttl: int = DEFAULT_TTL
+
+    def pack(self) -> bytes:
+        """The frame, IPv4 checksum filled in, UDP checksum 0 ("none", RFC 768)."""
+        return udp_prefix(self, len(self.payload)) + self.payload
+
+    @classmethod
+    def unpack(cls, frame: bytes) -> UdpFrame | None:
+        """The datagram in ``frame``, or None where it is no unfragmented, option-free UDP over IPv4.
+
+        Ethernet padding behind the IPv4 datagram is cut off.
+        """
+        if len(frame) < _PREFIX_BYTES:
+            return None
+        (dst, src, ether_type, version_ihl, _, length, _, fragment, ttl, protocol, _, src_ip, dst_ip, src_port,
+         dst_port, udp_length, _) = _UDP_FRAME.unpack_from(frame)  # fmt: skip
+        if ether_type != ETHERTYPE_IPV4 or version_ihl != 0x45 or protocol != PROTOCOL_UDP or fragment & 0x3FFF:
+            return None
+        if udp_length < UDP_BYTES or length != udp_length + IPV4_BYTES or len(frame) < ETHERNET_BYTES + length:
+            return None
+        payload = bytes(frame[_PREFIX_BYTES : ETHERNET_BYTES + length])
+        return cls(src, dst, src_ip, dst_ip, src_port, dst_port, payload, ttl)
+
+    def with_payload(self, payload: bytes) -> UdpFrame:
+        return replace(self, payload=payload)
+
+
+def udp_prefix(frame: UdpFrame, payload_bytes: int) -> bytes:
+    """The 42 bytes in front of a payload of ``payload_bytes``; the same for every payload of that length."""
+    udp_length = UDP_BYTES + payload_bytes
+    fields = [
+        frame.destination_mac, frame.source_mac, ETHERTYPE_IPV4, 0x45, 0, IPV4_BYTES + udp_length, 0, _DONT_FRAGMENT,
+        frame.ttl, PROTOCOL_UDP, 0, frame.source_ip, frame.destination_ip, frame.source_port, frame.destination_port,
+        udp_length, 0,
+    ]  # fmt: skip
+    header = _UDP_FRAME.pack(*fields)
+    fields[10] = internet_checksum(header[ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES])
+    return _UDP_FRAME.pack(*fields)
