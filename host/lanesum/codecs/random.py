@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random bits that every implementation can regenerate: Philox4x32-10, keyed by where the bits are used.
+
+The generator is the counter-based one of Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as
+1, 2, 3" (SC 2011). It needs only 32-bit multiplications and exclusive or, so Python, C++ and a GPU produce the
+same bits, in any order and with any number of threads. Layout, fixed for all of them:
+
+====================  =================================================================
+key word 0, 1         low and high half of the 64-bit seed
+counter word 0        offset of the 32-bit output word, divided by 4
+counter word 1        chunk
+counter word 2        round, modulo 2**32
+counter word 3        stream << 24 | worker (below 2**24)
+====================  =================================================================
+
+Output word ``i`` of a stream is word ``i % 4`` of the block with counter word 0 equal to ``i // 4``.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
+_WEYL = (0x9E3779B9, 0xBB67AE85)
+_ROUNDS = 10
+_MASK = 0xFFFFFFFF
+# Blocks computed at a time: the six working arrays then stay in a core's second-level cache.
+_TILE = 8192
+
+
+class Stream(enum.IntEnum):
+    """What the bits are for; streams never share a counter."""
+
+    DIAGONAL = 1
+    ROUNDING = 2
+
+
+def philox4x32(counter: NDArray[np.uint32], key: tuple[int, int]) -> NDArray[np.uint32]:
+    """Encrypt counter blocks, uint32 of shape (blocks, 4), under two 32-bit key words; same shape out."""
+    out = np.empty_like(counter)
+    for start in range(0, len(counter), _TILE):
+        _encrypt(counter[start : start + _TILE].T.astype(np.uint64), key, out[start : start + _TILE])
+    return out
+
+
+def random_words(
+    count: int, *, seed: int, stream: Stream, worker: int = 0, round: int = 0, chunk: int = 0
+) -> NDArray[np.uint32]:
+    """The first ``count`` 32-bit words (uint32) of the stream that the arguments name."""
+    blocks = -(-count // 4)
+    out = np.empty((blocks, 4), dtype=np.uint32)
+    key = (seed & _MASK, seed >> 32)
+    for start in range(0, blocks, _TILE):
+        tile = out[start : start + _TILE]
+        counter = np.empty((4, len(tile)), dtype=np.uint64)
+        counter[0] = np.arange(start, start + len(tile))
+        counter[1] = chunk
+        counter[2] = round & _MASK
+        counter[3] = stream << 24 | worker
+        _encrypt(counter, key, tile)
+    return out.reshape(-1)[:count]
+
+
+def uniforms(words: NDArray[np.uint32]) -> NDArray[np.float32]:
+    """Map words to float32 in [0, 1): the upper 24 bits, exactly representable, one step 2**-24."""
+    return (words >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
+
+
+def signs(count: int, *, seed: int) -> NDArray[np.float32]:
+    """The diagonal of the randomized transform: ``count`` entries of +1 or -1 (float32).
+
+    Entry ``j`` is -1 where bit ``j % 32`` of the stream's word ``j // 32`` is set, so a shorter diagonal is a
+    prefix of a longer one.
+    """
+    words = random_words(-(-count // 32), seed=seed, stream=Stream.DIAGONAL)
+    bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")[:count]
+    return np.float32(1) - np.float32(2) * bits.astype(np.float32)
+
+
+def _encrypt(c: NDArray[np.uint64], key: tuple[int, int], out: NDArray[np.uint32]) -> None:
+    """Run the ten rounds on counter words ``c`` (uint64 holding 32 bits, shape (4, blocks), overwritten)."""
+    mask, shift = np.uint64(_MASK), np.uint64(32)
+    c0, c1, c2, c3 = c
+    low0, low1 = np.empty_like(c0), np.empty_like(c0)
+    k0, k1 = key
+    for _ in range(_ROUNDS):
+        np.multiply(c0, _MULTIPLIERS[0], out=low0)
+        np.multiply(c2, _MULTIPLIERS[1], out=low1)
+        np.right_shift(low1, shift, out=c0)
+        c0 ^= c1
+        c0 ^= np.uint64(k0)
+        np.right_shift(low0, shift, out=c2)
+        c2 ^= c3
+        c2 ^= np.uint64(k1)
+        low0 &= mask
+        low1 &= mask
+        # The low halves become words 1 and 3; the arrays they replace are the next round's scratch.
+        c1, low1 = low1, c1
+        c3, low0 = low0, c3
+        k0, k1 = (k0 + _WEYL[0]) & _MASK, (k1 + _WEYL[1]) & _MASK
+    for column, word in enumerate((c0, c1, c2, c3)):
+        out[:, column] = word
