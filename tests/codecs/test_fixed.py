@@ -34,7 +34,7 @@ def bound(vectors: list[np.ndarray], values: np.ndarray, block: int) -> np.ndarr
     largest = np.max(np.abs(np.array(vectors, dtype=np.float64)), axis=0)
     per_block = [largest[i : i + block].max() for i in range(0, largest.size, block)]
     limit = np.repeat(per_block, block)[: largest.size] / (2 * ((2**31 - 1) // n)) * (1 + 2**-20)
-    return limit + np.spacing(np.abs(values)).astype(np.float64) / 2
+    return limit + np.abs(values.astype(np.float64)) * 2**-24 + 2**-150
 
 
 @settings(deadline=None, max_examples=150)

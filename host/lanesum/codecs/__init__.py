@@ -21,14 +21,18 @@ from lanesum.codecs.base import (
     RoundShape,
     Steps,
 )
+from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.thc import THC
 from lanesum.errors import ConfigurationError
 
 __all__ = [
+    "THC",
     "Aggregate",
     "Codec",
     "CodecContext",
     "CodecError",
+    "ErrorFeedback",
     "FixedPoint",
     "Result",
     "Round",
@@ -40,6 +44,8 @@ __all__ = [
 
 _PRESETS: dict[str, tuple[Callable[..., Codec], dict[str, Any]]] = {
     "fixed": (FixedPoint, {}),
+    "thc": (THC, {}),
+    "thc-uniform": (THC, {"codes": "uniform"}),
 }
 
 

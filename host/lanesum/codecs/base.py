@@ -58,9 +58,7 @@ class CodecContext:
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not 0 <= self.worker < self.workers:
-            raise ConfigurationError(
-                f"Worker {self.worker} of {self.workers} does not exist.", "Workers count from 0."
-            )
+            raise ConfigurationError(f"Worker {self.worker} of {self.workers} does not exist.", "Workers count from 0.")
         if not 0 <= self.seed < 2**64 or self.round < 0:
             raise ConfigurationError(
                 f"Seed {self.seed}, round {self.round}: a seed has 64 bits and a round is not negative."

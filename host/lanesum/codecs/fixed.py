@@ -54,9 +54,7 @@ class FixedPoint:
         if not 1 <= workers <= INT32_MAX:
             raise ConfigurationError(f"fixed cannot serve {workers} workers.", "Give a number from 1.")
         if block < 1:
-            raise ConfigurationError(
-                f"A block of {block} coordinates has no maximum.", "Give block=1 or more."
-            )
+            raise ConfigurationError(f"A block of {block} coordinates has no maximum.", "Give block=1 or more.")
         self.workers = workers
         self.block = block
         #: Integer that the largest magnitude of a block becomes.

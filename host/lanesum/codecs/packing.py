@@ -35,9 +35,7 @@ def pack_codes(codes: NDArray[np.uint8]) -> Words:
     Codes above 15 would spill into a neighbour; they are the caller's error and are not looked for.
     """
     if codes.dtype != np.uint8 or codes.ndim != 1 or codes.size % CODES_PER_WORD:
-        raise CodecError(
-            f"Cannot pack {codes.dtype} codes of shape {codes.shape}: need uint8 in groups of 8."
-        )
+        raise CodecError(f"Cannot pack {codes.dtype} codes of shape {codes.shape}: need uint8 in groups of 8.")
     halves = codes.reshape(-1, 2, LANES_PER_WORD)
     octets = halves[:, 1] << np.uint8(4)
     octets |= halves[:, 0]
@@ -52,9 +50,7 @@ def unpack_codes(words: Words) -> NDArray[np.uint8]:
 def pack_lanes(lanes: NDArray[np.uint8]) -> Words:
     """Put 8-bit lanes (uint8, coordinate order, a multiple of 4) into accumulator words (uint32)."""
     if lanes.dtype != np.uint8 or lanes.ndim != 1 or lanes.size % LANES_PER_WORD:
-        raise CodecError(
-            f"Cannot pack {lanes.dtype} lanes of shape {lanes.shape}: need uint8 in groups of 4."
-        )
+        raise CodecError(f"Cannot pack {lanes.dtype} lanes of shape {lanes.shape}: need uint8 in groups of 4.")
     return np.ascontiguousarray(lanes).view(">u4").astype(np.uint32)
 
 

@@ -94,9 +94,7 @@ def simulate(
             simulation.results = results
             return simulation
         if results or len({(one.op, one.words.size) for one in rounds}) != 1:
-            raise CodecError(
-                "The workers' rounds differ: they were given vectors or codecs that do not match."
-            )
+            raise CodecError("The workers' rounds differ: they were given vectors or codecs that do not match.")
         tables: list[NDArray[np.uint8] | None] = [one.code_table for one in codecs]
         contributions = [
             lane_contribution(rounds[worker].op, rounds[worker].words, tables[worker]) for worker in counted

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Error feedback: what one round could not say is added to the next one's vector (Seide et al. 2014; THC 1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import Codec, CodecContext, CodecError, RoundShape, Steps, Vector
+
+
+class ErrorFeedback:
+    """A policy around any codec, itself a codec: one memory per tensor name, on this worker only.
+
+    The memory of a tensor (float32, as long as the tensor) changes only when its all-reduce completed, so a failed
+    one can be tried again. What a quorum left out stays in memory whole. Not safe for two all-reduces of the *same*
+    tensor at once; different tensors do not touch each other.
+    """
+
+    def __init__(self, codec: Codec) -> None:
+        self.codec = codec
+        self._memory: dict[str, Vector] = {}
+
+    @property
+    def name(self) -> str:
+        """Name of the codec inside."""
+        return self.codec.name
+
+    @property
+    def workers(self) -> int:
+        """Most workers that the codec inside serves."""
+        return self.codec.workers
+
+    @property
+    def code_table(self) -> NDArray[np.uint8] | None:
+        """Table of the codec inside."""
+        return self.codec.code_table
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """Rounds of the codec inside."""
+        return self.codec.shapes(size)
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """As the codec inside, for ``x`` plus the memory of ``context.tensor``.
+
+        Raises CodecError if the context names no tensor, or if the tensor's length changed since last time.
+        """
+        key = context.tensor
+        if not key:
+            raise CodecError("Error feedback needs a name to remember the tensor by.", "Set CodecContext.tensor.")
+        memory = self._memory.get(key)
+        if memory is not None:
+            if np.shape(x) != memory.shape:
+                raise CodecError(
+                    f"Tensor {key!r} has shape {np.shape(x)}, but its error-feedback memory has {memory.shape}.",
+                    f"Call forget({key!r}) where the tensor was rebuilt, or name it differently.",
+                )
+            x = x + memory
+        result = yield from self.codec.all_reduce(x, replace(context, keep_residual=True))
+        assert result.residual is not None
+        self._memory[key] = result.residual
+        return result
+
+    def memory(self, tensor: str) -> Vector | None:
+        """A copy of what is remembered of ``tensor`` (float32), or None."""
+        kept = self._memory.get(tensor)
+        return None if kept is None else kept.copy()
+
+    def forget(self, tensor: str | None = None) -> None:
+        """Drop the memory of ``tensor``, or of all; what is not there is no error."""
+        if tensor is None:
+            self._memory.clear()
+        else:
+            self._memory.pop(tensor, None)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The memory, copied, for a checkpoint: ``{"codec": name, "memory": {tensor: float32 array}}``."""
+        return {"codec": self.name, "memory": {key: kept.copy() for key, kept in self._memory.items()}}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Replace the memory by a :meth:`state_dict`'s. Raises CodecError, changing nothing, if it is not one."""
+        memory = state.get("memory")
+        if not isinstance(memory, Mapping):
+            raise CodecError("This is not an error-feedback state: it has no 'memory'.")
+        if state.get("codec") != self.name:
+            raise CodecError(f"This error-feedback state is of codec {state.get('codec')!r}, not {self.name!r}.")
+        loaded = {}
+        for key, kept in memory.items():
+            array = np.array(kept, dtype=np.float32)
+            if array.ndim != 1 or not np.isfinite(array).all():
+                raise CodecError(f"The error-feedback memory of {key!r} is not a vector of finite numbers.")
+            loaded[str(key)] = array
+        self._memory = loaded
