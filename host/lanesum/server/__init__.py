@@ -1,0 +1,8 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Aggregation server in plain Python: what packets are addressed to, and who sums them where no switch does."""
+
+from lanesum.server.aggregator import Aggregator, ServerJob
+from lanesum.server.udp import AggregationServer
+
+__all__ = ["AggregationServer", "Aggregator", "ServerJob"]

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The ticket: everything one worker must know to take part in a job."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, MAX_SLOTS, MAX_WORKERS, UDP_PORT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobTicket:
+    """A worker's place in an admitted job, as the controller hands it out.
+
+    Attributes:
+        job: job identifier, 16 bits.
+        tag: verification tag of this incarnation, 32 bits.
+        worker: this worker's number, from 0; its bit in the bitmap is ``1 << worker``.
+        workers: number of workers, the fan-in.
+        slots: slots of the job; at most that many packets are under way at once.
+        accumulator_words: 32-bit words of a result packet.
+        server: IPv4 address and UDP port that packets are addressed to.
+        local: IPv4 address and UDP port to send from; the switch knows members by it.
+        seed: seed of the job's shared random bits, 64 bits.
+        ops: lane operations that the job may use.
+    """
+
+    job: int
+    tag: int
+    worker: int
+    workers: int
+    slots: int
+    accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS
+    server: tuple[str, int] = ("127.0.0.1", UDP_PORT)
+    local: tuple[str, int] = ("127.0.0.1", 0)
+    seed: int = 0
+    ops: tuple[LaneOp, ...] = tuple(LaneOp)
+
+    def __post_init__(self) -> None:
+        limits = {
+            "job": (0, 0xFFFF),
+            "tag": (0, 0xFFFFFFFF),
+            "workers": (1, MAX_WORKERS),
+            "worker": (0, self.workers - 1),
+            "slots": (1, MAX_SLOTS),
+            "accumulator_words": (2, 0x3FFF),
+        }
+        for name, (low, high) in limits.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise ConfigurationError(f"Job ticket: {name} = {value} is not between {low} and {high}.")
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> JobTicket:
+        """Raises ConfigurationError for text that is no ticket."""
+        try:
+            fields = json.loads(text)
+            fields["server"], fields["local"] = tuple(fields["server"]), tuple(fields["local"])
+            fields["ops"] = tuple(LaneOp(op) for op in fields["ops"])
+            return cls(**fields)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigurationError(
+                f"Not a job ticket: {error}.", "Take the ticket as the controller wrote it, unchanged."
+            ) from error

@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds over a plain UDP socket: no raw sockets, no root."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import select
+import socket
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError, TransportError
+from lanesum.transport.rtt import RttEstimator
+from lanesum.transport.ticket import JobTicket
+from lanesum.transport.window import RoundWindow, TransportStats
+
+# BMv2 holds 64 packets per egress port and drops what comes beyond.
+DEFAULT_WINDOW = 64
+DEFAULT_DEADLINE_S = 30.0
+_SOCKET_BUFFER_BYTES = 4 << 20
+_MAX_DATAGRAM_BYTES = 65536
+# So many datagrams are taken in one go before new packets are sent.
+_RECEIVE_BATCH = 64
+
+# A datagram that could not be sent now counts as lost: the retransmission timer repairs it.
+_SEND_LATER = (errno.EAGAIN, errno.ENOBUFS, errno.ECONNREFUSED)
+
+Overlap = Callable[[], object]
+
+
+class UdpTransport:
+    """A worker's end of a job: sends rounds, one after another, and returns their sums.
+
+    Args:
+        ticket: the worker's place in the job.
+        window: packets under way at most (never more than the job's slots).
+        deadline_s: a round without any progress for so long raises AggregationTimeoutError.
+
+    Raises ConfigurationError when the local address is not this host's or its port is in use.
+    """
+
+    def __init__(
+        self, ticket: JobTicket, *, window: int = DEFAULT_WINDOW, deadline_s: float = DEFAULT_DEADLINE_S
+    ) -> None:
+        if window < 1 or deadline_s <= 0:
+            raise ConfigurationError(f"window = {window} and deadline_s = {deadline_s} must be positive.")
+        self.ticket = ticket
+        self.stats = TransportStats()
+        self._window = window
+        self._deadline_s = deadline_s
+        self._rtt = RttEstimator()
+        self._epoch = 0
+        self._position = 0
+        self._usable = True
+        self._buffer = bytearray(_MAX_DATAGRAM_BYTES)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+                self._socket.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER_BYTES)
+            self._socket.bind(ticket.local)
+            self._socket.connect(ticket.server)
+            self._socket.setblocking(False)
+        except OSError as error:
+            self._socket.close()
+            raise ConfigurationError(
+                f"Worker {ticket.worker} cannot send from {ticket.local[0]}:{ticket.local[1]} "
+                f"to {ticket.server[0]}:{ticket.server[1]}: {error.strerror}.",
+                "Check that the address belongs to this host and that no other process holds the port.",
+            ) from error
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
+
+    @property
+    def local_address(self) -> tuple[str, int]:
+        """Address and port that packets leave from."""
+        address: tuple[str, int] = self._socket.getsockname()
+        return address
+
+    def all_reduce_words(
+        self, op: LaneOp, words: NDArray[np.uint32], overlap: Overlap | None = None
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """One round.
+
+        Args:
+            op: lane operation.
+            words: uint32 uplink words of any number; all workers of the job pass the same number.
+            overlap: called once, after the first window has been sent.
+
+        Returns:
+            Accumulator words (``words.size`` times the operation's widening), and the bitmap of contributors of
+            each packet.
+
+        Raises:
+            AggregationTimeoutError: no progress until the deadline; the transport is unusable afterwards, because
+                the other workers may or may not have the round.
+            SessionClosedError: closed, or unusable after an earlier failure.
+            TransportError: the operation is not one of the job's.
+        """
+        if not self._usable:
+            raise SessionClosedError(
+                "This session is closed, or an earlier round of it failed.", "Join the job again for a new session."
+            )
+        if op not in self.ticket.ops:
+            allowed = ", ".join(one.name for one in self.ticket.ops)
+            raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
+        window = RoundWindow(
+            self.ticket,
+            op,
+            words,
+            epoch=self._epoch,
+            position=self._position,
+            rtt=self._rtt,
+            stats=self.stats,
+            window=self._window,
+        )
+        # Out of step until the round has ended well: an exception in between leaves the job's positions unknown.
+        self._usable = False
+        self._send(window, window.due(time.monotonic()))
+        if overlap is not None:
+            overlap()
+        self._run(window)
+        self._epoch = (self._epoch + 1) % (1 << 32)
+        self._position = (self._position + window.chunks) % (2 * self.ticket.slots)
+        self.stats.rounds += 1
+        self._usable = True
+        return window.result(), window.contributors()
+
+    def _run(self, window: RoundWindow) -> None:
+        last_progress = time.monotonic()
+        while not window.finished:
+            now = time.monotonic()
+            if self._receive(window, now):
+                last_progress = now
+                if window.finished:
+                    return
+            elif now - last_progress > self._deadline_s:
+                raise self._timeout_error(window)
+            self._send(window, window.due(now))
+            timeout = window.next_timeout(now)
+            wait_s = self._deadline_s if timeout is None else min(timeout, self._deadline_s)
+            # Rounded up: poll counts in milliseconds, and waking too early would only spin.
+            self._poll.poll(wait_s * 1000 + 1)
+
+    def _receive(self, window: RoundWindow, now: float) -> bool:
+        """Take what is waiting; True when a chunk was completed."""
+        progress = False
+        view = memoryview(self._buffer)
+        for _ in range(_RECEIVE_BATCH):
+            try:
+                size = self._socket.recv_into(self._buffer)
+            except BlockingIOError:
+                break
+            except ConnectionRefusedError:
+                continue  # nobody listens at the server's port yet; the deadline decides
+            progress |= window.receive(view[:size], now)
+        return progress
+
+    def _send(self, window: RoundWindow, chunks: list[int]) -> None:
+        for chunk in chunks:
+            try:
+                self._socket.send(window.packet(chunk))
+            except OSError as error:
+                if error.errno not in _SEND_LATER:
+                    raise TransportError(
+                        f"Worker {self.ticket.worker} cannot send to {self.ticket.server[0]}: {error.strerror}.",
+                        "Check the route to the aggregation server and the MTU of the path.",
+                    ) from error
+
+    def _timeout_error(self, window: RoundWindow) -> AggregationTimeoutError:
+        ticket = self.ticket
+        missing = window.missing_workers()
+        what = (
+            f"Job {ticket.job}, round {self._epoch}: no progress for {self._deadline_s:g} s at worker {ticket.worker}"
+        )
+        if missing:
+            names = ", ".join(map(str, missing))
+            return AggregationTimeoutError(
+                f"{what}; still missing: worker {names}.", "Look at the logs of the workers named.", missing
+            )
+        if window.answered:
+            return AggregationTimeoutError(
+                f"{what}, although packets came back before.", "Check the path to the switch and its drops.", ()
+            )
+        return AggregationTimeoutError(
+            f"{what}; nothing ever came back from {ticket.server[0]}:{ticket.server[1]}.",
+            "Check that the switch runs, that the job is admitted there and that this worker's address is the "
+            "member's.",
+            (),
+        )
+
+    def close(self) -> None:
+        """Give the socket back; idempotent."""
+        self._usable = False
+        with contextlib.suppress(OSError):
+            self._socket.close()
