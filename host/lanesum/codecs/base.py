@@ -206,6 +206,11 @@ def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:
             f"The aggregate of a {round_.op.name} round has {aggregate.words.dtype} words of shape "
             f"{aggregate.words.shape}, not {round_.result_words} uint32."
         )
+    for what, per_word in (("contributors", aggregate.contributors), ("included", aggregate.included)):
+        if np.ndim(per_word) and np.shape(per_word) != aggregate.words.shape:
+            raise CodecError(
+                f"{what} of a {round_.op.name} aggregate has shape {np.shape(per_word)}, not one per word."
+            )
     if np.min(aggregate.contributors, initial=1) < 1:
         raise CodecError(f"The aggregate of a {round_.op.name} round names no contributor.")
     return aggregate.words

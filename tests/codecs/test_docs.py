@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of docs/codecs.md run, in order and in one namespace, and its table of parameters is complete."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+from lanesum.codecs import THC
+
+TEXT = (Path(__file__).parents[2] / "docs" / "codecs.md").read_text(encoding="utf-8")
+
+
+def test_examples_run() -> None:
+    examples = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    namespace: dict[str, Any] = {}
+    for example in examples:
+        exec(example, namespace)
+    assert len(examples) == 2 and namespace["mean"].shape == (5000,)
+
+
+def test_parameters_are_all_there() -> None:
+    documented = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", TEXT, re.MULTILINE)
+    assert set(inspect.signature(THC).parameters) - {"workers"} == set(documented)
