@@ -145,7 +145,7 @@ def test_wrong_types_lengths_and_settings_are_refused() -> None:
     for contributors, included in ((np.ones(2, dtype=np.int64), True), (1, np.ones(2, dtype=np.bool_)), (0, True)):
         steps = codec.all_reduce(np.ones(3, dtype=np.float32), one)
         words = next(steps).words
-        with pytest.raises(CodecError, match="one per word|no contributor"):
+        with pytest.raises(CodecError, match=r"one per word|no contributor"):
             steps.send(codecs.Aggregate(words, contributors, included))
     with pytest.raises(ConfigurationError):
         FixedPoint(workers=0)
