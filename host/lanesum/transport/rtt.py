@@ -1,33 +1,49 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Retransmission timeout from measured round-trip times (RFC 6298)."""
+"""Retransmission timeout from measured round-trip times.
+
+A result also waits for the slowest worker and for *its* retransmissions, so the usual smoothed time plus variation
+(RFC 6298) would take other workers' losses for a slow path and grow without need. What tells about the path is the
+shortest time of late: the timeout is a multiple of it.
+"""
 
 from __future__ import annotations
 
-# A result also waits for the slowest worker, so the floor is well above the path's own time.
 MIN_RTO_S = 0.02
 MAX_RTO_S = 1.0
-INITIAL_RTO_S = 0.2
+INITIAL_RTO_S = 0.1
+# Queues behind a full window stretch a round trip by a small factor.
+_RTO_FACTOR = 4
+_SAMPLES_PER_EPISODE = 64
 
 
 class RttEstimator:
-    """Smoothed round-trip time and its variation, in seconds. Karn's rule is the caller's: no resent packets."""
+    """Shortest round-trip time of the last one to two episodes of 64 samples, in seconds.
+
+    Karn's rule is the caller's: no samples of resent packets.
+    """
 
     def __init__(self) -> None:
-        self.smoothed_s: float | None = None
-        self.variation_s = 0.0
+        self._current = self._previous = float("inf")
+        self._samples = 0
 
     def sample(self, rtt_s: float) -> None:
         """Take one measurement."""
-        if self.smoothed_s is None:
-            self.smoothed_s, self.variation_s = rtt_s, rtt_s / 2
-        else:
-            self.variation_s = 0.75 * self.variation_s + 0.25 * abs(self.smoothed_s - rtt_s)
-            self.smoothed_s = 0.875 * self.smoothed_s + 0.125 * rtt_s
+        self._current = min(self._current, rtt_s)
+        self._samples += 1
+        if self._samples % _SAMPLES_PER_EPISODE == 0:
+            self._previous, self._current = self._current, float("inf")
+
+    @property
+    def shortest_s(self) -> float | None:
+        """The shortest round trip of late; None before the first sample."""
+        shortest = min(self._current, self._previous)
+        return None if shortest == float("inf") else shortest
 
     @property
     def timeout_s(self) -> float:
         """The retransmission timeout before any back-off."""
-        if self.smoothed_s is None:
+        shortest = self.shortest_s
+        if shortest is None:
             return INITIAL_RTO_S
-        return min(MAX_RTO_S, max(MIN_RTO_S, self.smoothed_s + 4 * self.variation_s))
+        return min(MAX_RTO_S, max(MIN_RTO_S, _RTO_FACTOR * shortest))

@@ -12,7 +12,6 @@ its result, which every worker then has contributed to: so nobody can still need
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -24,8 +23,9 @@ from lanesum.protocol.spec import HEADER_BYTES, VERSION, WORD_BYTES, Flag, Kind
 from lanesum.transport.rtt import MAX_RTO_S, RttEstimator
 from lanesum.transport.ticket import JobTicket
 
-# Results overtaken by this many others count as lost: BMv2 and the kernel reorder by a few packets at most.
+# A packet that so many later ones have overtaken counts as lost: software switches reorder by a few at most.
 REORDERING = 8
+_PENDING_BACK_OFF = 4
 
 
 @dataclass(slots=True)
@@ -51,8 +51,8 @@ class _Outstanding:
     """A chunk that was sent and has no result yet."""
 
     sent_at: float
-    timeout_s: float
-    resent: bool = False
+    sequence: int  # running number of the last send, over all chunks
+    first_sequence: int
 
 
 class RoundWindow:
@@ -109,7 +109,9 @@ class RoundWindow:
         self._done = bytearray(self.chunks)
         self._outstanding: dict[int, _Outstanding] = {}  # oldest first
         self._next = 0
-        self._newest_result = -1
+        self._sequence = 0
+        self._newest_answered = -1  # sequence number of the latest send that has its result
+        self._back_off = 1
         self._left = self.chunks
         self._waiting_for: dict[int, int] = {}  # chunk -> contributors that a pending reply named
 
@@ -121,7 +123,7 @@ class RoundWindow:
     @property
     def answered(self) -> bool:
         """The aggregation point has said something about this round."""
-        return self._newest_result >= 0 or bool(self._waiting_for)
+        return self._newest_answered >= 0 or bool(self._waiting_for)
 
     def packet(self, chunk: int) -> memoryview:
         """The UDP payload of a chunk, as it is to be sent now."""
@@ -129,44 +131,49 @@ class RoundWindow:
 
     def due(self, now: float) -> list[int]:
         """Chunks to send at ``now``: lost ones first, then new ones that fit the window."""
-        chunks = list(self._lost(now))
+        chunks = self._lost(now)
         for chunk in chunks:
             self._batch.mark_resend(chunk, Flag.RESEND)
             state = self._outstanding[chunk]
-            state.sent_at, state.timeout_s, state.resent = now, min(2 * state.timeout_s, MAX_RTO_S), True
+            state.sent_at, state.sequence = now, self._sequence
+            self._sequence += 1
         self._stats.retransmissions += len(chunks)
         slots = self._ticket.slots
-        timeout_s = self._rtt.timeout_s
         while (
             self._next < self.chunks
             and len(self._outstanding) < self._window
             and (self._next < slots or self._done[self._next - slots])
         ):
-            self._outstanding[self._next] = _Outstanding(now, timeout_s)
+            self._outstanding[self._next] = _Outstanding(now, self._sequence, self._sequence)
+            self._sequence += 1
             chunks.append(self._next)
             self._next += 1
         self._stats.packets_sent += len(chunks)
         self._stats.bytes_sent += len(chunks) * self._batch.packet_bytes
         return chunks
 
-    def _lost(self, now: float) -> Iterator[int]:
-        oldest = True
-        for chunk, state in self._outstanding.items():
-            overtaken = chunk + REORDERING < self._newest_result
-            if overtaken and not state.resent:
-                yield chunk
-            elif now - state.sent_at >= state.timeout_s and (oldest or overtaken):
-                # Nothing newer has come back: perhaps a worker is late, and one probe is enough to learn that.
-                yield chunk
-            elif not overtaken and not oldest:
-                return
-            oldest = False
+    def _lost(self, now: float) -> list[int]:
+        """Chunks to send again: those that later sends overtook, and the oldest one when its timer has run out.
+
+        Only the oldest, because silence mostly means that a worker is late: one probe is enough to learn that. Its
+        timer backs off until something completes.
+        """
+        overtaken = [
+            chunk for chunk, state in self._outstanding.items() if state.sequence + REORDERING < self._newest_answered
+        ]
+        oldest = next(iter(self._outstanding), None)
+        if oldest is not None and oldest not in overtaken and self._timer_left(now) <= 0:
+            overtaken.append(oldest)
+            self._back_off *= 2
+        return overtaken
+
+    def _timer_left(self, now: float) -> float:
+        state = next(iter(self._outstanding.values()))
+        return state.sent_at + min(self._rtt.timeout_s * self._back_off, MAX_RTO_S) - now
 
     def next_timeout(self, now: float) -> float | None:
         """Seconds until ``due`` may have something to resend; None when nothing is under way."""
-        for state in self._outstanding.values():
-            return max(0.0, state.sent_at + state.timeout_s - now)
-        return None
+        return max(0.0, self._timer_left(now)) if self._outstanding else None
 
     def receive(self, datagram: bytes | memoryview, now: float) -> bool:
         """Take one datagram; True when it completed a chunk. Anything foreign is counted and ignored."""
@@ -194,6 +201,8 @@ class RoundWindow:
         if header.kind == Kind.PENDING and len(datagram) == HEADER_BYTES:
             stats.pending_replies += 1
             self._waiting_for[chunk] = header.workers
+            # The path is alive, somebody else is late: keep asking, at a gentle pace.
+            self._back_off = min(self._back_off, _PENDING_BACK_OFF)
             return False
         if header.kind != Kind.RESULT or len(datagram) != HEADER_BYTES + self._packet_bytes:
             stats.foreign_packets += 1
@@ -204,9 +213,11 @@ class RoundWindow:
         self._done[chunk] = 1
         self._left -= 1
         self._waiting_for.pop(chunk, None)
-        self._newest_result = max(self._newest_result, chunk)
+        self._back_off = 1
         state = self._outstanding.pop(chunk)
-        if not state.resent:  # Karn's rule
+        # Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
+        self._newest_answered = max(self._newest_answered, state.first_sequence)
+        if state.sequence == state.first_sequence:
             self._rtt.sample(now - state.sent_at)
         return True
 
