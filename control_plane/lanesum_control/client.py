@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""One P4Runtime connection: the only module that knows p4runtime-shell.
+
+p4runtime-shell's plain client is used without its shell, whose state is global to the process. Around it: waiting for
+the server, typed errors where the client ends the process, and a receiving thread that cannot keep a process alive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterable
+from types import SimpleNamespace, TracebackType
+from typing import Any
+
+import grpc
+from p4.v1 import p4runtime_pb2
+from p4runtime_sh import p4runtime as shell
+
+from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.p4info import P4InfoNames
+from lanesum_control.pipelines import CompiledPipeline
+
+DEFAULT_DEVICE_ID = 1
+DEFAULT_ELECTION_ID = (0, 1)
+DEFAULT_CONNECT_TIMEOUT_S = 10.0
+_RETRY_S = 0.05
+
+# The client starts its receiving thread in its constructor and never as a daemon: an error later on would leave the
+# process waiting for the server to go away.
+shell.threading = SimpleNamespace(Thread=functools.partial(threading.Thread, daemon=True))
+
+
+def wait_until_listening(address: str, timeout_s: float) -> None:
+    """Return once something accepts connections at ``host:port`` or ``unix:path``.
+
+    Raises SwitchUnreachableError after ``timeout_s``.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            _try_connect(address)
+            return
+        except OSError as error:
+            if time.monotonic() >= deadline:
+                raise SwitchUnreachableError(
+                    f"No P4Runtime server answers at {address} ({error.strerror or error}).",
+                    "Start the switch (lanesum switch, or simple_switch_grpc), or correct the address.",
+                ) from error
+        time.sleep(_RETRY_S)
+
+
+def _try_connect(address: str) -> None:
+    if address.startswith("unix:"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.connect(address.removeprefix("unix:"))
+        return
+    host, _, port = address.rpartition(":")
+    if not port.isdigit():
+        raise SwitchUnreachableError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
+    with socket.create_connection((host, int(port)), timeout=1.0):
+        pass
+
+
+class SwitchConnection:
+    """A primary P4Runtime client of one switch. Use as a context manager, or call ``close``.
+
+    Args:
+        address: ``host:port`` or ``unix:path`` of the switch's gRPC server.
+        device_id: the switch's P4Runtime device id.
+        election_id: (high, low); the highest one is primary.
+        timeout_s: how long to wait for the server.
+
+    Raises SwitchUnreachableError, NotPrimaryError.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        device_id: int = DEFAULT_DEVICE_ID,
+        election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
+        timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
+    ) -> None:
+        self.address = address
+        self.names: P4InfoNames | None = None
+        wait_until_listening(address, timeout_s)
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(said), _quiet_root_logger():
+                self._client: Any = shell.P4RuntimeClient(device_id, address, election_id)
+        except SystemExit as error:
+            raise SwitchUnreachableError(
+                f"The server at {address} accepted no P4Runtime session for device {device_id} as {election_id}.",
+                "Check the device id, and that no other controller uses the same election id.",
+            ) from error
+        if "not the primary" in said.getvalue():
+            self.close()
+            raise NotPrimaryError(
+                f"Another controller is primary on the switch at {address}.",
+                "Stop it, or give this one a higher election id.",
+            )
+
+    def push_pipeline(self, pipeline: CompiledPipeline) -> None:
+        """Load a program; wipes the switch's state. Raises PipelineError with the switch's reason."""
+        try:
+            self._client.set_fwd_pipe_config(str(pipeline.p4info_path), str(pipeline.json_path))
+        except shell.P4RuntimeException as error:
+            raise PipelineError(
+                f"The switch at {self.address} refused {pipeline.json_path.name}: {error.grpc_error.details()}.",
+                "Rebuild the program and its P4Info together (make p4).",
+            ) from error
+        self.names = P4InfoNames.from_text(pipeline.p4info_path.read_text())
+
+    def load_names(self) -> P4InfoNames:
+        """The names of the program that the switch runs now. Raises PipelineError where it runs none."""
+        try:
+            self.names = P4InfoNames(self._client.get_p4info())
+        except shell.P4RuntimeException as error:
+            raise PipelineError(
+                f"The switch at {self.address} runs no program yet.", "Push the pipeline first."
+            ) from error
+        return self.names
+
+    def write(self, updates: Iterable[tuple[int, p4runtime_pb2.Entity]]) -> None:
+        """Apply updates in one request; ``updates`` are (``Update.INSERT`` ..., entity).
+
+        Raises SwitchWriteError naming every update that was refused; the others were applied.
+        """
+        request = p4runtime_pb2.WriteRequest()
+        for kind, entity in updates:
+            update = request.updates.add(type=kind)
+            update.entity.CopyFrom(entity)
+        if not request.updates:
+            return
+        try:
+            self._client.write(request)
+        except shell.P4RuntimeWriteException as error:
+            problems = [
+                f"{self._describe(request.updates[i])}: {_code_name(detail.canonical_code)} {detail.message}".strip()
+                for i, detail in error.errors
+            ]
+            raise SwitchWriteError(f"The switch at {self.address} refused: {'; '.join(problems)}.") from error
+        except grpc.RpcError as error:
+            raise SwitchWriteError(
+                f"The switch at {self.address} refused the request: {error.code().name} {error.details()}."
+            ) from error
+
+    def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[p4runtime_pb2.Entity]:
+        """Everything that matches. Raises SwitchUnreachableError when the switch went away or refused to read."""
+        result = []
+        try:
+            for entity in entities:
+                for response in self._client.read_one(entity):
+                    result.extend(response.entities)
+        except (grpc.RpcError, shell.P4RuntimeException) as error:
+            raise SwitchUnreachableError(f"Reading from the switch at {self.address} failed: {error}.") from error
+        return result
+
+    def _describe(self, update: p4runtime_pb2.Update) -> str:
+        kind = p4runtime_pb2.Update.Type.Name(update.type)
+        entity = update.entity.WhichOneof("entity")
+        if entity == "table_entry" and self.names is not None:
+            read = self.names.read(update.entity.table_entry)
+            return f"{kind} {read.table} {read.match}"
+        return f"{kind} {entity}"
+
+    def close(self) -> None:
+        """End the session; idempotent."""
+        client, self._client = getattr(self, "_client", None), None
+        if client is not None:
+            client.tear_down()
+
+    def __enter__(self) -> SwitchConnection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _code_name(code: int) -> str:
+    return next((status.name for status in grpc.StatusCode if status.value[0] == code), str(code))
+
+
+@contextlib.contextmanager
+def _quiet_root_logger() -> Any:
+    """The client logs through the root logger what we raise as an error."""
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        root.setLevel(level)

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Names instead of P4Info numbers: build table entries from plain values, and read them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf import text_format
+from p4.config.v1 import p4info_pb2
+from p4.v1 import p4runtime_pb2
+
+from lanesum_control.errors import PipelineError
+
+
+def canonical_bytes(value: int) -> bytes:
+    """Shortest byte string of a non-negative integer (P4Runtime specification, section 8.4)."""
+    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+
+
+@dataclass(frozen=True, slots=True)
+class Lpm:
+    """A prefix in an LPM field."""
+
+    value: int
+    prefix_bits: int
+
+
+@dataclass(slots=True)
+class EntryRead:
+    """A table entry as the switch returned it, by name; ``packets`` and ``bytes`` from its direct counter."""
+
+    table: str
+    match: dict[str, int]
+    action: str
+    params: dict[str, int] = field(default_factory=dict)
+    packets: int = 0
+    bytes: int = 0
+    is_default: bool = False
+
+
+class P4InfoNames:
+    """Numbers of one P4Info, by full name. Raises PipelineError for names that it lacks."""
+
+    def __init__(self, p4info: p4info_pb2.P4Info) -> None:
+        self._tables = {table.preamble.name: table for table in p4info.tables}
+        self._tables_by_id = {table.preamble.id: table for table in p4info.tables}
+        self._actions = {action.preamble.name: action for action in p4info.actions}
+        self._actions_by_id = {action.preamble.id: action for action in p4info.actions}
+
+    @classmethod
+    def from_text(cls, text: str) -> P4InfoNames:
+        """From the text form that p4c writes."""
+        return cls(text_format.Parse(text, p4info_pb2.P4Info(), allow_unknown_field=True))
+
+    def _table(self, name: str) -> Any:
+        if name not in self._tables:
+            raise PipelineError(
+                f"The switch's program has no table {name}.",
+                "It runs another program or version: let the controller push its own pipeline.",
+            )
+        return self._tables[name]
+
+    def _action(self, name: str) -> Any:
+        if name not in self._actions:
+            raise PipelineError(f"The switch's program has no action {name}.", "Push the pipeline again.")
+        return self._actions[name]
+
+    def entry(
+        self, table: str, match: Mapping[str, int | Lpm], action: str | None = None, params: Mapping[str, int] = {}
+    ) -> p4runtime_pb2.TableEntry:
+        """A table entry; without an action only its key, as deletion wants it."""
+        info = self._table(table)
+        entry = p4runtime_pb2.TableEntry(table_id=info.preamble.id)
+        known = {field.name for field in info.match_fields}
+        if set(match) != known:
+            raise PipelineError(f"Table {table} is keyed on {sorted(known)}, not on {sorted(match)}.")
+        for spec in info.match_fields:
+            value = match[spec.name]
+            key = entry.match.add(field_id=spec.id)
+            if isinstance(value, Lpm):
+                key.lpm.value, key.lpm.prefix_len = canonical_bytes(value.value), value.prefix_bits
+            else:
+                key.exact.value = canonical_bytes(value)
+        if action is not None:
+            spec_action = self._action(action)
+            entry.action.action.action_id = spec_action.preamble.id
+            if {param.name for param in spec_action.params} != set(params):
+                raise PipelineError(f"Action {action} does not take the parameters {sorted(params)}.")
+            for param in spec_action.params:
+                entry.action.action.params.add(param_id=param.id, value=canonical_bytes(params[param.name]))
+        return entry
+
+    def wildcard(self, table: str) -> p4runtime_pb2.TableEntry:
+        """Matches every entry of a table in a read, counters included."""
+        entry = p4runtime_pb2.TableEntry(table_id=self._table(table).preamble.id)
+        if self._table(table).direct_resource_ids:
+            entry.counter_data.SetInParent()
+        return entry
+
+    def table_names(self) -> list[str]:
+        return sorted(self._tables)
+
+    def read(self, entry: p4runtime_pb2.TableEntry) -> EntryRead:
+        """A table entry from the switch, by name."""
+        table = self._tables_by_id[entry.table_id]
+        names = {field.id: field.name for field in table.match_fields}
+        match = {}
+        for key in entry.match:
+            kind = key.WhichOneof("field_match_type")
+            match[names[key.field_id]] = int.from_bytes(getattr(key, kind).value if kind != "range" else b"\0", "big")
+        action = self._actions_by_id.get(entry.action.action.action_id)
+        params = {param.id: param.name for param in action.params} if action else {}
+        return EntryRead(
+            table.preamble.name,
+            match,
+            action.preamble.name if action else "",
+            {params[p.param_id]: int.from_bytes(p.value, "big") for p in entry.action.action.params},
+            entry.counter_data.packet_count,
+            entry.counter_data.byte_count,
+            entry.is_default_action,
+        )
