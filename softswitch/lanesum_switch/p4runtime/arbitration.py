@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who is primary (specification, section 5).
+
+Like simple_switch_grpc it knows one set of controllers per device: roles are ignored.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from .status import ALREADY_EXISTS, INVALID_ARGUMENT, OK, RESOURCE_EXHAUSTED, StatusError
+
+MAX_CONNECTIONS = 16
+
+# Messages that wait for a client that does not read. Beyond it, packets and notifications are dropped, as the queue
+# between BMv2's data plane and its gRPC stream drops them.
+MAX_QUEUED = 1024
+
+
+class Connection:
+    """One open stream: the queue of what goes to the client, and its election id once it has one."""
+
+    def __init__(self) -> None:
+        self.election_id: int | None = None
+        self.dropped = 0
+        self._condition = threading.Condition()
+        self._queue: deque[Any] = deque()
+        self._closed = False
+        self._error: StatusError | None = None
+
+    def send(self, message: Any, *, must_arrive: bool = False) -> None:
+        with self._condition:
+            if self._closed:
+                return
+            if len(self._queue) >= MAX_QUEUED and not must_arrive:
+                self.dropped += 1
+                return
+            self._queue.append(message)
+            self._condition.notify()
+
+    def close(self, error: StatusError | None = None) -> None:
+        """End the stream: what is queued still goes out, then the error, if any."""
+        with self._condition:
+            if not self._closed:
+                self._closed = True
+                self._error = error
+                self._condition.notify()
+
+    def receive(self) -> Any | None:
+        """The next message for the client; None at the end of the stream.
+
+        Raises:
+            StatusError: the stream ends with this status.
+        """
+        with self._condition:
+            while not self._queue and not self._closed:
+                self._condition.wait()
+            if self._queue:
+                return self._queue.popleft()
+            if self._error is not None:
+                raise self._error
+            return None
+
+
+def election_id(message: Any) -> int:
+    """The 128 bit number of a ``p4.v1.Uint128``; an absent message reads as 0."""
+    high: int = message.high
+    low: int = message.low
+    return high << 64 | low
+
+
+class Arbitration:
+    """The connections of one device, by election id."""
+
+    def __init__(self, device_id: int) -> None:
+        self._device_id = device_id
+        self._lock = threading.Lock()
+        self._connections: dict[int, Connection] = {}
+
+    def add(self, connection: Connection, new_id: int) -> None:
+        """A stream's first arbitration message.
+
+        Raises:
+            StatusError: RESOURCE_EXHAUSTED beyond the 16th stream, INVALID_ARGUMENT for an election id in use.
+        """
+        with self._lock:
+            if len(self._connections) >= MAX_CONNECTIONS:
+                raise StatusError(RESOURCE_EXHAUSTED, f"Device {self._device_id} has {MAX_CONNECTIONS} controllers")
+            self._insert(connection, new_id)
+            self._notify(connection, everyone=self._primary() is connection)
+
+    def update(self, connection: Connection, new_id: int) -> None:
+        """A later arbitration message; one that repeats the election id is not answered.
+
+        Raises:
+            StatusError: INVALID_ARGUMENT for an election id in use; the stream has no id any more then.
+        """
+        with self._lock:
+            if connection.election_id == new_id:
+                return
+            was_primary = self._primary() is connection
+            self._remove(connection)
+            try:
+                self._insert(connection, new_id)
+            except StatusError:
+                if was_primary:
+                    self._notify_all()
+                raise
+            self._notify(connection, everyone=was_primary != (self._primary() is connection))
+
+    def remove(self, connection: Connection) -> None:
+        """The stream has ended; the next highest election id becomes primary and every controller is told."""
+        with self._lock:
+            if connection.election_id is None:
+                return
+            was_primary = self._primary() is connection
+            self._remove(connection)
+            if was_primary:
+                self._notify_all()
+
+    def is_primary(self, connection: Connection) -> bool:
+        with self._lock:
+            return self._primary() is connection
+
+    def may_write(self, request: Any) -> bool:
+        """Whether a Write or pipeline push is from the primary.
+
+        Without any stream, requests without an election id pass, which is simple_switch_grpc's concession to
+        scripts.
+        """
+        with self._lock:
+            primary = self._primary()
+            if primary is None:
+                return not request.HasField("election_id")
+            return primary.election_id == election_id(request.election_id)
+
+    def send_to_primary(self, message: Any) -> None:
+        with self._lock:
+            primary = self._primary()
+        if primary is not None:
+            primary.send(message)
+
+    def _insert(self, connection: Connection, new_id: int) -> None:
+        if new_id in self._connections:
+            raise StatusError(INVALID_ARGUMENT, f"Another controller has election id {new_id}: use a different one")
+        self._connections[new_id] = connection
+        connection.election_id = new_id
+
+    def _remove(self, connection: Connection) -> None:
+        assert connection.election_id is not None
+        del self._connections[connection.election_id]
+        connection.election_id = None
+
+    def _primary(self) -> Connection | None:
+        return self._connections[max(self._connections)] if self._connections else None
+
+    def _notify_all(self) -> None:
+        for highest_first in sorted(self._connections, reverse=True):
+            self._notify_one(self._connections[highest_first])
+
+    def _notify(self, connection: Connection, *, everyone: bool) -> None:
+        if everyone:
+            self._notify_all()
+        else:
+            self._notify_one(connection)
+
+    def _notify_one(self, connection: Connection) -> None:
+        primary = self._primary()
+        assert primary is not None and primary.election_id is not None
+        response = p4rt.StreamMessageResponse()
+        arbitration = response.arbitration
+        arbitration.device_id = self._device_id
+        # Everybody learns the primary's id, not its own.
+        arbitration.election_id.high = primary.election_id >> 64
+        arbitration.election_id.low = primary.election_id & ((1 << 64) - 1)
+        if connection is primary:
+            arbitration.status.code = OK
+            arbitration.status.message = "You are primary"
+        else:
+            arbitration.status.code = ALREADY_EXISTS
+            arbitration.status.message = "You are backup"
+        connection.send(response, must_arrive=True)

@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Indirect counters, and the counter data that direct counters share (specification, section 9.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from ..api import CounterValue
+from .p4info import CounterInfo
+from .program import Program
+from .status import UNIMPLEMENTED, StatusError, invalid, invalid_id, on_target
+
+_Update = p4rt.Update
+
+
+def merge_counter(info: CounterInfo, data: Any, current: CounterValue, kind: int = _Update.MODIFY) -> CounterValue:
+    """The value that a write leaves: MODIFY takes what the counter's unit covers, DELETE resets both counts."""
+    if kind == _Update.DELETE:
+        return CounterValue()
+    return CounterValue(
+        packets=data.packet_count if info.counts_packets else current.packets,
+        bytes=data.byte_count if info.counts_bytes else current.bytes,
+    )
+
+
+def write_counter_data(value: CounterValue, message: Any) -> None:
+    """Both counts are reported whatever the unit: BMv2 always keeps both."""
+    message.SetInParent()
+    message.packet_count = value.packets
+    message.byte_count = value.bytes
+
+
+def check_counter_update(kind: int) -> None:
+    """Raises StatusError INVALID_ARGUMENT for what is neither MODIFY nor DELETE."""
+    # PI documents MODIFY only, but lets DELETE through as a reset to zero.
+    if kind == _Update.INSERT:
+        raise invalid("A counter cannot be inserted: use MODIFY")
+    if kind not in (_Update.MODIFY, _Update.DELETE):
+        raise invalid("The update has no valid type")
+
+
+def write_counter(program: Program, kind: int, message: Any) -> None:
+    """Apply one update of a ``p4.v1.CounterEntry``.
+
+    Raises:
+        StatusError: UNIMPLEMENTED without an index, which BMv2 does not support.
+    """
+    info = program.index.counters.get(message.counter_id)
+    if info is None:
+        raise invalid_id(message.counter_id, "an indirect counter")
+    if not message.HasField("index"):
+        raise StatusError(UNIMPLEMENTED, "Writing all cells of a counter in one update is not supported")
+    index = _index(message)
+    check_counter_update(kind)
+    counter = program.target_counter(info)
+    with on_target(f"a write to cell {index} of {info.name}"):
+        counter.write(index, merge_counter(info, message.data, counter.read(index), kind))
+
+
+def _index(message: Any) -> int:
+    index: int = message.index.index
+    if index < 0:
+        raise invalid(f"{index} is not an index: it is negative")
+    return index
+
+
+def read_counters(program: Program, request: Any, response: Any) -> None:
+    """Answer one ``p4.v1.CounterEntry``: id 0 reads all indirect counters, no index all cells.
+
+    Raises:
+        StatusError: UNKNOWN for an index beyond the counter.
+    """
+    if request.counter_id == 0:
+        for info in program.index.counters.values():
+            _read_counter(program, info, request, response)
+        return
+    found = program.index.counters.get(request.counter_id)
+    if found is None:
+        raise invalid_id(request.counter_id, "an indirect counter")
+    _read_counter(program, found, request, response)
+
+
+def _read_counter(program: Program, info: CounterInfo, request: Any, response: Any) -> None:
+    counter = program.target_counter(info)
+    if request.HasField("index"):
+        index = _index(request)
+        entity = response.entities.add().counter_entry
+        # The id of the request, also when that is the wildcard.
+        entity.CopyFrom(request)
+        with on_target(f"reading cell {index} of {info.name}"):
+            write_counter_data(counter.read(index), entity.data)
+        return
+    with on_target(f"reading {info.name}"):
+        for index in range(info.size):
+            entity = response.entities.add().counter_entry
+            entity.counter_id = info.id
+            entity.index.index = index
+            write_counter_data(counter.read(index), entity.data)

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Devices by id.
+
+A server answers for any device id, as simple_switch_grpc does: controllers may arbitrate for each, but only the one of
+the switch ever gets a pipeline.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from .arbitration import Arbitration
+from .pipeline import PipelineManager, no_pipeline
+from .status import UNKNOWN, StatusError
+
+
+class Device:
+    """One device id: its controllers and, where it is the switch's, its pipeline."""
+
+    def __init__(self, device_id: int) -> None:
+        self.device_id = device_id
+        self.arbitration = Arbitration(device_id)
+        self._manager: PipelineManager | None = None
+
+    def attach(self, manager: PipelineManager) -> None:
+        self._manager = manager
+
+    @property
+    def manager(self) -> PipelineManager:
+        """Raises StatusError FAILED_PRECONDITION for a device id without a switch."""
+        if self._manager is None:
+            raise no_pipeline()
+        return self._manager
+
+    def set_pipeline(self, action: int, config: Any) -> None:
+        """Raises StatusError; see ``PipelineManager.set``."""
+        if self._manager is None:
+            raise StatusError(UNKNOWN, f"This switch is not device {self.device_id}: check the device id")
+        self._manager.set(action, config)
+
+    def packet_out(self, packet: Any) -> None:
+        if self._manager is not None:
+            self._manager.packet_out(packet)
+
+    def digest_ack(self, ack: Any) -> None:
+        if self._manager is not None:
+            self._manager.digest_ack(ack)
+
+
+class Devices:
+    """The devices that clients have named so far."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._devices: dict[int, Device] = {}
+
+    def get(self, device_id: int) -> Device:
+        with self._lock:
+            if device_id not in self._devices:
+                self._devices[device_id] = Device(device_id)
+            return self._devices[device_id]

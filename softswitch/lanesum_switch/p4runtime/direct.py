@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Direct counters and meters as entities of their own (specification, sections 9.4 and 9.6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..api import CounterValue
+from .counters import check_counter_update, merge_counter, write_counter_data
+from .matches import MatchKey, key_of, parse_key, write_key
+from .meters import check_meter_update, parse_meter_config, write_meter_config
+from .p4info import TableInfo
+from .program import Program
+from .status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, on_target
+from .table_reads import stored_entries
+
+
+def _entry_of(message: Any) -> Any:
+    if not message.HasField("table_entry"):
+        raise invalid("The entry names no table entry")
+    return message.table_entry
+
+
+def _written_key(program: Program, info: TableInfo, entry: Any) -> MatchKey:
+    key = parse_key(info, entry)
+    if program.store.get(info.id, key) is None:
+        raise invalid(f"{info.name} has no such entry")
+    return key
+
+
+def _no_resource(info: TableInfo, what: str) -> StatusError:
+    return invalid(f"{info.name} has no direct {what}")
+
+
+def _default_entry(info: TableInfo, what: str) -> StatusError:
+    # BMv2 has no direct resources for default entries.
+    return StatusError(UNKNOWN, f"The default entry of {info.name} has no direct {what}")
+
+
+def write_direct_counter(program: Program, kind: int, message: Any) -> None:
+    """Apply one update of a ``p4.v1.DirectCounterEntry``.
+
+    Raises:
+        StatusError: INVALID_ARGUMENT (not NOT_FOUND) for an entry that does not exist, UNKNOWN for default entries.
+    """
+    entry = _entry_of(message)
+    info = program.table_info(entry.table_id)
+    key = _written_key(program, info, entry)
+    if not info.direct_counter:
+        raise _no_resource(info, "counter")
+    check_counter_update(kind)
+    if key.is_default:
+        raise _default_entry(info, "counter")
+    table = program.target_table(info)
+    counter = program.index.direct_counters[info.direct_counter]
+    with on_target(f"a write to a direct counter of {info.name}"):
+        current = table.get(key.match, key.priority).counter or CounterValue()
+        table.write_counter(key.match, key.priority, merge_counter(counter, message.data, current, kind))
+
+
+def write_direct_meter(program: Program, kind: int, message: Any) -> None:
+    """Apply one update of a ``p4.v1.DirectMeterEntry``.
+
+    Raises:
+        StatusError: INVALID_ARGUMENT (not NOT_FOUND) for an entry that does not exist, UNKNOWN for default entries.
+    """
+    entry = _entry_of(message)
+    info = program.table_info(entry.table_id)
+    key = _written_key(program, info, entry)
+    if not info.direct_meter:
+        raise _no_resource(info, "meter")
+    check_meter_update(kind)
+    rates = parse_meter_config(message.config) if message.HasField("config") else None
+    if key.is_default:
+        raise _default_entry(info, "meter")
+    with on_target(f"a write to a direct meter of {info.name}"):
+        program.target_table(info).write_meter(key.match, key.priority, rates)
+
+
+def _read_scope(program: Program, message: Any) -> TableInfo:
+    entry = _entry_of(message)
+    if entry.table_id == 0:
+        raise StatusError(UNIMPLEMENTED, "Reading the direct resources of all tables is not supported")
+    return program.table_info(entry.table_id)
+
+
+def _is_single(entry: Any) -> bool:
+    return bool(entry.match) or entry.is_default_action
+
+
+def read_direct_counters(program: Program, request: Any, response: Any) -> None:
+    """Answer one ``p4.v1.DirectCounterEntry``: that of one entry, or those of all entries of a table.
+
+    Raises:
+        StatusError: UNIMPLEMENTED for all tables at once, INVALID_ARGUMENT for an entry that does not exist.
+    """
+    info = _read_scope(program, request)
+    if not info.direct_counter:
+        raise _no_resource(info, "counter")
+    if _is_single(request.table_entry):
+        key = _written_key(program, info, request.table_entry)
+        if key.is_default:
+            raise _default_entry(info, "counter")
+        with on_target(f"reading a direct counter of {info.name}"):
+            value = program.target_table(info).get(key.match, key.priority).counter
+        entity = response.entities.add().direct_counter_entry
+        entity.table_entry.CopyFrom(request.table_entry)
+        write_counter_data(value or CounterValue(), entity.data)
+        return
+    for entry in stored_entries(program, info):
+        entity = response.entities.add().direct_counter_entry
+        entity.table_entry.table_id = info.id
+        write_key(info, key_of(entry), entity.table_entry)
+        write_counter_data(entry.counter or CounterValue(), entity.data)
+
+
+def read_direct_meters(program: Program, request: Any, response: Any) -> None:
+    """Answer one ``p4.v1.DirectMeterEntry``: that of one entry, or those of all entries of a table.
+
+    Raises:
+        StatusError: UNIMPLEMENTED for all tables at once, INVALID_ARGUMENT for an entry that does not exist.
+    """
+    info = _read_scope(program, request)
+    if not info.direct_meter:
+        raise _no_resource(info, "meter")
+    if _is_single(request.table_entry):
+        key = _written_key(program, info, request.table_entry)
+        if key.is_default:
+            raise _default_entry(info, "meter")
+        with on_target(f"reading a direct meter of {info.name}"):
+            rates = program.target_table(info).get(key.match, key.priority).meter
+        entity = response.entities.add().direct_meter_entry
+        entity.table_entry.CopyFrom(request.table_entry)
+        if rates is not None:
+            write_meter_config(rates, entity.config)
+        return
+    for entry in stored_entries(program, info):
+        entity = response.entities.add().direct_meter_entry
+        entity.table_entry.table_id = info.id
+        write_key(info, key_of(entry), entity.table_entry)
+        if entry.meter is not None:
+            write_meter_config(entry.meter, entity.config)

@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Match keys between P4Runtime messages and the switch (specification, section 9.1.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..api import Match, TableEntry
+from .p4info import Field, TableInfo
+from .status import invalid
+from .values import byte_count, decode, encode, mask
+
+
+@dataclass(frozen=True, slots=True)
+class MatchKey:
+    """What identifies an entry: the match of every field and the priority, or the mark of the default entry."""
+
+    match: tuple[Match, ...] = ()
+    priority: int = 0
+    is_default: bool = False
+
+
+DEFAULT_KEY = MatchKey(is_default=True)
+
+
+def parse_key(table: TableInfo, entry: Any) -> MatchKey:
+    """The key of a ``p4.v1.TableEntry``.
+
+    Raises:
+        StatusError: INVALID_ARGUMENT for every kind of malformed key.
+    """
+    if entry.is_default_action:
+        if entry.match:
+            raise invalid(f"The default entry of {table.name} has match fields")
+        if entry.priority != 0:
+            raise invalid(f"The default entry of {table.name} has a priority")
+        return DEFAULT_KEY
+    if len(entry.match) > len(table.fields):
+        raise invalid(f"{table.name} has {len(table.fields)} match fields, not {len(entry.match)}")
+    # The first of two messages for a field counts; the second makes the count below wrong.
+    given: dict[int, Any] = {}
+    for match_field in entry.match:
+        given.setdefault(match_field.field_id, match_field)
+    match = []
+    found = 0
+    for field in table.fields:
+        message = given.get(field.id)
+        if message is None:
+            match.append(_wildcard(table, field))
+        else:
+            found += 1
+            match.append(_parse_field(table, field, message))
+    if found != len(entry.match):
+        raise invalid(f"The key for {table.name} has a field twice or one that the table lacks")
+    if not table.needs_priority:
+        # PI refuses only positive priorities here; a negative one is ignored.
+        if entry.priority > 0:
+            raise invalid(f"{table.name} has no ternary, range or optional field: the priority must be 0")
+        return MatchKey(tuple(match))
+    if entry.priority == 0:
+        raise invalid(f"{table.name} has ternary, range or optional fields: the priority must not be 0")
+    return MatchKey(tuple(match), entry.priority)
+
+
+def _wildcard(table: TableInfo, field: Field) -> Match:
+    if field.kind == "exact":
+        raise invalid(f"The key for {table.name} lacks exact field {field.name}")
+    if field.kind == "range":
+        return Match(0, mask(field.bits))
+    return Match(0, 0)
+
+
+def _parse_field(table: TableInfo, field: Field, message: Any) -> Match:
+    if message.WhichOneof("field_match_type") != field.kind:
+        raise invalid(f"Field {field.name} of {table.name} is matched by {field.kind}")
+    value = getattr(message, field.kind)
+    where = f"{field.name} of {table.name}"
+    if field.kind == "exact":
+        return Match(decode(value.value, field.bits))
+    if field.kind == "optional":
+        return Match(decode(value.value, field.bits), mask(field.bits))
+    if field.kind == "lpm":
+        return _parse_lpm(where, field, value)
+    if field.kind == "ternary":
+        match = Match(decode(value.value, field.bits), decode(value.mask, field.bits))
+        if match.aux == 0:
+            raise invalid(f"The mask for {where} is 0: leave the field out instead")
+        if match.value & ~match.aux:
+            raise invalid(f"The value for {where} has bits outside of its mask")
+        return match
+    match = Match(decode(value.low, field.bits), decode(value.high, field.bits))
+    # PI compares the strings as they came, so that a full range in any other length passes, and the full range of
+    # a field whose width is no multiple of 8 always does.
+    if not any(value.low) and value.high == b"\xff" * len(value.low):
+        raise invalid(f"The range for {where} is the whole range: leave the field out instead")
+    if match.value > match.aux:
+        raise invalid(f"The range for {where} has its low end above its high end")
+    return match
+
+
+def _parse_lpm(where: str, field: Field, message: Any) -> Match:
+    value = decode(message.value, field.bits)
+    length = message.prefix_len
+    if not 0 < length <= field.bits:
+        hint = ": leave the field out instead" if length == 0 else ""
+        raise invalid(f"The prefix length for {where} must be 1 to {field.bits}, not {length}{hint}")
+    # PI counts the prefix from the first bit of the padded byte string. For widths that are no multiple of 8 it thus
+    # asks for more trailing zeros than the specification does (section 9.1.1).
+    trailing = 8 * byte_count(field.bits) - length
+    if value & mask(trailing):
+        raise invalid(f"The value for {where} has bits beyond its prefix of {length}")
+    return Match(value, length)
+
+
+def key_of(entry: TableEntry) -> MatchKey:
+    """The key of an entry as the switch stores it."""
+    return MatchKey(entry.match, entry.priority)
+
+
+def write_key(table: TableInfo, key: MatchKey, entry: Any) -> None:
+    """Fill match and priority of a ``p4.v1.TableEntry`` for a read: wildcards are left out."""
+    if key.priority > 0:
+        entry.priority = key.priority
+    for field, match in zip(table.fields, key.match, strict=True):
+        if field.kind == "exact":
+            entry.match.add(field_id=field.id).exact.value = encode(match.value)
+        elif field.kind == "range":
+            # As on writes: only a full range over whole bytes counts as a wildcard.
+            if match.value == 0 and match.aux == mask(8 * byte_count(field.bits)):
+                continue
+            message = entry.match.add(field_id=field.id).range
+            message.low = encode(match.value)
+            message.high = encode(match.aux)
+        elif match.aux == 0:
+            continue
+        elif field.kind == "lpm":
+            lpm = entry.match.add(field_id=field.id).lpm
+            lpm.value = encode(match.value)
+            lpm.prefix_len = match.aux
+        elif field.kind == "ternary":
+            ternary = entry.match.add(field_id=field.id).ternary
+            ternary.value = encode(match.value)
+            ternary.mask = encode(match.aux)
+        else:
+            entry.match.add(field_id=field.id).optional.value = encode(match.value)

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Indirect meters, and the meter configuration that direct meters share (specification, section 9.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from ..api import MeterRates
+from .p4info import MeterInfo
+from .program import Program
+from .status import UNIMPLEMENTED, StatusError, invalid, invalid_id, on_target
+
+_Update = p4rt.Update
+_MAX_BURST = (1 << 32) - 1
+
+
+def parse_meter_config(config: Any) -> MeterRates | None:
+    """The rates of a ``p4.v1.MeterConfig``; None where all four are -1, PI's way to say "always green".
+
+    Raises:
+        StatusError: INVALID_ARGUMENT for other negative numbers, UNIMPLEMENTED for bursts beyond 32 bits.
+    """
+    for name in ("cir", "cburst", "pir", "pburst"):
+        if getattr(config, name) < -1:
+            raise invalid(f"The {name} of a meter cannot be negative")
+    for name in ("cburst", "pburst"):
+        if getattr(config, name) > _MAX_BURST:
+            raise StatusError(UNIMPLEMENTED, f"The {name} of a meter is limited to 32 bits")
+    if (config.cir, config.cburst, config.pir, config.pburst) == (-1, -1, -1, -1):
+        return None
+    # A single -1 is the largest number of the field to BMv2.
+    return MeterRates(
+        cir=_as_stored(config.cir % (1 << 64)),
+        cburst=config.cburst % (1 << 32),
+        pir=_as_stored(config.pir % (1 << 64)),
+        pburst=config.pburst % (1 << 32),
+    )
+
+
+def _as_stored(rate: int) -> int:
+    """BMv2 keeps rates per microsecond in a double; what is read back is truncated accordingly."""
+    return int(float(rate) / 1000000.0 * 1000000.0)
+
+
+def write_meter_config(rates: MeterRates, config: Any) -> None:
+    config.cir = _signed(rates.cir, 64)
+    config.cburst = -1 if rates.cburst == _MAX_BURST else rates.cburst
+    config.pir = _signed(rates.pir, 64)
+    config.pburst = -1 if rates.pburst == _MAX_BURST else rates.pburst
+
+
+def _signed(value: int, bits: int) -> int:
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def check_meter_update(kind: int) -> None:
+    """Raises StatusError INVALID_ARGUMENT for what is not MODIFY."""
+    if kind == _Update.INSERT:
+        raise invalid("A meter cannot be inserted: use MODIFY")
+    if kind == _Update.DELETE:
+        raise invalid("A meter cannot be deleted: MODIFY it without a configuration to reset it")
+    if kind != _Update.MODIFY:
+        raise invalid("The update has no valid type")
+
+
+def write_meter(program: Program, kind: int, message: Any) -> None:
+    """Apply one update of a ``p4.v1.MeterEntry``.
+
+    Raises:
+        StatusError: UNIMPLEMENTED without an index, which BMv2 does not support.
+    """
+    info = program.index.meters.get(message.meter_id)
+    if info is None:
+        raise invalid_id(message.meter_id, "an indirect meter")
+    if not message.HasField("index"):
+        raise StatusError(UNIMPLEMENTED, "Writing all cells of a meter in one update is not supported")
+    index = _index(message)
+    check_meter_update(kind)
+    rates = parse_meter_config(message.config) if message.HasField("config") else None
+    with on_target(f"a write to cell {index} of {info.name}"):
+        program.target_meter(info).write(index, rates)
+
+
+def _index(message: Any) -> int:
+    index: int = message.index.index
+    if index < 0:
+        raise invalid(f"{index} is not an index: it is negative")
+    return index
+
+
+def read_meters(program: Program, request: Any, response: Any) -> None:
+    """Answer one ``p4.v1.MeterEntry``: id 0 reads all indirect meters, no index all cells.
+
+    Raises:
+        StatusError: UNKNOWN for an index beyond the meter.
+    """
+    if request.meter_id == 0:
+        for info in program.index.meters.values():
+            _read_meter(program, info, request, response)
+        return
+    found = program.index.meters.get(request.meter_id)
+    if found is None:
+        raise invalid_id(request.meter_id, "an indirect meter")
+    _read_meter(program, found, request, response)
+
+
+def _read_meter(program: Program, info: MeterInfo, request: Any, response: Any) -> None:
+    if request.HasField("index"):
+        index = _index(request)
+        entity = response.entities.add().meter_entry
+        entity.CopyFrom(request)
+        _read_cell(program, info, index, entity)
+        return
+    for index in range(info.size):
+        entity = response.entities.add().meter_entry
+        entity.meter_id = info.id
+        entity.index.index = index
+        _read_cell(program, info, index, entity)
+
+
+def _read_cell(program: Program, info: MeterInfo, index: int, entity: Any) -> None:
+    with on_target(f"reading cell {index} of {info.name}"):
+        rates = program.target_meter(info).read(index)
+    if rates is not None:
+        write_meter_config(rates, entity.config)

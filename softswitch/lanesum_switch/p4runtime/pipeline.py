@@ -1,0 +1,247 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The forwarding pipeline configuration of a device (specification, sections 7 and 14)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from ..api import InvalidArgumentError, Switch, SwitchError, UnsupportedProgramError
+from .consistency import check_program
+from .digests import DigestManager
+from .idle import SWEEP_SECONDS, IdleMonitor
+from .legacy_config import unwrap_device_config
+from .p4info import P4InfoIndex, build_index
+from .packet_io import Inject, PacketIo
+from .program import Program
+from .reconcile import replay, snapshot
+from .replication import ReplicationManager
+from .scheduler import Scheduler
+from .status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
+from .swap import copy_state
+
+logger = logging.getLogger(__name__)
+
+_Set = p4rt.SetForwardingPipelineConfigRequest
+_Get = p4rt.GetForwardingPipelineConfigRequest
+_LOADING = (_Set.VERIFY_AND_SAVE, _Set.VERIFY_AND_COMMIT, _Set.RECONCILE_AND_COMMIT)
+
+
+class Pipeline:
+    """One configuration in force, with everything that belongs to it."""
+
+    def __init__(self, index: P4InfoIndex, config: Any, owner: PipelineManager, switch: Switch) -> None:
+        self.config = p4rt.ForwardingPipelineConfig()
+        self.config.CopyFrom(config)
+        self.program = Program(index, switch)
+        self.replication = ReplicationManager(self.program)
+        self.packet_io = PacketIo(index)
+        self.digests = DigestManager(index, owner.scheduler, owner.send)
+        self._idle = IdleMonitor(self.program, owner.lock, owner.scheduler, owner.send, owner.idle_sweep_seconds)
+
+    def close(self) -> None:
+        self._idle.close()
+        self.digests.close()
+
+
+class PipelineManager:
+    """Installs configurations in a switch.
+
+    As in BMv2, a saved configuration that is not committed yet answers reads and writes while packets still pass
+    the old one, and no other can be loaded until it is committed.
+    """
+
+    def __init__(
+        self,
+        switch: Switch,
+        scheduler: Scheduler,
+        send: Callable[[Any], None],
+        inject: Inject,
+        spare: Callable[[], Switch] | None,
+        idle_sweep_seconds: float = SWEEP_SECONDS,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.scheduler = scheduler
+        self.send = send
+        self.idle_sweep_seconds = idle_sweep_seconds
+        self._switch = switch
+        self._inject = inject
+        self._spare = spare
+        self._pipeline: Pipeline | None = None
+        self._saved: bytes | None = None
+        self._contacted = False
+        switch.on_cpu_packet(self._on_cpu_packet)
+        switch.on_digest(self._on_digest)
+
+    @property
+    def current(self) -> Pipeline:
+        """Raises StatusError FAILED_PRECONDITION while there is none."""
+        if self._pipeline is None:
+            raise no_pipeline()
+        return self._pipeline
+
+    def close(self) -> None:
+        with self.lock:
+            self._switch.on_cpu_packet(None)
+            self._switch.on_digest(None)
+            if self._pipeline is not None:
+                self._pipeline.close()
+                self._pipeline = None
+
+    # -- SetForwardingPipelineConfig
+
+    def set(self, action: int, config: Any) -> None:
+        """Raises:
+        StatusError: INVALID_ARGUMENT for a configuration that does not fit together, UNKNOWN for what PI or BMv2
+            refuse, UNIMPLEMENTED for programs that the embedded switch cannot run.
+        """
+        with self.lock:
+            self._contacted = True
+            if action == _Set.UNSPECIFIED:
+                raise invalid("The request has no action")
+            if action == _Set.VERIFY:
+                self._verify(config)
+            elif action in _LOADING:
+                self._load(action, config)
+            elif action == _Set.COMMIT:
+                self._commit()
+
+    def _verify(self, config: Any) -> tuple[P4InfoIndex, bytes]:
+        index = build_index(config.p4info)
+        device_config = unwrap_device_config(config.p4_device_config)
+        if device_config:
+            check_program(index, device_config)
+        return index, device_config
+
+    def _load(self, action: int, config: Any) -> None:
+        index, device_config = self._verify(config)
+        if not device_config:
+            self._adopt(action, index, config)
+            return
+        if self._saved is not None:
+            raise StatusError(UNKNOWN, "A saved configuration waits for its commit: send COMMIT first")
+        if action == _Set.VERIFY_AND_SAVE:
+            self._save(index, device_config, config)
+            return
+        if action == _Set.RECONCILE_AND_COMMIT:
+            self._reconcile(index, device_config, config)
+            return
+        _load_program(self._switch, device_config)
+        self._replace(Pipeline(index, config, self, self._switch))
+
+    def _adopt(self, action: int, index: P4InfoIndex, config: Any) -> None:
+        """A P4Info alone describes the program that the switch has already."""
+        if action != _Set.VERIFY_AND_COMMIT:
+            raise StatusError(UNKNOWN, "The configuration has no device config")
+        for table in index.tables.values():
+            if table.name not in self._switch.tables:
+                raise invalid(f"The switch has no table {table.name}: send the device config too")
+        self._replace(Pipeline(index, config, self, self._switch))
+
+    def _save(self, index: P4InfoIndex, device_config: bytes, config: Any) -> None:
+        if self._spare is None:
+            raise StatusError(UNIMPLEMENTED, "This switch cannot hold two programs: use VERIFY_AND_COMMIT")
+        spare = self._spare()
+        _load_program(spare, device_config)
+        self._saved = device_config
+        self._replace(Pipeline(index, config, self, spare))
+
+    def _reconcile(self, index: P4InfoIndex, device_config: bytes, config: Any) -> None:
+        state = snapshot(self._pipeline)
+        _load_program(self._switch, device_config)
+        pipeline = Pipeline(index, config, self, self._switch)
+        self._replace(pipeline)
+        replay(pipeline, state)
+
+    def _commit(self) -> None:
+        if self._saved is None or self._pipeline is None:
+            raise StatusError(UNKNOWN, "There is no saved configuration to commit")
+        spare = self._pipeline.program.switch
+        _load_program(self._switch, self._saved)
+        copy_state(spare, self._switch)
+        self._pipeline.program.switch = self._switch
+        self._saved = None
+
+    def _replace(self, pipeline: Pipeline) -> None:
+        if self._pipeline is not None:
+            self._pipeline.close()
+        self._pipeline = pipeline
+
+    # -- GetForwardingPipelineConfig
+
+    def get(self, response_type: int) -> Any:
+        """The configuration in force, or an empty one when the last request installed none.
+
+        Raises:
+            StatusError: FAILED_PRECONDITION before the first SetForwardingPipelineConfig, INVALID_ARGUMENT for an
+                unknown response type.
+        """
+        with self.lock:
+            answer = p4rt.ForwardingPipelineConfig()
+            if self._pipeline is None:
+                if not self._contacted:
+                    raise no_pipeline()
+                return answer
+            config = self._pipeline.config
+            if response_type not in _Get.ResponseType.values():
+                raise invalid(f"{response_type} is not a response type")
+            if response_type in (_Get.ALL, _Get.P4INFO_AND_COOKIE):
+                answer.p4info.CopyFrom(config.p4info)
+            if response_type in (_Get.ALL, _Get.DEVICE_CONFIG_AND_COOKIE):
+                answer.p4_device_config = config.p4_device_config
+            if config.HasField("cookie"):
+                answer.cookie.CopyFrom(config.cookie)
+            return answer
+
+    # -- the stream
+
+    def packet_out(self, packet: Any) -> None:
+        """Inject a ``p4.v1.PacketOut``; a malformed one is dropped (stream errors are off by default in PI)."""
+        pipeline = self._pipeline
+        if pipeline is None or self._switch.cpu_port is None:
+            return
+        try:
+            frame = pipeline.packet_io.packet_out(packet)
+        except StatusError as error:
+            logger.warning("Dropped a packet-out: %s", error.message)
+            return
+        self._inject(self._switch.cpu_port, frame)
+
+    def digest_ack(self, ack: Any) -> None:
+        pipeline = self._pipeline
+        if pipeline is not None:
+            pipeline.digests.ack(ack)
+
+    # These two run in the data plane's threads, which may hold its locks: they must not take ours.
+
+    def _on_cpu_packet(self, frame: bytes) -> None:
+        pipeline = self._pipeline
+        if pipeline is not None:
+            message = pipeline.packet_io.packet_in(frame)
+            if message is not None:
+                self.send(message)
+
+    def _on_digest(self, digest: Any) -> None:
+        pipeline = self._pipeline
+        if pipeline is not None:
+            pipeline.digests.on_digest(digest)
+
+
+def no_pipeline() -> StatusError:
+    return StatusError(FAILED_PRECONDITION, "The device has no forwarding pipeline config: set one first")
+
+
+def _load_program(switch: Switch, device_config: bytes) -> None:
+    try:
+        switch.load(device_config)
+    except UnsupportedProgramError as error:
+        raise StatusError(UNIMPLEMENTED, f"The embedded switch cannot run this program: {error}") from error
+    except InvalidArgumentError as error:
+        raise invalid(f"The device config cannot be loaded: {error}") from error
+    except SwitchError as error:
+        raise StatusError(UNKNOWN, f"The device config cannot be loaded: {error}") from error

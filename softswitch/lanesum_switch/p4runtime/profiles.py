@@ -1,0 +1,364 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Members, groups and one-shots of action profiles (specification, section 9.2)."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from ..api import ActionCall, ActionProfile
+from .actions import check_action_id, parse_action, write_action
+from .entries import EntryStore
+from .p4info import P4InfoIndex, ProfileInfo
+from .status import (
+    ALREADY_EXISTS,
+    NOT_FOUND,
+    RESOURCE_EXHAUSTED,
+    UNIMPLEMENTED,
+    UNKNOWN,
+    StatusError,
+    invalid,
+    on_target,
+)
+
+_Update = p4rt.Update
+
+
+class _Handles:
+    """Smallest free number first, as BMv2 hands out member and group handles: reads come in that order."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._free: list[int] = []
+
+    def take(self) -> int:
+        if self._free:
+            return heapq.heappop(self._free)
+        self._next += 1
+        return self._next - 1
+
+    def give_back(self, handle: int) -> None:
+        heapq.heappush(self._free, handle)
+
+
+@dataclass(slots=True)
+class _Member:
+    call: ActionCall
+    handles: list[int]
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One member of a group."""
+
+    weight: int
+    watch: Any  # the message that carries the watch kind, for reading back
+
+
+@dataclass(slots=True)
+class _Group:
+    handle: int
+    max_size: int
+    members: dict[int, _Slot] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class OneShot:
+    actions: list[tuple[ActionCall, Any]]
+    members: list[int]
+
+
+class ProfileManager:
+    """One action profile.
+
+    A profile is programmed either by members and groups or by one-shots; the way may change only while it is empty
+    (PI does not mix them, a restriction that the specification allows for selectors).
+    """
+
+    def __init__(
+        self,
+        index: P4InfoIndex,
+        info: ProfileInfo,
+        target: Callable[[], ActionProfile],
+        store: EntryStore,
+    ) -> None:
+        self._index = index
+        self._info = info
+        self._target = target
+        self._store = store
+        self._tables = [t.id for t in index.tables.values() if t.profile == info.id]
+        self._members: dict[int, _Member] = {}
+        self._groups: dict[int, _Group] = {}
+        self._oneshots: dict[int, OneShot] = {}
+        self._member_handles = _Handles()
+        self._group_handles = _Handles()
+
+    # -- which way it is programmed
+
+    def require_manual(self) -> None:
+        """Raises StatusError INVALID_ARGUMENT while one-shots are installed."""
+        if self._oneshots:
+            raise invalid(f"{self._info.name} is programmed by one-shots: members and groups do not mix with them")
+
+    def require_oneshot(self) -> None:
+        """Raises StatusError INVALID_ARGUMENT while members or groups are installed."""
+        if self._members or self._groups:
+            raise invalid(f"{self._info.name} is programmed by members and groups: one-shots do not mix with them")
+
+    # -- members
+
+    def write_member(self, kind: int, message: Any) -> None:
+        """Raises StatusError; see section 9.2.1 of the specification."""
+        self.require_manual()
+        if kind == _Update.INSERT:
+            self._insert_member(message)
+        elif kind == _Update.MODIFY:
+            self._modify_member(message)
+        elif kind == _Update.DELETE:
+            self._delete_member(message.member_id)
+        else:
+            raise invalid("The update has no valid type")
+
+    def _member_call(self, message: Any) -> ActionCall:
+        self._check_action(message.action)
+        return parse_action(self._index, message.action)
+
+    def _check_action(self, action: Any) -> None:
+        check_action_id(self._index, action.action_id)
+        if action.action_id not in self._info.actions:
+            name = self._index.actions[action.action_id].name
+            raise invalid(f"{name} is not an action of {self._info.name}")
+
+    def _insert_member(self, message: Any) -> None:
+        call = self._member_call(message)
+        if message.member_id in self._members:
+            raise StatusError(ALREADY_EXISTS, f"{self._info.name} has a member {message.member_id} already")
+        with on_target(f"a new member of {self._info.name}"):
+            self._target().insert_member(message.member_id, call)
+        self._members[message.member_id] = _Member(call, [self._member_handles.take()])
+
+    def _modify_member(self, message: Any) -> None:
+        call = self._member_call(message)
+        member = self._member(message.member_id)
+        with on_target(f"a change of member {message.member_id} of {self._info.name}"):
+            self._target().modify_member(message.member_id, call)
+        member.call = call
+
+    def _delete_member(self, member_id: int) -> None:
+        member = self._member(member_id)
+        in_group = any(member_id in group.members for group in self._groups.values())
+        if in_group or self._store.uses_member(self._tables, member_id):
+            raise StatusError(UNKNOWN, f"Member {member_id} of {self._info.name} is still in use")
+        with on_target(f"deleting member {member_id} of {self._info.name}"):
+            self._target().delete_member(member_id)
+        for handle in member.handles:
+            self._member_handles.give_back(handle)
+        del self._members[member_id]
+
+    def _member(self, member_id: int) -> _Member:
+        member = self._members.get(member_id)
+        if member is None:
+            raise StatusError(NOT_FOUND, f"{self._info.name} has no member {member_id}")
+        return member
+
+    def has_member(self, member_id: int) -> bool:
+        return member_id in self._members
+
+    def read_members(self, message: Any, response: Any) -> None:
+        """Member id 0 reads all. One with weight w in a group appears w times, as it does on BMv2."""
+        self.require_manual()
+        if message.member_id:
+            chosen = [(0, i) for i in self._members if i == message.member_id]
+        else:
+            chosen = sorted((h, i) for i, m in self._members.items() for h in m.handles)
+        for _, member_id in chosen:
+            entity = response.entities.add().action_profile_member
+            entity.action_profile_id = self._info.id
+            entity.member_id = member_id
+            write_action(self._index, self._members[member_id].call, entity.action)
+
+    # -- groups
+
+    def write_group(self, kind: int, message: Any) -> None:
+        """Raises StatusError; see section 9.2.2 of the specification."""
+        self.require_manual()
+        if kind == _Update.INSERT:
+            self._insert_group(message)
+        elif kind == _Update.MODIFY:
+            self._modify_group(message)
+        elif kind == _Update.DELETE:
+            self._delete_group(message.group_id)
+        else:
+            raise invalid("The update has no valid type")
+
+    def _insert_group(self, message: Any) -> None:
+        if message.max_size < 0:
+            raise invalid("The maximum size of a group cannot be negative")
+        limit = self._info.max_group_size
+        if limit > 0 and message.max_size > limit:
+            raise invalid(f"Groups of {self._info.name} have at most {limit} members (max_group_size in the P4Info)")
+        if message.group_id in self._groups:
+            raise StatusError(ALREADY_EXISTS, f"{self._info.name} has a group {message.group_id} already")
+        self._require_selector()
+        with on_target(f"a new group of {self._info.name}"):
+            self._target().insert_group(message.group_id, [], message.max_size or limit)
+        self._groups[message.group_id] = _Group(self._group_handles.take(), message.max_size)
+        # What fails from here on leaves an empty group behind, on BMv2 too.
+        self._set_members(message)
+
+    def _require_selector(self) -> None:
+        if not self._info.with_selector:
+            raise StatusError(UNKNOWN, f"{self._info.name} has no selector, so that it cannot have groups")
+
+    def _modify_group(self, message: Any) -> None:
+        group = self._group(message.group_id)
+        if message.max_size not in (0, group.max_size):
+            raise invalid(f"The maximum size of group {message.group_id} is {group.max_size} and cannot change")
+        self._set_members(message)
+
+    def _set_members(self, message: Any) -> None:
+        if any(member.weight <= 0 for member in message.members):
+            raise invalid("The weight of a group member must be positive")
+        group = self._groups[message.group_id]
+        limit = group.max_size or self._info.max_group_size
+        if 0 < limit < sum(member.weight for member in message.members):
+            raise StatusError(RESOURCE_EXHAUSTED, f"The weights exceed the group's maximum size of {limit}")
+        slots: dict[int, _Slot] = {}
+        for member in message.members:
+            self._member(member.member_id)
+            if member.member_id in slots:
+                raise invalid(f"Member {member.member_id} is twice in group {message.group_id}: use its weight")
+            slots[member.member_id] = _Slot(member.weight, member)
+        with on_target(f"a change of group {message.group_id} of {self._info.name}"):
+            self._target().modify_group(message.group_id, [(i, s.weight) for i, s in slots.items()])
+        touched = sorted(set(slots) | set(group.members))
+        group.members = slots
+        for member_id in touched:
+            self._fit_handles(member_id)
+
+    def _fit_handles(self, member_id: int) -> None:
+        """BMv2 has no weights: PI makes as many copies of a member as its largest weight in any group."""
+        handles = self._members[member_id].handles
+        weights = [g.members[member_id].weight for g in self._groups.values() if member_id in g.members]
+        wanted = max([1, *weights])
+        while len(handles) < wanted:
+            handles.append(self._member_handles.take())
+        while len(handles) > wanted:
+            self._member_handles.give_back(handles.pop())
+
+    def _delete_group(self, group_id: int) -> None:
+        group = self._group(group_id)
+        if self._store.uses_group(self._tables, group_id):
+            raise StatusError(UNKNOWN, f"Group {group_id} of {self._info.name} is still in use")
+        with on_target(f"deleting group {group_id} of {self._info.name}"):
+            self._target().delete_group(group_id)
+        self._group_handles.give_back(group.handle)
+        del self._groups[group_id]
+        for member_id in group.members:
+            self._fit_handles(member_id)
+
+    def _group(self, group_id: int) -> _Group:
+        group = self._groups.get(group_id)
+        if group is None:
+            raise StatusError(NOT_FOUND, f"{self._info.name} has no group {group_id}")
+        return group
+
+    def has_group(self, group_id: int) -> bool:
+        return group_id in self._groups
+
+    def read_groups(self, message: Any, response: Any) -> None:
+        """Group id 0 reads all; an unknown id reads nothing."""
+        self.require_manual()
+        for group_id, group in sorted(self._groups.items(), key=lambda item: item[1].handle):
+            if message.group_id not in (0, group_id):
+                continue
+            entity = response.entities.add().action_profile_group
+            entity.action_profile_id = self._info.id
+            entity.group_id = group_id
+            entity.max_size = group.max_size
+            for member_id, slot in sorted(group.members.items()):
+                member = entity.members.add(member_id=member_id, weight=slot.weight)
+                _copy_watch(slot.watch, member)
+
+    # -- one-shots
+
+    def prepare_oneshot(self, action_set: Any) -> OneShot:
+        """Check an ``ActionProfileActionSet`` (specification, section 9.2.3).
+
+        Raises:
+            StatusError: also UNIMPLEMENTED for an empty set, which PI does not support.
+        """
+        self.require_oneshot()
+        actions = action_set.action_profile_actions
+        if not actions:
+            raise StatusError(UNIMPLEMENTED, "One-shots without any action are not supported")
+        for action in actions:
+            self._check_action(action.action)
+        if any(action.weight <= 0 for action in actions):
+            raise invalid("The weight of a one-shot's action must be positive")
+        limit = self._info.max_group_size
+        if 0 < limit < sum(action.weight for action in actions):
+            raise StatusError(RESOURCE_EXHAUSTED, f"The weights exceed max_group_size, {limit}")
+        calls = [(parse_action(self._index, action.action), action) for action in actions]
+        self._require_selector()
+        return OneShot(calls, [])
+
+    def insert_oneshot(self, oneshot: OneShot) -> int:
+        """Install the members and the group of a one-shot; returns the group's number in the switch.
+
+        Raises:
+            StatusError: UNKNOWN when the switch refuses; nothing is left behind.
+        """
+        target = self._target()
+        group = self._group_handles.take()
+        try:
+            with on_target(f"a one-shot of {self._info.name}"):
+                for call, _ in oneshot.actions:
+                    handle = self._member_handles.take()
+                    oneshot.members.append(handle)
+                    target.insert_member(handle, call)
+                weights = [message.weight for _, message in oneshot.actions]
+                target.insert_group(group, list(zip(oneshot.members, weights, strict=True)), len(weights))
+        except StatusError:
+            installed = target.members()
+            for handle in oneshot.members:
+                if handle in installed:
+                    target.delete_member(handle)
+                self._member_handles.give_back(handle)
+            self._group_handles.give_back(group)
+            raise
+        self._oneshots[group] = oneshot
+        return group
+
+    def delete_oneshot(self, group: int) -> None:
+        """Remove a one-shot that no entry uses any more."""
+        oneshot = self._oneshots.pop(group)
+        target = self._target()
+        with on_target(f"deleting a one-shot of {self._info.name}"):
+            target.delete_group(group)
+            for handle in oneshot.members:
+                target.delete_member(handle)
+        for handle in oneshot.members:
+            self._member_handles.give_back(handle)
+        self._group_handles.give_back(group)
+
+    def is_oneshot(self) -> bool:
+        return bool(self._oneshots)
+
+    def write_oneshot(self, group: int, message: Any) -> None:
+        """Fill an ``ActionProfileActionSet`` for a read, in the order of the write."""
+        for call, original in self._oneshots[group].actions:
+            action = message.action_profile_actions.add(weight=original.weight)
+            write_action(self._index, call, action.action)
+            _copy_watch(original, action)
+
+
+def _copy_watch(source: Any, destination: Any) -> None:
+    kind = source.WhichOneof("watch_kind")
+    if kind is not None:
+        setattr(destination, kind, getattr(source, kind))

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The pipeline that the server serves at present: P4Info, the switch that runs it, and the control-plane state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from ..api import ActionProfile, Counter, Meter, Switch, Table
+from .entries import EntryStore
+from .p4info import CounterInfo, MeterInfo, P4InfoIndex, ProfileInfo, TableInfo
+from .profiles import ProfileManager
+from .status import UNKNOWN, StatusError, invalid_id
+
+T = TypeVar("T")
+
+
+class Program:
+    """One P4Info on one switch.
+
+    ``switch`` is replaced when a saved pipeline is committed, so nothing here keeps objects of the switch.
+    """
+
+    def __init__(self, index: P4InfoIndex, switch: Switch) -> None:
+        self.index = index
+        self.switch = switch
+        self.store = EntryStore(index)
+        self.profiles = {info.id: self._profile_manager(info) for info in index.profiles.values()}
+
+    def _profile_manager(self, info: ProfileInfo) -> ProfileManager:
+        return ProfileManager(self.index, info, lambda: self.target_profile(info), self.store)
+
+    # -- by P4Info id
+
+    def table_info(self, table_id: int) -> TableInfo:
+        """Raises StatusError INVALID_ARGUMENT for an id that is not a table's."""
+        info = self.index.tables.get(table_id)
+        if info is None:
+            raise invalid_id(table_id, "a table")
+        return info
+
+    def profile(self, profile_id: int) -> ProfileManager:
+        """Raises StatusError INVALID_ARGUMENT for an id that is not an action profile's."""
+        manager = self.profiles.get(profile_id)
+        if manager is None:
+            raise invalid_id(profile_id, "an action profile")
+        return manager
+
+    # -- in the switch
+
+    def target_table(self, info: TableInfo) -> Table:
+        return _find(self.switch.tables, info.name, "table")
+
+    def target_profile(self, info: ProfileInfo) -> ActionProfile:
+        return _find(self.switch.action_profiles, info.name, "action profile")
+
+    def target_counter(self, info: CounterInfo) -> Counter:
+        return _find(self.switch.counters, info.name, "counter")
+
+    def target_meter(self, info: MeterInfo) -> Meter:
+        return _find(self.switch.meters, info.name, "meter")
+
+
+def _find(objects: Mapping[str, T], name: str, what: str) -> T:
+    # The pipeline push compared the P4Info with the program; a miss means that the compiler optimized the object away.
+    found = objects.get(name)
+    if found is None:
+        raise StatusError(UNKNOWN, f"The program in the switch has no {what} {name}")
+    return found

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""RECONCILE_AND_COMMIT: keep the forwarding state across a pipeline push (specification, section 14)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from .read import read_entities
+from .status import UNKNOWN, StatusError
+from .write import write_entity
+
+if TYPE_CHECKING:
+    from .pipeline import Pipeline
+
+# In this order entries find their members and groups. PI keeps no more than this: replication groups, clone sessions,
+# digest configurations and default actions are lost.
+_KEPT = ("action_profile_member", "action_profile_group", "table_entry", "meter_entry", "counter_entry")
+
+
+def snapshot(pipeline: Pipeline | None) -> Any:
+    """The state to be kept, as a ReadResponse.
+
+    Raises:
+        StatusError: when it cannot be read, as with action profiles that hold one-shots.
+    """
+    response = p4rt.ReadResponse()
+    if pipeline is not None:
+        request = p4rt.ReadRequest()
+        for kind in _KEPT:
+            getattr(request.entities.add(), kind).SetInParent()
+        read_entities(pipeline, request, response)
+    return response
+
+
+def replay(pipeline: Pipeline, state: Any) -> None:
+    """Write the state back.
+
+    Raises:
+        StatusError: UNKNOWN when any entity does not go in. That includes every program with an indirect counter or
+            meter, because PI inserts their cells, which can only be modified.
+    """
+    failed = 0
+    for entity in state.entities:
+        try:
+            write_entity(pipeline, p4rt.Update.INSERT, entity)
+        except StatusError:
+            failed += 1
+    if failed:
+        raise StatusError(UNKNOWN, f"{failed} entities of the old state cannot be kept: use VERIFY_AND_COMMIT")

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""One thread for everything that the server does by the clock: digest and idle-timeout sweeps."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+
+class Task:
+    """A task of the scheduler; ``cancel`` is safe from any thread."""
+
+    def __init__(self, action: Callable[[], None], period: float | None) -> None:
+        self.action = action
+        self.period = period
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class Scheduler:
+    """Runs actions later or periodically, one at a time."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._queue: list[tuple[float, int, Task]] = []
+        self._order = itertools.count()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="p4runtime-scheduler", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._condition:
+            self._stopped = True
+            self._condition.notify()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5.0)
+
+    def once(self, delay: float, action: Callable[[], None]) -> Task:
+        return self._add(delay, Task(action, None))
+
+    def every(self, period: float, action: Callable[[], None]) -> Task:
+        """The first run is one period from now."""
+        return self._add(period, Task(action, period))
+
+    def _add(self, delay: float, task: Task) -> Task:
+        with self._condition:
+            heapq.heappush(self._queue, (time.monotonic() + delay, next(self._order), task))
+            self._condition.notify()
+        return task
+
+    def _next(self) -> tuple[float, Task] | None:
+        with self._condition:
+            while not self._stopped:
+                if not self._queue:
+                    self._condition.wait()
+                    continue
+                due, _, task = self._queue[0]
+                delay = due - time.monotonic()
+                if delay > 0:
+                    self._condition.wait(delay)
+                    continue
+                heapq.heappop(self._queue)
+                if not task.cancelled:
+                    return due, task
+        return None
+
+    def _run(self) -> None:
+        while (found := self._next()) is not None:
+            due, task = found
+            try:
+                task.action()
+            except Exception:
+                # One failing sweep must not end the others.
+                logger.exception("A periodic task failed")
+            if task.period is not None and not task.cancelled:
+                self._add(max(0.0, due + task.period - time.monotonic()), task)

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads of tables (specification, section 9.1 and 11.1).
+
+As with PI a key or nothing is the only filter: other fields of the request select what is returned of each entry.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from ..api import ActionCall, GroupRef, MemberRef, NotFoundError, TableEntry
+from .actions import write_action
+from .counters import write_counter_data
+from .entries import EntryState
+from .matches import DEFAULT_KEY, MatchKey, key_of, parse_key, write_key
+from .meters import write_meter_config
+from .p4info import TableInfo
+from .program import Program
+from .status import INTERNAL, StatusError, invalid, on_target
+
+
+def read_tables(program: Program, request: Any, response: Any) -> None:
+    """Answer one ``p4.v1.TableEntry`` of a ReadRequest; table id 0 reads all tables.
+
+    Raises:
+        StatusError: what was read before it stays in the response.
+    """
+    if request.table_id == 0:
+        for info in program.index.tables.values():
+            _read_one(program, info, request, response)
+    else:
+        _read_one(program, program.table_info(request.table_id), request, response)
+
+
+def stored_entries(program: Program, info: TableInfo) -> list[TableEntry]:
+    """All entries of a table, by handle: BMv2 walks its entries in that order."""
+    with on_target(f"reading {info.name}"):
+        return sorted(program.target_table(info).entries(), key=lambda e: e.handle)
+
+
+def stored_entry(program: Program, info: TableInfo, key: MatchKey) -> TableEntry | None:
+    with on_target(f"reading {info.name}"):
+        try:
+            return program.target_table(info).get(key.match, key.priority)
+        except NotFoundError:
+            return None
+
+
+def _read_one(program: Program, info: TableInfo, request: Any, response: Any) -> None:
+    if request.is_default_action:
+        _read_default(program, info, request, response)
+        return
+    if request.HasField("time_since_last_hit") and not info.idle_timeout:
+        raise invalid(f"{info.name} does not support idle timeouts: do not ask for time_since_last_hit")
+    for entry in _selected(program, info, request):
+        _read_entry(program, info, request, entry, response)
+
+
+def _selected(program: Program, info: TableInfo, request: Any) -> Iterator[TableEntry]:
+    if not request.match:
+        yield from stored_entries(program, info)
+        return
+    entry = stored_entry(program, info, parse_key(info, request))
+    if entry is not None:
+        yield entry
+
+
+def _read_entry(program: Program, info: TableInfo, request: Any, entry: TableEntry, response: Any) -> None:
+    message = response.entities.add().table_entry
+    message.table_id = info.id
+    key = key_of(entry)
+    write_key(info, key, message)
+    _write_target(program, info, entry, message)
+    _write_direct(info, request, entry, message)
+    if info.is_const:
+        return
+    state = program.store.get(info.id, key)
+    if state is None:
+        # Initial entries of a table that is not const: BMv2 has them, but P4Runtime did not write them.
+        raise StatusError(INTERNAL, f"{info.name} has an entry that was not written over P4Runtime")
+    _write_state(state, message)
+    message.idle_timeout_ns = state.idle_timeout_ns
+    if request.HasField("time_since_last_hit"):
+        # Zero for entries that do not age: PI cannot ask the target for them.
+        elapsed = time.monotonic_ns() - entry.last_hit_ns if state.idle_timeout_ns else 0
+        message.time_since_last_hit.elapsed_ns = max(0, min(elapsed, state.idle_timeout_ns))
+
+
+def _read_default(program: Program, info: TableInfo, request: Any, response: Any) -> None:
+    if request.HasField("time_since_last_hit"):
+        raise invalid("Default entries do not age: do not ask for time_since_last_hit")
+    with on_target(f"reading the default entry of {info.name}"):
+        entry = program.target_table(info).default
+    message = response.entities.add().table_entry
+    message.table_id = info.id
+    message.is_default_action = True
+    # No action for indirect tables, and no direct resources: BMv2 keeps neither for default entries.
+    if not info.profile and isinstance(entry.target, ActionCall):
+        write_action(program.index, entry.target, message.action.action)
+    state = program.store.get(info.id, DEFAULT_KEY)
+    assert state is not None
+    _write_state(state, message)
+
+
+def _write_state(state: EntryState, message: Any) -> None:
+    message.controller_metadata = state.controller_metadata
+    message.metadata = state.metadata
+
+
+def _write_target(program: Program, info: TableInfo, entry: TableEntry, message: Any) -> None:
+    target = entry.target
+    if isinstance(target, MemberRef):
+        message.action.action_profile_member_id = target.member_id
+    elif isinstance(target, GroupRef):
+        manager = program.profile(info.profile)
+        if manager.is_oneshot():
+            manager.write_oneshot(target.group_id, message.action.action_profile_action_set)
+        else:
+            message.action.action_profile_group_id = target.group_id
+    else:
+        write_action(program.index, target, message.action.action)
+
+
+def _write_direct(info: TableInfo, request: Any, entry: TableEntry, message: Any) -> None:
+    if info.direct_counter and request.HasField("counter_data") and entry.counter is not None:
+        write_counter_data(entry.counter, message.counter_data)
+    if info.direct_meter and request.HasField("meter_config") and entry.meter is not None:
+        write_meter_config(entry.meter, message.meter_config)

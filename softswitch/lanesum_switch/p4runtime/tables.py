@@ -1,0 +1,261 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes to tables (specification, section 9.1).
+
+The order of the checks is PI's: where a request is wrong in two ways, the same one is reported.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from p4.config.v1 import p4info_pb2
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from ..api import ActionCall, CounterValue, GroupRef, MemberRef, MeterRates, TableEntry, Target
+from .actions import check_action_id, parse_action
+from .counters import merge_counter
+from .entries import EntryState
+from .matches import MatchKey, parse_key
+from .meters import parse_meter_config
+from .p4info import TableInfo
+from .profiles import OneShot
+from .program import Program
+from .status import ALREADY_EXISTS, NOT_FOUND, PERMISSION_DENIED, StatusError, invalid, on_target
+
+_Update = p4rt.Update
+_Scope = p4info_pb2.ActionRef
+
+
+@dataclass(slots=True)
+class _Planned:
+    """The checked action of a write: a target of the switch, or a one-shot to be installed first."""
+
+    target: Target | None = None
+    oneshot: OneShot | None = None
+
+
+@dataclass(slots=True)
+class _Direct:
+    """The direct resources of a write; ``has_meter`` with ``meter`` None resets the meter."""
+
+    counter: Any = None
+    has_meter: bool = False
+    meter: MeterRates | None = None
+
+
+def write_table(program: Program, kind: int, entry: Any) -> None:
+    """Apply one update of a ``p4.v1.TableEntry``.
+
+    Raises:
+        StatusError: with the code that simple_switch_grpc answers.
+    """
+    info = program.table_info(entry.table_id)
+    if entry.HasField("time_since_last_hit"):
+        raise invalid("time_since_last_hit is for reads only")
+    if kind == _Update.INSERT:
+        _insert(program, info, entry)
+    elif kind == _Update.MODIFY:
+        _modify(program, info, entry)
+    elif kind == _Update.DELETE:
+        _delete(program, info, entry)
+    else:
+        raise invalid("The update has no valid type")
+
+
+def _insert(program: Program, info: TableInfo, entry: Any) -> None:
+    if entry.is_default_action:
+        raise invalid("The default entry is always there: use MODIFY")
+    if not entry.HasField("action"):
+        raise invalid(f"The entry for {info.name} has no action")
+    key = parse_key(info, entry)
+    planned = _plan_action(program, info, entry)
+    direct = _direct_resources(program, info, entry)
+    _check_timeout(info, entry)
+    if program.store.get(info.id, key) is not None:
+        raise StatusError(ALREADY_EXISTS, f"{info.name} has this entry already: use MODIFY to change its action")
+    target, group = _install(program, info, planned)
+    table = program.target_table(info)
+    try:
+        with on_target(f"a new entry of {info.name}"):
+            table.insert(
+                TableEntry(
+                    match=key.match,
+                    target=target,
+                    priority=key.priority,
+                    idle_timeout_ns=entry.idle_timeout_ns,
+                    last_hit_ns=time.monotonic_ns(),
+                )
+            )
+            _write_direct(program, info, key, direct)
+    except StatusError:
+        if group is not None:
+            program.profile(info.profile).delete_oneshot(group)
+        raise
+    program.store.put(info.id, key, _state(entry, target, group))
+
+
+def _modify(program: Program, info: TableInfo, entry: Any) -> None:
+    key = parse_key(info, entry)
+    planned = _plan_action(program, info, entry)
+    if not entry.HasField("action") and not entry.is_default_action:
+        raise invalid(f"The entry for {info.name} has no action")
+    direct = _direct_resources(program, info, entry)
+    _check_timeout(info, entry)
+    old = program.store.get(info.id, key)
+    if old is None:
+        raise StatusError(NOT_FOUND, f"{info.name} has no such entry")
+    table = program.target_table(info)
+    if key.is_default:
+        with on_target(f"the default entry of {info.name}"):
+            # BMv2 has no direct counter or meter for default entries, so that these are dropped here.
+            if planned.target is None:
+                table.reset_default()
+            else:
+                table.set_default(planned.target)
+        reset = planned.target is None
+        program.store.put(info.id, key, EntryState() if reset else _state(entry, planned.target, None))
+        return
+    target, group = _install(program, info, planned)
+    try:
+        with on_target(f"a change of an entry of {info.name}"):
+            table.modify(
+                TableEntry(
+                    match=key.match,
+                    target=target,
+                    priority=key.priority,
+                    idle_timeout_ns=entry.idle_timeout_ns,
+                )
+            )
+            _write_direct(program, info, key, direct)
+    except StatusError:
+        if group is not None:
+            program.profile(info.profile).delete_oneshot(group)
+        raise
+    program.store.put(info.id, key, _state(entry, target, group))
+    _drop_oneshot(program, info, old)
+
+
+def _delete(program: Program, info: TableInfo, entry: Any) -> None:
+    if entry.is_default_action:
+        raise invalid("The default entry cannot be deleted: MODIFY it without an action to reset it")
+    key = parse_key(info, entry)
+    old = program.store.get(info.id, key)
+    if old is None:
+        raise StatusError(NOT_FOUND, f"{info.name} has no such entry")
+    with on_target(f"deleting an entry of {info.name}"):
+        program.target_table(info).delete(key.match, key.priority)
+    program.store.remove(info.id, key)
+    _drop_oneshot(program, info, old)
+
+
+def _state(entry: Any, target: Target | None, oneshot: int | None) -> EntryState:
+    return EntryState(
+        controller_metadata=entry.controller_metadata,
+        metadata=entry.metadata,
+        idle_timeout_ns=entry.idle_timeout_ns,
+        member=target.member_id if isinstance(target, MemberRef) else None,
+        group=target.group_id if isinstance(target, GroupRef) else None,
+        is_oneshot=oneshot is not None,
+    )
+
+
+def _drop_oneshot(program: Program, info: TableInfo, old: EntryState) -> None:
+    if old.is_oneshot and old.group is not None:
+        program.profile(info.profile).delete_oneshot(old.group)
+
+
+# -- actions
+
+
+def _plan_action(program: Program, info: TableInfo, entry: Any) -> _Planned:
+    indirect = info.profile != 0
+    if entry.is_default_action:
+        if indirect:
+            raise invalid(f"The default action of {info.name} cannot be set: the table has an action profile")
+        if info.const_default_action:
+            raise StatusError(PERMISSION_DENIED, f"The default action of {info.name} is const")
+    if not entry.HasField("action"):
+        return _Planned()
+    kind = entry.action.WhichOneof("type")
+    if indirect and kind == "action":
+        raise invalid(f"{info.name} has an action profile: give a member, a group or a one-shot")
+    if not indirect:
+        if kind != "action":
+            raise invalid(f"{info.name} has no action profile: give an action")
+        return _Planned(target=_direct_action(program, info, entry))
+    manager = program.profile(info.profile)
+    if kind == "action_profile_action_set":
+        return _Planned(oneshot=manager.prepare_oneshot(entry.action.action_profile_action_set))
+    if kind is None:
+        raise invalid(f"The action of the entry for {info.name} is empty")
+    manager.require_manual()
+    if kind == "action_profile_member_id":
+        member = entry.action.action_profile_member_id
+        if not manager.has_member(member):
+            raise invalid(f"The action profile of {info.name} has no member {member}")
+        return _Planned(target=MemberRef(member))
+    group = entry.action.action_profile_group_id
+    if not manager.has_group(group):
+        raise invalid(f"The action profile of {info.name} has no group {group}")
+    return _Planned(target=GroupRef(group))
+
+
+def _direct_action(program: Program, info: TableInfo, entry: Any) -> ActionCall:
+    action = entry.action.action
+    check_action_id(program.index, action.action_id)
+    scope = info.scopes.get(action.action_id)
+    name = program.index.actions[action.action_id].name
+    if scope is None:
+        raise invalid(f"{name} is not an action of {info.name}")
+    if scope == _Scope.TABLE_ONLY and entry.is_default_action:
+        raise StatusError(PERMISSION_DENIED, f"{name} is not for the default entry of {info.name}")
+    if scope == _Scope.DEFAULT_ONLY and not entry.is_default_action:
+        raise StatusError(PERMISSION_DENIED, f"{name} is for the default entry of {info.name} only")
+    return parse_action(program.index, action)
+
+
+def _install(program: Program, info: TableInfo, planned: _Planned) -> tuple[Target, int | None]:
+    """The target for the switch and, for a one-shot, the group that was made for it."""
+    if planned.oneshot is not None:
+        group = program.profile(info.profile).insert_oneshot(planned.oneshot)
+        return GroupRef(group), group
+    assert planned.target is not None
+    return planned.target, None
+
+
+# -- direct resources and ageing
+
+
+def _direct_resources(program: Program, info: TableInfo, entry: Any) -> _Direct:
+    direct = _Direct()
+    if entry.HasField("meter_config"):
+        if not info.direct_meter:
+            raise invalid(f"{info.name} has no direct meter")
+        direct.has_meter = True
+        direct.meter = parse_meter_config(entry.meter_config)
+    if entry.HasField("counter_data"):
+        if not info.direct_counter:
+            raise invalid(f"{info.name} has no direct counter")
+        direct.counter = entry.counter_data
+    return direct
+
+
+def _write_direct(program: Program, info: TableInfo, key: MatchKey, direct: _Direct) -> None:
+    table = program.target_table(info)
+    if direct.has_meter:
+        table.write_meter(key.match, key.priority, direct.meter)
+    if direct.counter is not None:
+        # Unlike a DirectCounterEntry, the data in a TableEntry overwrites what the unit does not cover: BMv2 then
+        # writes zero.
+        counter = program.index.direct_counters[info.direct_counter]
+        table.write_counter(key.match, key.priority, merge_counter(counter, direct.counter, CounterValue()))
+
+
+def _check_timeout(info: TableInfo, entry: Any) -> None:
+    if entry.idle_timeout_ns < 0:
+        raise invalid("The idle timeout of an entry cannot be negative")
+    if entry.idle_timeout_ns > 0 and not info.idle_timeout:
+        raise invalid(f"{info.name} does not support idle timeouts")

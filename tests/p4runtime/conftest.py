@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every test of this folder that takes ``address`` or ``client`` runs against each target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .client import OK, Client, Program
+from .targets import BMV2, running
+
+TARGETS = ("fake", "embedded", BMV2)
+
+
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def address(target: str) -> Iterator[str]:
+    with running(target) as found:
+        yield found
+
+
+@pytest.fixture
+def fresh(address: str) -> Iterator[Client]:
+    """A client of a server that has no pipeline yet."""
+    client = Client(address)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def everything() -> Program:
+    return Program("everything")
+
+
+@pytest.fixture(scope="session")
+def small() -> Program:
+    return Program("small")
+
+
+@pytest.fixture
+def client(fresh: Client, everything: Program) -> Client:
+    """A client of a server that runs ``everything``."""
+    assert fresh.push(everything.config()) == OK
+    return fresh

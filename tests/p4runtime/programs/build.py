@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compile the test programs: ``python build.py`` with p4c-bm2-ss on PATH. The results are committed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+
+
+def without_source_info(value: Any) -> Any:
+    """``source_info`` is most of the JSON and changes with every edit."""
+    if isinstance(value, dict):
+        return {k: without_source_info(v) for k, v in value.items() if k != "source_info"}
+    if isinstance(value, list):
+        return [without_source_info(v) for v in value]
+    return value
+
+
+def build(source: Path) -> None:
+    output = source.with_suffix(".json")
+    p4info = source.with_suffix(".p4info.txtpb")
+    command = ["p4c-bm2-ss", "--p4runtime-files", p4info.name, "-o", output.name, source.name]
+    subprocess.run(command, cwd=HERE, check=True)
+    stripped = without_source_info(json.loads(output.read_text()))
+    output.write_text(json.dumps(stripped, separators=(",", ":"), sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    for path in sorted(HERE.glob("*.p4")):
+        build(path)

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Election, promotion, and what only a primary may do."""
+
+from __future__ import annotations
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from .client import OK, Client, Outcome, Program, exact
+
+BIG = 1 << 64
+
+
+def test_highest_election_id_is_primary(fresh: Client) -> None:
+    one = fresh.stream()
+    one.arbitrate(1)
+    assert one.role() == ("OK", 1)
+    backup = fresh.stream()
+    backup.arbitrate(0)
+    assert backup.role() == ("ALREADY_EXISTS", 1)
+    assert one.silent()
+    two = fresh.stream()
+    two.arbitrate(0, high=1)
+    assert two.role() == ("OK", BIG)
+    assert one.role() == ("ALREADY_EXISTS", BIG)
+    assert backup.role() == ("ALREADY_EXISTS", BIG)
+
+
+def test_the_next_highest_is_promoted(fresh: Client) -> None:
+    streams = {}
+    for election_id, role in ((5, ("OK", 5)), (9, ("OK", 9)), (7, ("ALREADY_EXISTS", 9))):
+        streams[election_id] = fresh.stream()
+        streams[election_id].arbitrate(election_id)
+        assert streams[election_id].role() == role
+    assert streams[5].role() == ("ALREADY_EXISTS", 9)
+    streams[5].close()
+    assert streams[5].get() == OK
+    assert streams[7].silent()
+    streams[9].cancel()
+    assert streams[7].role() == ("OK", 7)
+
+
+def test_a_duplicate_election_id_is_refused(fresh: Client) -> None:
+    one = fresh.stream()
+    one.arbitrate(3)
+    assert one.role() == ("OK", 3)
+    other = fresh.stream()
+    other.arbitrate(3)
+    assert other.get() == Outcome("INVALID_ARGUMENT")
+    assert one.silent()
+
+
+def test_a_changed_election_id(fresh: Client) -> None:
+    one, two = fresh.stream(), fresh.stream()
+    one.arbitrate(3)
+    assert one.role() == ("OK", 3)
+    two.arbitrate(2)
+    assert two.role() == ("ALREADY_EXISTS", 3)
+    # Still primary: only the asker is answered.
+    one.arbitrate(4)
+    assert one.role() == ("OK", 4)
+    assert two.silent()
+    # The same again: no answer at all.
+    one.arbitrate(4)
+    assert one.silent()
+    # Overtaken.
+    two.arbitrate(6)
+    assert two.role() == ("OK", 6)
+    assert one.role() == ("ALREADY_EXISTS", 6)
+    # Stepping down.
+    two.arbitrate(1)
+    assert one.role() == ("OK", 4)
+    assert two.role() == ("ALREADY_EXISTS", 4)
+    # A backup's new id below the primary's.
+    two.arbitrate(2)
+    assert two.role() == ("ALREADY_EXISTS", 4)
+    assert one.silent()
+
+
+def test_the_device_id_of_a_stream_cannot_change(fresh: Client) -> None:
+    stream = fresh.stream()
+    stream.arbitrate(3)
+    assert stream.role() == ("OK", 3)
+    stream.arbitrate(3, device_id=2)
+    assert stream.get() == Outcome("FAILED_PRECONDITION")
+
+
+def test_devices_without_a_switch_arbitrate_too(fresh: Client) -> None:
+    stream = fresh.stream()
+    stream.arbitrate(3, device_id=42)
+    message = stream.get()
+    assert message.arbitration.device_id == 42
+    assert message.arbitration.status.code == 0
+    other = fresh.stream()
+    other.arbitrate(3)
+    assert other.role() == ("OK", 3)
+
+
+def test_too_many_streams(fresh: Client) -> None:
+    for election_id in range(1, 17):
+        stream = fresh.stream()
+        stream.arbitrate(election_id)
+        assert stream.role() == ("OK", election_id)
+    last = fresh.stream()
+    last.arbitrate(17)
+    assert last.get() == Outcome("RESOURCE_EXHAUSTED")
+
+
+def test_who_may_write(fresh: Client, everything: Program) -> None:
+    entry = everything.entry("exact_table", [exact(1, b"\x01"), exact(2, b"\x01")], everything.action("nothing"))
+    # No stream: an election id is wrong, none is right.
+    fresh.election_id = 1
+    assert fresh.push(everything.config()) == Outcome("PERMISSION_DENIED")
+    assert fresh.write((p4rt.Update.INSERT, entry)) == Outcome("PERMISSION_DENIED")
+    fresh.election_id = None
+    assert fresh.write((p4rt.Update.INSERT, entry)) == Outcome("FAILED_PRECONDITION")
+    assert fresh.push(everything.config()) == OK
+    assert fresh.insert(entry) == "OK"
+    # A stream: only its election id is right.
+    primary = fresh.stream()
+    primary.arbitrate(7, high=2)
+    assert primary.role() == ("OK", 2 * BIG + 7)
+    for election_id in (None, 0, 7, 2 * BIG, 2 * BIG + 8):
+        fresh.election_id = election_id
+        assert fresh.write((p4rt.Update.DELETE, entry)) == Outcome("PERMISSION_DENIED")
+        assert fresh.push(everything.config()) == Outcome("PERMISSION_DENIED")
+    assert len(fresh.read_ok(everything.entry("exact_table"))) == 1
+    fresh.election_id = 2 * BIG + 7
+    assert fresh.delete(entry) == "OK"
+    # A backup takes over and may write, the former primary may not.
+    backup = fresh.stream()
+    backup.arbitrate(1)
+    assert backup.role() == ("ALREADY_EXISTS", 2 * BIG + 7)
+    fresh.election_id = 1
+    assert fresh.write((p4rt.Update.INSERT, entry)) == Outcome("PERMISSION_DENIED")
+    primary.cancel()
+    assert backup.role() == ("OK", 1)
+    assert fresh.insert(entry) == "OK"
+
+
+def test_election_id_zero(client: Client, everything: Program) -> None:
+    stream = client.stream()
+    stream.arbitrate(0)
+    assert stream.role() == ("OK", 0)
+    entry = everything.entry("exact_table", [exact(1, b"\x01"), exact(2, b"\x01")], everything.action("nothing"))
+    # An absent election id reads as zero.
+    assert client.insert(entry) == "OK"
+    client.election_id = 0
+    assert client.delete(entry) == "OK"
+
+
+def test_roles_are_ignored(client: Client) -> None:
+    stream = client.stream()
+    update = p4rt.MasterArbitrationUpdate(device_id=1)
+    update.election_id.low = 5
+    update.role.name = "stats"
+    stream.send(arbitration=update)
+    message = stream.get()
+    assert not message.arbitration.HasField("role")
+    assert message.arbitration.status.code == 0
+    other = client.stream()
+    other.arbitrate(4)
+    assert other.role() == ("ALREADY_EXISTS", 5)
+
+
+def test_capabilities(fresh: Client) -> None:
+    assert fresh.stub.Capabilities(p4rt.CapabilitiesRequest()).p4runtime_api_version == "1.3.0"
