@@ -1,0 +1,8 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Topologies: which hosts hang at which switch port."""
+
+from lanesum_control.topology.files import TopologyError, available, load
+from lanesum_control.topology.model import Link, Node, Topology
+
+__all__ = ["Link", "Node", "Topology", "TopologyError", "available", "load"]
