@@ -41,9 +41,13 @@ def test_schema_is_current_and_accepts_what_is_shipped() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("kind: worker, ip: 10.19.0.2", "kind: worker", "nodes.w2: a worker needs an ip"),
+        ("w2: {kind: worker, ip: 10.19.0.2", "w2: {kind: worker", "nodes.w2: a worker needs an ip"),
         ("10.19.0.3", "10.19.0.999", "nodes.w3.ip: Input is not a valid IPv4 address"),
-        ("ip: 10.19.0.3", "ip: 10.19.0.1", "10.19.0.1 is the address of w1 already"),
+        (
+            "w3: {kind: worker, ip: 10.19.0.3",
+            "w3: {kind: worker, ip: 10.19.0.1",
+            "10.19.0.1 is the address of w1 already",
+        ),
         ('"s1:2", "w2"', '"s1:1", "w2"', "port s1:1 is linked twice"),
         ('"s1:2", "w2"', '"s1:2", "w1"', "host w1 is linked twice"),
         ('"s1:2", "w2"', '"s1", "w2"', "a link joins one 's1:port' and one host"),
@@ -68,7 +72,7 @@ def test_errors_name_the_line(old: str, new: str, says: str) -> None:
 
 
 def test_missing_and_empty_files(tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match="no topology 'nowhere'.*star4"):
+    with pytest.raises(TopologyError, match=r"no topology 'nowhere'.*star4"):
         load("nowhere")
     empty = tmp_path / "empty.yaml"
     empty.write_text("")

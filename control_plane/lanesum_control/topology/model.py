@@ -29,7 +29,7 @@ _LOOPBACK_FIRST_OCTET = 127
 
 def _wrong(message: str, *path: str | int) -> PydanticCustomError:
     """An error about the node at ``path`` that only shows when the whole file is looked at."""
-    return PydanticCustomError("topology", "{message}", {"message": message, "path": list(path)})  # type: ignore[arg-type]
+    return PydanticCustomError("topology", "{message}", {"message": message, "path": list(path)})
 
 
 class _Strict(BaseModel):
