@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A switch port on a plain UDP socket: a host that only speaks UDP to one address hangs behind it. No root needed.
+
+The program parses Ethernet frames, a UDP socket carries payloads: on the way in the port writes the Ethernet, IPv4 and
+UDP headers that the datagram had on a wire, on the way out it takes them off again. The host sends to the *server's*
+address, where this socket is bound in its stead: the switch is on the path.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.frames import UdpFrame, ipv4_int, udp_prefix
+
+Address = tuple[str, int]
+
+SOCKET_BUFFER_BYTES = 4 << 20
+_MAX_DATAGRAM_BYTES = 65536
+_PREFIX_BYTES = 42
+_RECEIVE_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class UdpPortConfig:
+    """One port.
+
+    Attributes:
+        number: the port's number in the program.
+        server: address that the host writes to; the port listens there.
+        host: address that the host writes from; only its datagrams come in here.
+        host_mac: six bytes, the source of incoming frames.
+        switch_mac: six bytes, their destination.
+    """
+
+    number: int
+    server: Address
+    host: Address
+    host_mac: bytes
+    switch_mac: bytes
+
+
+class UdpPort:
+    """Carries one host's datagrams as frames. Raises ConfigurationError when the address cannot be bound."""
+
+    def __init__(self, config: UdpPortConfig) -> None:
+        self.number = config.number
+        self.undeliverable = 0  # frames for anybody else, or without UDP
+        self._source = UdpFrame(
+            config.host_mac,
+            config.switch_mac,
+            ipv4_int(config.host[0]),
+            ipv4_int(config.server[0]),
+            config.host[1],
+            config.server[1],
+            b"",
+        )
+        # Where the bytes of a frame must say "for this host": IPv4 destination, then UDP destination port.
+        self._host_ip = ipv4_int(config.host[0]).to_bytes(4, "big")
+        self._host_port = config.host[1].to_bytes(2, "big")
+        self._prefixes: dict[int, bytes] = {}
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
+            # All ports listen at the same address; each is connected to its host and gets that host's datagrams only.
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._socket.bind(config.server)
+            self._socket.connect(config.host)
+            self._socket.setblocking(False)
+        except OSError as error:
+            self._socket.close()
+            raise ConfigurationError(
+                f"Switch port {config.number} cannot listen at {config.server[0]}:{config.server[1]}: "
+                f"{error.strerror}.",
+                "Stop the other process that holds the address (another run?), or choose another one.",
+            ) from error
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def receive_batch(self) -> list[bytes]:
+        """Frames that are waiting, 64 at most."""
+        frames = []
+        receive, prefixes = self._socket.recv, self._prefixes
+        try:
+            for _ in range(_RECEIVE_BATCH):
+                payload = receive(_MAX_DATAGRAM_BYTES)
+                size = len(payload)
+                prefix = prefixes.get(size)
+                if prefix is None:
+                    prefix = prefixes[size] = udp_prefix(self._source, size)
+                frames.append(prefix + payload)
+        except BlockingIOError:
+            pass
+        except ConnectionRefusedError:
+            pass  # the host's socket is closed; what it missed is its own loss
+        return frames
+
+    def send(self, frame: bytes) -> None:
+        """Deliver a frame's UDP payload to the host; anything else is counted and dropped."""
+        if frame[30:34] != self._host_ip or frame[36:38] != self._host_port or frame[12:14] != b"\x08\x00":
+            self.undeliverable += 1
+            return
+        udp_length = int.from_bytes(frame[38:40], "big")
+        try:
+            self._socket.send(frame[_PREFIX_BYTES : _PREFIX_BYTES + udp_length - 8])
+        except (BlockingIOError, ConnectionRefusedError):
+            self.undeliverable += 1
+
+    def close(self) -> None:
+        """Give the socket back; idempotent."""
+        self._socket.close()
+
+
+def open_udp_ports(configs: list[UdpPortConfig]) -> list[UdpPort]:
+    """All ports, or none. Raises ConfigurationError when a server address is in use by somebody else.
+
+    The ports share their address, which would let a second switch share it too; so the address is first bound alone.
+    """
+    for server in {config.server for config in configs}:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(server)
+            except OSError as error:
+                raise ConfigurationError(
+                    f"The address {server[0]}:{server[1]} that the switch listens at is taken: {error.strerror}.",
+                    "Stop the other process that holds it (another run?), or choose another topology address.",
+                ) from error
+    ports: list[UdpPort] = []
+    try:
+        for config in configs:
+            ports.append(UdpPort(config))
+    except ConfigurationError:
+        for port in ports:
+            port.close()
+        raise
+    return ports
