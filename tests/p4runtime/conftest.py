@@ -44,6 +44,11 @@ def small() -> Program:
     return Program("small")
 
 
+@pytest.fixture(scope="session")
+def initial() -> Program:
+    return Program("initial")
+
+
 @pytest.fixture
 def client(fresh: Client, everything: Program) -> Client:
     """A client of a server that runs ``everything``."""

@@ -90,11 +90,82 @@ def test_commit_without_save(fresh: Client) -> None:
     assert fresh.push(p4rt.ForwardingPipelineConfig(), Set.COMMIT) == Outcome("UNKNOWN")
 
 
-def test_reconcile_keeps_entries(fresh: Client, small: Program) -> None:
-    # A program with initial entries cannot be read as a whole on BMv2: leave them out.
+def test_reconcile_keeps_members_groups_and_entries(fresh: Client, small: Program) -> None:
+    assert fresh.push(small.config()) == OK
+    profile = small.ids["selector"]
+    member = p4rt.ActionProfileMember(action_profile_id=profile, member_id=3, action=small.action("nothing"))
+    group = p4rt.ActionProfileGroup(action_profile_id=profile, group_id=4)
+    group.members.add(member_id=3, weight=1)
+    multicast = p4rt.Entity()
+    multicast.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = 1
+    chosen = small.entry("chosen", [exact(1, b"\x01")], p4rt.TableAction(action_profile_group_id=4))
+    kept = [
+        p4rt.Entity(action_profile_member=member),
+        p4rt.Entity(action_profile_group=group),
+        entry_for(small, 1),
+        chosen,
+    ]
+    for entity in (*kept, multicast):
+        assert fresh.insert(entity) == "OK"
+    default = small.entry("forward", (), small.action("set_value", b"\x05"), is_default_action=True)
+    assert fresh.modify(default) == "OK"
+    assert fresh.push(small.config(cookie=2), Set.RECONCILE_AND_COMMIT) == OK
+    assert fresh.read_ok(p4rt.Entity(action_profile_group=p4rt.ActionProfileGroup())) == [kept[1]]
+    assert fresh.read_ok(p4rt.Entity(table_entry=p4rt.TableEntry())) == kept[2:]
+    assert fresh.pipeline().cookie.cookie == 2
+    # Replication groups and default actions are not kept.
+    everywhere = p4rt.Entity()
+    everywhere.packet_replication_engine_entry.multicast_group_entry.SetInParent()
+    assert fresh.read_ok(everywhere) == []
+    (read,) = fresh.read_ok(small.entry("forward", is_default_action=True))
+    assert read.table_entry.action.action.action_id == small.ids["nothing"]
+
+
+def test_reconcile_of_weights_fails(fresh: Client, small: Program) -> None:
+    # A member of weight 2 reads twice, and its second copy cannot be inserted.
+    assert fresh.push(small.config()) == OK
+    profile = small.ids["selector"]
+    member = p4rt.ActionProfileMember(action_profile_id=profile, member_id=3, action=small.action("nothing"))
+    group = p4rt.ActionProfileGroup(action_profile_id=profile, group_id=4)
+    group.members.add(member_id=3, weight=2)
+    assert fresh.insert(p4rt.Entity(action_profile_member=member)) == "OK"
+    assert fresh.insert(p4rt.Entity(action_profile_group=group)) == "OK"
+    assert fresh.push(small.config(), Set.RECONCILE_AND_COMMIT) == Outcome("UNKNOWN")
+
+
+def test_reconcile_as_first_action(fresh: Client, small: Program) -> None:
+    assert fresh.push(small.config(), Set.VERIFY_AND_COMMIT) == OK
+    assert fresh.push(small.config(), Set.RECONCILE_AND_COMMIT) == OK
+
+
+def test_reconcile_to_another_program(fresh: Client, small: Program, everything: Program) -> None:
     assert fresh.push(small.config()) == OK
     assert fresh.insert(entry_for(small, 1)) == "OK"
-    assert fresh.push(small.config(), Set.RECONCILE_AND_COMMIT) == Outcome("INTERNAL")
+    assert fresh.push(everything.config(), Set.RECONCILE_AND_COMMIT) == Outcome("UNKNOWN")
+
+
+def test_reconcile_with_counters_fails(fresh: Client, everything: Program) -> None:
+    # Their cells are replayed as INSERT, which counters and meters do not have.
+    assert fresh.push(everything.config()) == OK
+    assert fresh.push(everything.config(cookie=3), Set.RECONCILE_AND_COMMIT) == Outcome("UNKNOWN")
+    # The failed configuration stays in place as a saved one.
+    assert fresh.pipeline(Get.COOKIE_ONLY).cookie.cookie == 3
+    assert fresh.push(everything.config()) == Outcome("UNKNOWN")
+    assert fresh.push(p4rt.ForwardingPipelineConfig(), Set.COMMIT) == OK
+    assert fresh.push(everything.config()) == OK
+
+
+def test_initial_entries_that_are_not_const(fresh: Client, initial: Program) -> None:
+    """BMv2 has them, but not what PI would have to know of them."""
+    assert fresh.push(initial.config()) == OK
+    found, code = fresh.read(initial.entry("initial"))
+    assert code == "INTERNAL"
+    assert len(found) == 1
+    entry = initial.entry("initial", [exact(1, b"\x01")], initial.action("set_value", b"\x05"))
+    assert fresh.modify(entry) == "NOT_FOUND"
+    assert fresh.delete(entry) == "NOT_FOUND"
+    assert fresh.insert(entry) == "UNKNOWN"
+    assert fresh.push(initial.config(), Set.RECONCILE_AND_COMMIT) == Outcome("INTERNAL")
 
 
 def test_invalid_p4info(fresh: Client, everything: Program) -> None:

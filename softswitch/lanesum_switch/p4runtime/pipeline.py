@@ -152,11 +152,12 @@ class PipelineManager:
         self._replace(Pipeline(index, config, self, spare))
 
     def _reconcile(self, index: P4InfoIndex, device_config: bytes, config: Any) -> None:
+        """Save, replay the old state, commit. Where the replay fails the configuration stays saved."""
         state = snapshot(self._pipeline)
-        _load_program(self._switch, device_config)
-        pipeline = Pipeline(index, config, self, self._switch)
-        self._replace(pipeline)
-        replay(pipeline, state)
+        self._save(index, device_config, config)
+        assert self._pipeline is not None
+        replay(self._pipeline, state)
+        self._commit()
 
     def _commit(self) -> None:
         if self._saved is None or self._pipeline is None:

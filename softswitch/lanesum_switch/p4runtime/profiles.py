@@ -204,16 +204,20 @@ class ProfileManager:
             raise invalid(f"Groups of {self._info.name} have at most {limit} members (max_group_size in the P4Info)")
         if message.group_id in self._groups:
             raise StatusError(ALREADY_EXISTS, f"{self._info.name} has a group {message.group_id} already")
-        self._require_selector()
-        with on_target(f"a new group of {self._info.name}"):
-            self._target().insert_group(message.group_id, [], message.max_size or limit)
+        if self._info.with_selector:
+            with on_target(f"a new group of {self._info.name}"):
+                self._target().insert_group(message.group_id, [], message.max_size or limit)
         self._groups[message.group_id] = _Group(self._group_handles.take(), message.max_size)
         # What fails from here on leaves an empty group behind, on BMv2 too.
         self._set_members(message)
 
-    def _require_selector(self) -> None:
+    def require_selector(self) -> None:
+        """Raises StatusError UNKNOWN where groups have no use.
+
+        BMv2 lets them be made in any profile and refuses only the entries that point at them.
+        """
         if not self._info.with_selector:
-            raise StatusError(UNKNOWN, f"{self._info.name} has no selector, so that it cannot have groups")
+            raise StatusError(UNKNOWN, f"{self._info.name} has no selector: no entry can use a group")
 
     def _modify_group(self, message: Any) -> None:
         group = self._group(message.group_id)
@@ -234,8 +238,9 @@ class ProfileManager:
             if member.member_id in slots:
                 raise invalid(f"Member {member.member_id} is twice in group {message.group_id}: use its weight")
             slots[member.member_id] = _Slot(member.weight, member)
-        with on_target(f"a change of group {message.group_id} of {self._info.name}"):
-            self._target().modify_group(message.group_id, [(i, s.weight) for i, s in slots.items()])
+        if self._info.with_selector:
+            with on_target(f"a change of group {message.group_id} of {self._info.name}"):
+                self._target().modify_group(message.group_id, [(i, s.weight) for i, s in slots.items()])
         touched = sorted(set(slots) | set(group.members))
         group.members = slots
         for member_id in touched:
@@ -255,8 +260,9 @@ class ProfileManager:
         group = self._group(group_id)
         if self._store.uses_group(self._tables, group_id):
             raise StatusError(UNKNOWN, f"Group {group_id} of {self._info.name} is still in use")
-        with on_target(f"deleting group {group_id} of {self._info.name}"):
-            self._target().delete_group(group_id)
+        if self._info.with_selector:
+            with on_target(f"deleting group {group_id} of {self._info.name}"):
+                self._target().delete_group(group_id)
         self._group_handles.give_back(group.handle)
         del self._groups[group_id]
         for member_id in group.members:
@@ -305,7 +311,6 @@ class ProfileManager:
         if 0 < limit < sum(action.weight for action in actions):
             raise StatusError(RESOURCE_EXHAUSTED, f"The weights exceed max_group_size, {limit}")
         calls = [(parse_action(self._index, action.action), action) for action in actions]
-        self._require_selector()
         return OneShot(calls, [])
 
     def insert_oneshot(self, oneshot: OneShot) -> int:

@@ -49,4 +49,6 @@ def replay(pipeline: Pipeline, state: Any) -> None:
         except StatusError:
             failed += 1
     if failed:
-        raise StatusError(UNKNOWN, f"{failed} entities of the old state cannot be kept: use VERIFY_AND_COMMIT")
+        raise StatusError(
+            UNKNOWN, f"{failed} entities cannot be kept: the new config is saved, COMMIT takes it without them"
+        )

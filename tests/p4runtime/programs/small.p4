@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program without indirect counters and meters, which RECONCILE_AND_COMMIT can keep; with initial entries that are
-// not const, and without controller headers.
+// A program without indirect counters and meters, which RECONCILE_AND_COMMIT can keep, and without controller headers.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -46,17 +45,6 @@ control IngressImpl(inout headers_t hdr, inout metadata_t meta, inout standard_m
         size = 4;
     }
 
-    table initial {
-        key = { hdr.word.key: exact @name("key"); }
-        actions = { set_value; nothing; }
-        default_action = nothing();
-        entries = {
-            1: set_value(10);
-            2: set_value(20);
-        }
-        size = 8;
-    }
-
     action_selector(HashAlgorithm.crc16, 16, 8) selector;
     table chosen {
         key = {
@@ -69,7 +57,6 @@ control IngressImpl(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     apply {
         forward.apply();
-        initial.apply();
         chosen.apply();
         sm.egress_spec = 510;
     }
