@@ -26,10 +26,10 @@ from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.aggregation.combine import Words as Words
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
 
-Words: TypeAlias = NDArray[np.uint32]
 Vector: TypeAlias = NDArray[np.float32]
 T = TypeVar("T")
 

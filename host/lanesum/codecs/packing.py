@@ -17,16 +17,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import CodecError, Words
+from lanesum.aggregation.combine import Words, expand
+from lanesum.codecs.base import CodecError
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
 #: Coordinates that one uplink word of EXPAND8 and TABLE8 carries.
 CODES_PER_WORD = 8
 LANES_PER_WORD = 4
 LANE_MAX = 255
-TABLE_ENTRIES = 16
-_NIBBLES = np.uint32(0x0F0F0F0F)
-_FOUR = np.uint32(4)
 
 
 def pack_codes(codes: NDArray[np.uint8]) -> Words:
@@ -44,7 +43,7 @@ def pack_codes(codes: NDArray[np.uint8]) -> Words:
 
 def unpack_codes(words: Words) -> NDArray[np.uint8]:
     """The codes (uint8, eight per word, coordinate order) that :func:`pack_codes` put into ``words``."""
-    return unpack_lanes(_expand(words))
+    return unpack_lanes(expand(LaneOp.EXPAND8, words))
 
 
 def pack_lanes(lanes: NDArray[np.uint8]) -> Words:
@@ -66,17 +65,8 @@ def lane_contribution(op: LaneOp, words: Words, code_table: NDArray[np.uint8] | 
     sum (or OR, or MAX) of all workers' contributions is what an aggregate must equal: the independent check
     of a result.
     """
-    if op is LaneOp.EXPAND8:
-        return _expand(words)
-    if op is LaneOp.TABLE8:
-        if code_table is None or code_table.shape != (TABLE_ENTRIES,) or code_table.dtype != np.uint8:
-            raise CodecError("TABLE8 words mean nothing without the job's table of 16 uint8 entries.")
-        return pack_lanes(code_table[unpack_codes(words)])
-    return words
-
-
-def _expand(words: Words) -> Words:
-    lanes = np.empty((words.size, 2), dtype=np.uint32)
-    np.bitwise_and(words, _NIBBLES, out=lanes[:, 0])
-    np.bitwise_and(words >> _FOUR, _NIBBLES, out=lanes[:, 1])
-    return lanes.reshape(-1)
+    if op is not LaneOp.TABLE8:
+        return expand(op, words)
+    if code_table is None or code_table.shape != (CODE_TABLE_ENTRIES,) or code_table.dtype != np.uint8:
+        raise CodecError("TABLE8 words mean nothing without the job's table of 16 uint8 entries.")
+    return expand(op, words, code_table.tobytes())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.aggregation.combine import combine
 from lanesum.codecs.base import (
     Aggregate,
     Codec,
@@ -42,10 +43,9 @@ class Simulation:
 def aggregate(op: LaneOp, contributions: Sequence[Words]) -> Words:
     """Combine accumulator contributions (uint32, equal lengths) as a switch does: 32-bit adds that wrap, OR
     or MAX."""
-    combine = {LaneOp.OR: np.bitwise_or, LaneOp.MAX: np.maximum}.get(op, np.add)
     total = contributions[0].copy()
     for words in contributions[1:]:
-        combine(total, words, out=total)
+        total = combine(op, total, words)
     return total
 
 

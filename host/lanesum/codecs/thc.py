@@ -44,7 +44,6 @@ from lanesum.codecs.packing import (
     CODES_PER_WORD,
     LANE_MAX,
     LANES_PER_WORD,
-    TABLE_ENTRIES,
     pack_codes,
     unpack_lanes,
 )
@@ -52,6 +51,7 @@ from lanesum.codecs.random import Stream, random_words, signs, uniforms
 from lanesum.codecs.thc_tables import best_table, support_limit
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 #: Length of the independent transforms of ``rotation="block"``: ten butterfly stages, as the artifact ships.
@@ -125,7 +125,7 @@ class THC:
         self.diagonal_seed = diagonal_seed
         _check_lane(self.granularity, workers, len(self.values))
 
-        self._table = np.zeros(TABLE_ENTRIES, dtype=np.uint8)
+        self._table = np.zeros(CODE_TABLE_ENTRIES, dtype=np.uint8)
         self._table[: len(self.values)] = self.values
         # For every unit cell of [0, g]: the code of the level below, that level, and the gap to the next one.
         cells = np.arange(self.granularity + 1)
