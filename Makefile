@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY_TO_RUN := $(VENV)/.ready-train
+READY_TO_TEST := $(VENV)/.ready-dev
+INSTALL_INPUTS := pyproject.toml constraints.txt scripts/setup
+
+# Options of `make run`; empty ones are left to the command line's own defaults.
+TOPOLOGY ?=
+WORKERS ?=
+CODEC ?=
+EPOCHS ?=
+OUT ?=
+RUN_OPTIONS = $(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(WORKERS),--workers $(WORKERS)) \
+	$(if $(CODEC),--codec $(CODEC)) $(if $(EPOCHS),--epochs $(EPOCHS)) $(if $(OUT),--out $(OUT))
+
+.PHONY: help run test test-code lint setup p4 generate bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
+
+run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= WORKERS= CODEC= EPOCHS= OUT=)
+	@$(BIN)/lanesum run $(RUN_OPTIONS)
+
+test: $(READY_TO_TEST) lint test-code ## everything: lint, types, all tests
+
+test-code: $(READY_TO_TEST)
+	$(BIN)/python -m pytest
+
+lint: $(READY_TO_TEST) ## ruff and mypy
+	$(BIN)/ruff check --quiet --output-format concise .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/mypy
+
+setup: $(READY_TO_TEST) ## only make the virtual environment and install
+
+p4: $(READY_TO_TEST) ## compile p4src (needs p4c-bm2-ss on PATH) and rewrite p4src/build
+	$(BIN)/python -m lanesum_control.p4build
+
+generate: $(READY_TO_TEST) ## rewrite what is generated: P4 headers, tables in the docs, the topology schema
+	$(BIN)/python -m lanesum.protocol.generate
+	$(BIN)/lanesum topology schema > topologies/schema.json
+
+bench: $(READY_TO_RUN) ## switch benchmark, beside BMv2 where it is on PATH
+	$(BIN)/lanesum bench switch
+
+clean: ## remove what make made, but not p4src/build
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(READY_TO_RUN): $(INSTALL_INPUTS)
+	@scripts/setup $(VENV) train
+	@touch $@
+
+$(READY_TO_TEST): $(INSTALL_INPUTS)
+	@scripts/setup $(VENV) dev
+	@touch $@ $(READY_TO_RUN)
