@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from lanesum.errors import LanesumError
 
@@ -243,8 +243,9 @@ class CloneSession:
     packet_length_bytes: int = 0  # 0: not truncated
 
 
-@dataclass(frozen=True, slots=True)
-class PacketOut:
+class PacketOut(NamedTuple):
+    """A frame and the port that it leaves by. A tuple, because it is made once per copy of a packet."""
+
     port: int
     frame: bytes
 
@@ -271,6 +272,9 @@ class SwitchCounts:
     parser_errors: int = 0
     by_port_in: dict[int, int] = field(default_factory=dict)
     by_port_out: dict[int, int] = field(default_factory=dict)
+    faults: int = 0  # packets dropped because a P4 assert failed or the compiled program broke
+    pass_drops: int = 0  # packets dropped because they recirculated or were resubmitted too often
+    range_errors: int = 0  # register, counter and meter accesses outside of their array
 
 
 class Switch(Protocol):
@@ -284,6 +288,9 @@ class Switch(Protocol):
     multicast_groups: dict[int, tuple[Replica, ...]]  # replaced through set_multicast_group
     clone_sessions: dict[int, CloneSession]
     digests: dict[str, tuple[int, ...]]  # digest (struct) name -> field widths
+
+    @property
+    def counts(self) -> SwitchCounts: ...
 
     def load(self, bmv2_json: bytes) -> None:
         """Compile and install a program; wipes all state. Raises UnsupportedProgramError, InvalidArgumentError."""

@@ -1,0 +1,516 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Actions as inlined Python statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .. import ir
+from ..api import UnsupportedProgramError
+from .blocks import Assign, Other, RegisterWrite, Special, Statement, cells, fuse, statements_of, written_fields
+from .expr import Scope
+from .layout import Value, cut_to
+from .structure import END, Go, Node, Structurer, Target
+from .usage import blocks_of
+
+if TYPE_CHECKING:
+    from .context import Context
+
+# A pass that may replace statements by ``Special`` ones.
+Vectorizer = Callable[[list[Statement]], list[Statement]]
+
+
+class Actions:
+    """Writes actions, and primitives of parser and deparser, into the context's writer."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.program = context.program
+        self.layout = context.layout
+        self.expressions = context.expressions
+        self._fused: dict[tuple[int, int], list[Statement]] = {}
+
+    def exits(self, action: ir.Action) -> str:
+        """``never``, ``always`` or ``maybe``: whether the pipeline ends after the action."""
+        body = self.context.usage.bodies[action.id]
+        if not any(p.op == "exit" for p in body):
+            return "never"
+        return "always" if len(blocks_of(body)) == 1 else "maybe"
+
+    def emit(self, action: ir.Action, params: tuple[str, ...]) -> None:
+        """Write an action whose run-time parameters are in the given locals."""
+        body = self.context.usage.bodies[action.id]
+        bits = [width for _, width in action.params]
+        scope = Scope(tuple(zip(params, bits, strict=True)))
+        blocks = blocks_of(body)
+        if len(blocks) == 1:
+            self._block(action, 0, len(body), scope)
+            return
+        starts = {start for start, _ in blocks}
+
+        def key(position: int) -> Target:
+            return position if position in starts else END
+
+        nodes: dict[Target, Node] = {}
+        for start, end in blocks:
+            last = body[end - 1]
+            if last.op == "_jump":
+                target = key(_position(last.args[0]))
+                nodes[start] = Node([target], self._jump(action, start, end - 1, target, scope))
+            elif last.op == "_jump_if_zero":
+                other = key(_position(last.args[1]))
+                nodes[start] = Node(
+                    [key(end), other], self._branch(action, start, end - 1, last, end, other, scope, key)
+                )
+            else:
+                nodes[start] = Node([key(end)], self._jump(action, start, end, key(end), scope))
+        Structurer(self.context.writer, nodes, 0, self.context.names.fresh("at")).write()
+
+    def _jump(self, action: ir.Action, start: int, end: int, target: Target, scope: Scope) -> Callable[[Go], None]:
+        def emit(go: Go) -> None:
+            self._block(action, start, end, scope)
+            go(target)
+
+        return emit
+
+    def _branch(
+        self,
+        action: ir.Action,
+        start: int,
+        end: int,
+        test: ir.Primitive,
+        following: int,
+        other: Target,
+        scope: Scope,
+        key: Callable[[int], Target],
+    ) -> Callable[[Go], None]:
+        def emit(go: Go) -> None:
+            self._block(action, start, end, scope)
+            writer = self.context.writer
+            with writer.block(f"if {self.expressions.condition(test.args[0], scope)}:"):
+                go(key(following))
+            with writer.block("else:"):
+                go(other)
+
+        return emit
+
+    def call(self, primitive: ir.Primitive) -> None:
+        """A primitive in a parser or deparser."""
+        self.statements(statements_of((primitive,), self.program), Scope())
+
+    def _block(self, action: ir.Action, start: int, end: int, scope: Scope) -> None:
+        key = (action.id, start)
+        if key not in self._fused:
+            plain = statements_of(self.context.usage.bodies[action.id][start:end], self.program)
+            fused = fuse(plain, self.context.usage)
+            if self.context.vectorizer is not None:
+                fused = self.context.vectorizer(fused)
+            self._fused[key] = fused
+        self.statements(self._fused[key], scope)
+
+    # Statements
+
+    def statements(self, statements: list[Statement], scope: Scope) -> None:
+        """Write statements; register accesses that share an index share one bounds check."""
+        i = 0
+        while i < len(statements):
+            run = self._run(statements, i)
+            if run <= i:
+                self._plain(statements[i], scope, {})
+                i += 1
+            else:
+                self._guarded(statements[i:run], scope)
+                i = run
+
+    def _guards(self, statement: Statement) -> set[tuple[ir.Expr, int]]:
+        """(index, size) of the register accesses of a statement that might be out of range."""
+        return {(index, self.program.registers[array].size) for array, index in cells(statement)}
+
+    def _run(self, statements: list[Statement], start: int) -> int:
+        """End of the longest run from ``start`` whose register accesses share their guards; ``start`` if none."""
+        guards = self._guards(statements[start])
+        if not guards:
+            return start
+        usage = self.context.usage
+        inputs = {f for index, _ in guards for f in usage.fields_in(index)}
+        end = start
+        i = start
+        while i < len(statements):
+            statement = statements[i]
+            if isinstance(statement, Other):
+                break
+            own = self._guards(statement)
+            if own and own != guards:
+                break
+            if own:
+                end = i + 1
+            if written_fields(statement) & inputs:
+                break
+            i += 1
+        return end
+
+    def _guarded(self, statements: list[Statement], scope: Scope) -> None:
+        writer = self.context.writer
+        indices: dict[ir.Expr, str] = {}
+        conditions = []
+        for index, size in sorted(self._guards(statements[0]), key=repr):
+            if index not in indices:
+                value = self._index(index, scope)
+                name = value.code
+                if not value.atomic:
+                    name = self.context.names.fresh("ix")
+                    writer.line(f"{name} = {value.code}")
+                indices[index] = name
+            value = self._index(index, scope)
+            if value.high >= size:
+                conditions.append(f"{indices[index]} < {size}")
+        if not conditions:
+            for statement in statements:
+                self._plain(statement, scope, indices)
+            return
+        with writer.block(f"if {' and '.join(conditions)}:"):
+            for statement in statements:
+                self._plain(statement, scope, indices)
+        with writer.block("else:"):
+            for statement in statements:
+                self._checked(statement, scope, indices)
+
+    def _index(self, index: ir.Expr, scope: Scope) -> Value:
+        value = self.expressions.value(index, scope)
+        if value.fits(32):
+            return value
+        return Value(f"{value} & 0xffffffff", 0, 0xFFFFFFFF)  # BMv2 takes the index as an unsigned int
+
+    def _checked(self, statement: Statement, scope: Scope, indices: dict[ir.Expr, str]) -> None:
+        """A statement where at least one index of the run is out of range."""
+        guards = self._guards(statement)
+        if not guards:
+            self._plain(statement, scope, indices)
+            return
+        writer = self.context.writer
+        condition = " and ".join(f"{indices[index]} < {size}" for index, size in sorted(guards, key=repr))
+        with writer.block(f"if {condition}:"):
+            self._plain(statement, scope, indices)
+        with writer.block("else:"):
+            writer.line("out_of_range()")
+            if isinstance(statement, Assign) and not isinstance(statement.value, ir.RegisterCell):
+                # BMv2 leaves the variable that was read unchanged; fused reads had none, and count as 0.
+                zero = Scope(scope.params, lambda cell: Value("0", 0, 0, True))
+                writer.line(self.layout.store(statement.target, self.expressions.value(statement.value, zero)))
+            elif isinstance(statement, Assign) and self.context.usage.block_local(statement.target):
+                writer.line(self.layout.store(statement.target, Value("0", 0, 0, True)))
+            elif isinstance(statement, Special):
+                statement.emit_out_of_range(self, scope)
+
+    def _plain(self, statement: Statement, scope: Scope, indices: dict[ir.Expr, str]) -> None:
+        writer = self.context.writer
+
+        def cell(ref: ir.RegisterCell) -> Value:
+            return self.context.registers.read(ref.array, indices[ref.index])
+
+        inner = Scope(scope.params, cell)
+        match statement:
+            case Assign(target, value):
+                kind = self.program.field_type(target)
+                if kind.variable:
+                    raise UnsupportedProgramError("Unsupported: assignment of a number to a variable-length field.")
+                writer.line(self.layout.store(target, self.expressions.value(value, inner)))
+            case RegisterWrite(array, index, value):
+                register = self.program.registers[array]
+                code = self.expressions.value(value, inner)
+                kind = ir.FieldType("", register.bits)
+                writer.line(self.context.registers.write(array, indices[index], Value(cut_to(code, kind), 0, 0)))
+            case Other(primitive):
+                self._primitive(primitive, scope)
+            case Special():
+                statement.emit(self, inner, indices)
+
+    # Primitives
+
+    def _primitive(self, primitive: ir.Primitive, scope: Scope) -> None:
+        method = getattr(self, f"_do_{primitive.op}", None)
+        if method is None:
+            where = f" at {primitive.place}" if primitive.place else ""
+            raise UnsupportedProgramError(f"Unsupported: primitive {primitive.op!r}{where}.")
+        method(primitive.args, scope)
+
+    def _line(self, text: str) -> None:
+        self.context.writer.line(text)
+
+    def _store_cases(self, target: ir.Expr, value: Value, scope: Scope) -> None:
+        """Write a value to an lvalue that may be an element of a stack."""
+        if isinstance(target, ir.FieldRef):
+            self._line(self.layout.store(target, value))
+            return
+        if not isinstance(target, ir.AccessField):
+            raise UnsupportedProgramError(f"Unsupported: assignment to {type(target).__name__}.")
+        cases = self.expressions.header_cases(target.header, scope)
+        if cases and cases[0][0]:
+            name = self.context.names.fresh("t")
+            self._line(f"{name} = {value.code}")
+            value = Value(name, value.low, value.high, True)
+        for i, (condition, header) in enumerate(cases):
+            ref = ir.FieldRef(header, self.program.instances[header].type.fields[target.index].name)
+            if not condition:
+                self._line(self.layout.store(ref, value))
+                return
+            with self.context.writer.block(f"{'elif' if i else 'if'} {condition}:"):
+                self._line(self.layout.store(ref, value))
+
+    def _do_assign(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        self._store_cases(args[0], self.expressions.value(args[1], scope), scope)
+
+    _do_modify_field = _do_assign
+
+    def _do_register_read(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        assert isinstance(args[1], ir.Named)
+        temporary = self._index(args[2], scope)
+        register = self.program.registers[args[1].name]
+        name = self.context.names.fresh("ix")
+        self._line(f"{name} = {temporary.code}")
+        with self.context.writer.block(f"if {name} < {register.size}:"):
+            self._store_cases(args[0], self.context.registers.read(register.name, name), scope)
+        with self.context.writer.block("else:"):
+            self._line("out_of_range()")
+
+    def _do_assign_VL(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        left, right = args
+        if not isinstance(left, ir.FieldRef) or not isinstance(right, ir.FieldRef):
+            raise UnsupportedProgramError("Unsupported: variable-length field of a stack element.")
+        source = self.layout.field_local(right.header, right.name)
+        self._line(f"{self.layout.field_local(left.header, left.name)} = {source}")
+
+    def _copy_header(self, target: str, source: str) -> None:
+        if target == source:
+            return
+        writer = self.context.writer
+        with writer.block(f"if {self.layout.valid(source)}:"):
+            for line in self.layout.copy(target, source) + self.layout.set_valid(target):
+                writer.line(line)
+        with writer.block("else:"):
+            writer.line(f"{self.layout.valid(target)} = False")
+
+    def _do_assign_header(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        self._for_pairs(
+            self.expressions.header_cases(args[0], scope),
+            self.expressions.header_cases(args[1], scope),
+            self._copy_header,
+        )
+
+    _do_copy_header = _do_assign_header
+
+    def _for_pairs(
+        self,
+        targets: list[tuple[str, str]],
+        sources: list[tuple[str, str]],
+        copy: Callable[[str, str], None],
+    ) -> None:
+        """Write ``copy`` for the pair that the run-time indices choose."""
+        writer = self.context.writer
+        first = True
+        for target_condition, target in targets:
+            for source_condition, source in sources:
+                conditions = [c for c in (target_condition, source_condition) if c]
+                if not conditions:
+                    copy(target, source)
+                    continue
+                with writer.block(f"{'if' if first else 'elif'} {' and '.join(conditions)}:"):
+                    copy(target, source)
+                first = False
+
+    def _copy_union(self, target: str, source: str) -> None:
+        left, right = self.program.unions[target], self.program.unions[source]
+        for a, b in zip(left.headers, right.headers, strict=True):
+            self._copy_header(a, b)
+
+    def _do_assign_union(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        self._for_pairs(
+            self.expressions.union_cases(args[0], scope),
+            self.expressions.union_cases(args[1], scope),
+            self._copy_union,
+        )
+
+    def _do_assign_header_stack(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        target, source = args
+        assert isinstance(target, ir.StackRef) and isinstance(source, ir.StackRef)
+        self._line(f"{self.layout.next_index(target.name)} = {self.layout.next_index(source.name)}")
+        pairs = zip(self.program.stacks[target.name].elements, self.program.stacks[source.name].elements, strict=True)
+        for a, b in pairs:
+            self._copy_header(a, b)
+
+    def _do_assign_union_stack(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        target, source = args
+        assert isinstance(target, ir.UnionStackRef) and isinstance(source, ir.UnionStackRef)
+        self._line(f"{self.layout.next_index(target.name)} = {self.layout.next_index(source.name)}")
+        left, right = self.program.union_stacks[target.name], self.program.union_stacks[source.name]
+        for a, b in zip(left.elements, right.elements, strict=True):
+            self._copy_union(a, b)
+
+    def _do_add_header(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        self._for_pairs(self.expressions.header_cases(args[0], scope), [("", "")], self._add_header)
+
+    def _add_header(self, header: str, _: str) -> None:
+        writer = self.context.writer
+        with writer.block(f"if not {self.layout.valid(header)}:"):
+            for local, zero in self.layout.zeros_of(header):
+                writer.line(f"{local} = {zero}")
+            for line in self.layout.set_valid(header):
+                writer.line(line)
+            if self.context.tracks_length:
+                writer.line(f"length += {self.layout.layout_of(header).size}")
+
+    def _do_remove_header(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        self._for_pairs(self.expressions.header_cases(args[0], scope), [("", "")], self._remove_header)
+
+    def _remove_header(self, header: str, _: str) -> None:
+        writer = self.context.writer
+        valid = self.layout.valid(header)
+        if not self.context.tracks_length:
+            writer.line(f"{valid} = False")
+            return
+        with writer.block(f"if {valid}:"):
+            layout = self.layout.layout_of(header)
+            size = str(layout.size)
+            if layout.variable is not None:
+                size += f" + len({self.layout.field_local(header, layout.variable)})"
+            writer.line(f"length -= {size}")
+            writer.line(f"{valid} = False")
+
+    def _stack_parts(self, stack: ir.Expr) -> tuple[str, list[list[str]]]:
+        """(next index local, headers of each element)."""
+        if isinstance(stack, ir.StackRef):
+            return self.layout.next_index(stack.name), [[h] for h in self.program.stacks[stack.name].elements]
+        if isinstance(stack, ir.UnionStackRef):
+            unions = self.program.union_stacks[stack.name].elements
+            return self.layout.next_index(stack.name), [list(self.program.unions[u].headers) for u in unions]
+        raise UnsupportedProgramError("Unsupported: push or pop of something that is no stack.")
+
+    def _shift(self, target: list[str], source: list[str]) -> None:
+        for a, b in zip(target, source, strict=True):
+            for line in self.layout.copy(a, b):
+                self._line(line)
+            self._line(f"{self.layout.valid(a)} = {self.layout.valid(b)}")
+
+    def _do_push(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        last, elements = self._stack_parts(args[0])
+        if not isinstance(args[1], ir.Const):
+            raise UnsupportedProgramError("Unsupported: push_front by a number that is no constant.")
+        number = min(args[1].value, len(elements))
+        if number == 0:
+            return
+        self._line(f"{last} = min({len(elements)}, {last} + {number})")
+        for i in range(len(elements) - 1, number - 1, -1):
+            self._shift(elements[i], elements[i - number])
+        for headers in elements[:number]:
+            for header in headers:
+                self._line(f"{self.layout.valid(header)} = False")
+
+    def _do_pop(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        last, elements = self._stack_parts(args[0])
+        if not isinstance(args[1], ir.Const):
+            raise UnsupportedProgramError("Unsupported: pop_front by a number that is no constant.")
+        number = min(args[1].value, len(elements))
+        if number == 0:
+            return
+        self._line(f"{last} = max(0, {last} - {number})")
+        for i in range(len(elements) - number):
+            self._shift(elements[i], elements[i + number])
+        for headers in elements[len(elements) - number :]:
+            for header in headers:
+                self._line(f"{self.layout.valid(header)} = False")
+
+    def _do_mark_to_drop(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        for name, code in (
+            ("standard_metadata.egress_spec", str(self.context.drop_port)),
+            ("intrinsic_metadata.mcast_grp", "0"),
+        ):
+            ref = self.program.standard(name)
+            if ref is not None:
+                self._line(f"{self.layout.field_local(ref.header, ref.name)} = {code}")
+
+    _do_drop = _do_mark_to_drop
+
+    def _do_exit(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        if self.context.dynamic_exit:
+            self._line("exited = True")
+
+    def _do_count(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        assert isinstance(args[0], ir.Named)
+        counter = self.context.runtime.counters[args[0].name]
+        packets = self.context.names.constant("packets", ("packets", counter.name), counter.packets)
+        octets = self.context.names.constant("octets", ("octets", counter.name), counter.octets)
+        index = self.context.names.fresh("ix")
+        self._line(f"{index} = {self._index(args[1], scope).code}")
+        with self.context.writer.block(f"if {index} < {counter.size}:"):
+            self._line(f"{packets}[{index}] += 1")
+            self._line(f"{octets}[{index}] += frame_length")
+        with self.context.writer.block("else:"):
+            self._line("out_of_range()")
+
+    def _do_execute_meter(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        assert isinstance(args[0], ir.Named)
+        meter = self.context.runtime.meters[args[0].name]
+        execute = self.context.names.constant("meter", ("meter", meter.name), meter.execute)
+        index = self.context.names.fresh("ix")
+        self._line(f"{index} = {self._index(args[1], scope).code}")
+        with self.context.writer.block(f"if {index} < {meter.size}:"):
+            self._store_cases(args[2], Value(f"{execute}({index}, frame_length)", 0, 3), scope)
+        with self.context.writer.block("else:"):
+            self._line("out_of_range()")
+
+    def _do_modify_field_with_hash_based_offset(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        assert isinstance(args[2], ir.Named)
+        base, size = self.expressions.value(args[1], scope), self.expressions.value(args[3], scope)
+        result = self.context.calculations.emit(self.program.calculations[args[2].name])
+        divisor = str(size) if size.low > 0 else f"({size} or 1)"
+        high = base.high + max(size.high - 1, 0)
+        self._store_cases(args[0], Value(f"{result} % {divisor} + {base}", base.low, high), scope)
+
+    def _do_modify_field_rng_uniform(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        low, high = self.expressions.value(args[1], scope), self.expressions.value(args[2], scope)
+        with self.context.writer.block(f"if {low} <= {high}:"):
+            self._store_cases(args[0], Value(f"random_int({low}, {high})", low.low, high.high), scope)
+
+    def _do_clone_ingress_pkt_to_egress(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        self._line(f"clone_session = {self.expressions.value(args[0], scope)} & 0x7fff")
+        self._line(f"clone_list = {_constant(args[1])}")
+
+    _do_clone_egress_pkt_to_egress = _do_clone_ingress_pkt_to_egress
+
+    def _do_resubmit(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        self._line(f"resubmit_list = {_constant(args[0])}")
+
+    def _do_recirculate(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        self._line(f"recirculate_list = {_constant(args[0])}")
+
+    def _do_generate_digest(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        self._line(f"digest_list = {_constant(args[1])}")
+
+    def _do_truncate(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        self._line(f"truncated = {self.expressions.value(args[0], scope)}")
+
+    def _do_log_msg(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        assert isinstance(args[0], ir.Text)
+        vector = args[1].items if len(args) > 1 and isinstance(args[1], ir.Vector) else ()
+        values = "".join(f"{self.expressions.value(item, scope)}, " for item in vector)
+        self._line(f"log_message({args[0].value!r}, ({values}))")
+
+    def _do_assert(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
+        with self.context.writer.block(f"if not ({self.expressions.condition(args[0], scope)}):"):
+            self._line("raise AssertionFailed")
+
+    _do_assume = _do_assert
+
+
+def _position(arg: ir.Expr) -> int:
+    if not isinstance(arg, ir.Const):
+        raise UnsupportedProgramError("Unsupported: a jump to a computed position.")
+    return arg.value
+
+
+def _constant(arg: ir.Expr) -> int:
+    if not isinstance(arg, ir.Const):
+        raise UnsupportedProgramError("Unsupported: a field list that is no constant.")
+    return arg.value

@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hash and checksum calculations over fields, headers and the payload."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import ir
+from ..api import UnsupportedProgramError
+from .expr import Scope
+
+if TYPE_CHECKING:
+    from .context import Context
+
+
+class Calculations:
+    """Writes the code that computes a calculation."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def emit(self, calculation: ir.Calculation) -> str:
+        """Write statements; returns an expression for the result."""
+        return self.over(calculation.algorithm, list(calculation.inputs), calculation.name)
+
+    def over(self, algorithm: str, inputs: list[ir.CalcInput], name: str) -> str:
+        """A hash over inputs: fields of invalid headers are left out, the payload comes last (as in BMv2)."""
+        context = self.context
+        function = context.runtime.hash_functions.get(algorithm)
+        if function is None:
+            raise UnsupportedProgramError(f"Unsupported: hash algorithm {algorithm!r} of calculation {name!r}.")
+        number, bits = context.names.fresh("data"), context.names.fresh("bits")
+        groups = self._groups(inputs)
+        payload = any(part.kind == "payload" for part in inputs)
+        checksum = algorithm in ("csum16", "cksum16")
+        word = 16 if checksum else 8
+        fixed = sum(size for _, _, size, _ in groups)
+        plain = not payload and not any(dynamic for _, _, _, dynamic in groups)
+        writer = context.writer
+        if plain and all(not condition for condition, _, _, _ in groups):
+            joined = context.layout.join([(f"({code})", size) for _, code, size, _ in groups]) or "0"
+            shift = -fixed % word
+            writer.line(f"{number} = ({joined}) << {shift}" if shift else f"{number} = {joined}")
+            return self._apply(algorithm, number, str((fixed + 7) // 8), checksum)
+        if plain and checksum and len(groups) == 1:
+            condition, code, size, _ = groups[0]
+            shift = -size % word
+            shifted = f"({code}) << {shift}" if shift else code
+            writer.line(f"{number} = {shifted} if {condition} else 0")
+            return self._apply(algorithm, number, "", checksum)
+        writer.line(f"{number} = {bits} = 0")
+        for condition, code, size, dynamic in groups:
+            width = dynamic or str(size)
+            if condition:
+                writer.line(f"if {condition}: {number} = {number} << {width} | {code}; {bits} += {width}")
+            else:
+                writer.line(f"{number} = {number} << {width} | {code}; {bits} += {width}")
+        if payload:
+            writer.line(f"{number} <<= -{bits} % 8; {bits} += -{bits} % 8")
+            writer.line(f"rest = frame[offset:]; {number} = {number} << 8 * len(rest) | int_from(rest, 'big')")
+            writer.line(f"{bits} += 8 * len(rest)")
+        writer.line(f"{number} <<= -{bits} % {word}")
+        return self._apply(algorithm, number, f"({bits} + 7) // 8", checksum)
+
+    def _apply(self, algorithm: str, number: str, size: str, checksum: bool) -> str:
+        if checksum:
+            return f"ones_complement_sum({number})"
+        function = self.context.runtime.hash_functions[algorithm]
+        name = self.context.names.constant(f"hash_{algorithm}", ("hash", algorithm), function)
+        return f"{name}({number}.to_bytes({size}, 'big'))"
+
+    def _groups(self, inputs: list[ir.CalcInput]) -> list[tuple[str, str, int, str]]:
+        """(condition, value, bits, code of a number of bits that varies) of neighbouring inputs of one header."""
+        layout, program = self.context.layout, self.context.program
+        pieces: list[tuple[str, str, int, str]] = []
+        for part in inputs:
+            if part.kind == "payload":
+                continue
+            value = part.value
+            if isinstance(value, ir.Const):
+                pieces.append(("", str(value.value & ((1 << part.bits) - 1)), part.bits, ""))
+            elif isinstance(value, ir.HeaderRef):
+                packed = f"({layout.pack(value.name)})"
+                width = f"8 * len({packed})"
+                pieces.append((layout.valid(value.name), f"int_from({packed}, 'big')", 0, width))
+            elif isinstance(value, ir.FieldRef):
+                kind = program.field_type(value)
+                metadata = program.instances[value.header].metadata or value.name == ir.VALID
+                condition = "" if metadata else layout.valid(value.header)
+                if kind.variable:
+                    local = layout.field_local(value.header, value.name)
+                    pieces.append((condition, f"int_from({local}, 'big')", 0, f"8 * len({local})"))
+                else:
+                    pieces.append((condition, layout.unsigned(value), kind.bits, ""))
+            elif value is not None:
+                number = self.context.expressions.value(value, Scope())
+                pieces.append(("", str(number), part.bits, ""))
+        merged: list[tuple[str, str, int, str]] = []
+        i = 0
+        while i < len(pieces):
+            condition, code, size, dynamic = pieces[i]
+            run = [(code, size)]
+            i += 1
+            while not dynamic and i < len(pieces) and pieces[i][0] == condition and not pieces[i][3]:
+                run.append((pieces[i][1], pieces[i][2]))
+                i += 1
+            if len(run) > 1:
+                code = "(" + layout.join(run) + ")"
+            merged.append((condition, code, sum(s for _, s in run), dynamic))
+        return merged

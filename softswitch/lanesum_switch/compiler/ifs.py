@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""If-conversion: conditional values that p4c lowered to jumps become expressions again."""
+
+from __future__ import annotations
+
+from .. import ir
+
+
+def convert_ifs(body: tuple[ir.Primitive, ...]) -> tuple[ir.Primitive, ...]:
+    """Turn ``if (c) x = a; else x = b;`` written with jumps into one assignment of a conditional value.
+
+    p4c lowers the P4 operator ``?:`` in actions to jumps over two assignments; without them the whole action is one
+    basic block.
+    """
+    changed = True
+    while changed:
+        changed = False
+        for i in range(len(body) - 3):
+            converted = _convert_at(body, i)
+            if converted is not None:
+                body = converted
+                changed = True
+                break
+    return body
+
+
+def _convert_at(body: tuple[ir.Primitive, ...], i: int) -> tuple[ir.Primitive, ...] | None:
+    test, first, jump, second = body[i : i + 4]
+    if (test.op, first.op, jump.op, second.op) != ("_jump_if_zero", "assign", "_jump", "assign"):
+        return None
+    if test.args[1] != ir.Const(i + 3) or jump.args[0] != ir.Const(i + 4) or first.args[0] != second.args[0]:
+        return None
+    if not isinstance(first.args[0], ir.FieldRef):
+        return None
+    targets = {
+        p.args[-1].value
+        for k, p in enumerate(body)
+        if p.op in ("_jump", "_jump_if_zero") and k not in (i, i + 2) and isinstance(p.args[-1], ir.Const)
+    }
+    if targets & {i + 1, i + 2, i + 3}:
+        return None
+    condition = ir.Op("d2b", (test.args[0],))
+    chosen = ir.Primitive(
+        "assign", (first.args[0], ir.Op("?", (condition, first.args[1], second.args[1]))), first.place
+    )
+    shifted = []
+    for primitive in (*body[:i], chosen, *body[i + 4 :]):
+        target = primitive.args[-1] if primitive.op in ("_jump", "_jump_if_zero") else None
+        if isinstance(target, ir.Const) and target.value > i:
+            args = (*primitive.args[:-1], ir.Const(target.value - 3))
+            primitive = ir.Primitive(primitive.op, args, primitive.place)
+        shifted.append(primitive)
+    return tuple(shifted)

@@ -1,0 +1,393 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""How the fields of headers and metadata live in local variables of the generated function.
+
+Metadata fields that the program uses are one local each. A header type is cut into byte-aligned segments: fields that
+nobody touches stay one ``bytes`` slice; a touched field is an int; a run of equal-width fields that the vectorizer
+chose is one big int. All instances of a type share the cut, so that header copies are plain variable copies.
+Every int local is kept within its field's range at all times: packing relies on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct
+
+from .. import ir
+from .usage import Usage
+from .writer import Names
+
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """``kind``: raw (bytes), single (one field), shared (several fields in a chunk), variable, lanes (one big int)."""
+
+    kind: str
+    fields: tuple[ir.FieldType, ...]
+    size: int  # bytes; 0 for a variable-length field
+
+
+@dataclass(slots=True)
+class HeaderLayout:
+    type: ir.HeaderType
+    segments: list[Segment]
+    size: int  # bytes without a variable-length field
+    variable: str | None = None
+    lanes: dict[str, tuple[Segment, int, int]] = field(default_factory=dict)  # field -> (segment, shift, bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A Python expression and the range that its value is known to be in."""
+
+    code: str
+    low: int
+    high: int
+    atomic: bool = False
+
+    def __str__(self) -> str:
+        return self.code if self.atomic else f"({self.code})"
+
+    def fits(self, bits: int, signed: bool = False) -> bool:
+        if signed:
+            return self.low >= -(1 << bits - 1) and self.high < 1 << bits - 1
+        return self.low >= 0 and self.high < 1 << bits
+
+
+LaneRuns = dict[str, list[tuple[str, ...]]]  # header type name -> runs of field names kept as one big int
+
+
+class Layout:
+    """Local variables of one program."""
+
+    def __init__(self, program: ir.Program, usage: Usage, names: Names, lane_runs: LaneRuns | None = None) -> None:
+        self.program = program
+        self.usage = usage
+        self.names = names
+        self._local: dict[tuple[str, str], str] = {}
+        self.types: dict[str, HeaderLayout] = {}
+        touched: dict[str, set[str]] = {}
+        written: dict[str, set[str]] = {}
+        for ref in usage.read | usage.written:
+            instance = program.instances[ref.header]
+            touched.setdefault(instance.type.name, set()).add(ref.name)
+            if ref in usage.written:
+                written.setdefault(instance.type.name, set()).add(ref.name)
+        for instance in program.instances.values():
+            name = instance.type.name
+            if not instance.metadata and name not in self.types:
+                runs = (lane_runs or {}).get(name, [])
+                self.types[name] = _cut(instance.type, touched.get(name, set()), written.get(name, set()), runs)
+        self.union_of: dict[str, str] = {}
+        for union in program.unions.values():
+            for header in union.headers:
+                self.union_of[header] = union.name
+
+    # Names
+
+    def _name(self, prefix: str, owner: str, member: str) -> str:
+        key = (owner, prefix + member)
+        if key not in self._local:
+            self._local[key] = self.names.fresh(f"{prefix}_{owner}_{member}" if member else f"{prefix}_{owner}")
+        return self._local[key]
+
+    def valid(self, header: str) -> str:
+        """The local that holds whether a header is valid."""
+        return self._name("v", header, "")
+
+    def next_index(self, stack: str) -> str:
+        """The local that holds the index of a stack's first free element."""
+        return self._name("n", stack, "")
+
+    def field_local(self, header: str, name: str) -> str:
+        return self._name("f", header, name)
+
+    def segment_local(self, header: str, segment: Segment) -> str:
+        if segment.kind in ("single", "variable"):
+            return self.field_local(header, segment.fields[0].name)
+        return self._name("s", header, segment.fields[0].name)
+
+    def locals_of(self, header: str) -> list[str]:
+        """Every local that holds a part of a header, without its validity."""
+        found: list[str] = []
+        for segment in self.layout_of(header).segments:
+            if segment.kind == "shared":
+                found += [self.field_local(header, f.name) for f in segment.fields]
+            else:
+                found.append(self.segment_local(header, segment))
+        return found
+
+    def zeros_of(self, header: str) -> list[tuple[str, str]]:
+        """(local, zero value) of every part of a header."""
+        found: list[tuple[str, str]] = []
+        for segment in self.layout_of(header).segments:
+            if segment.kind == "raw":
+                zero = self.names.constant("zero", ("zero", segment.size), bytes(segment.size))
+                found.append((self.segment_local(header, segment), zero))
+            elif segment.kind == "variable":
+                found.append((self.segment_local(header, segment), "b''"))
+            elif segment.kind == "shared":
+                found += [(self.field_local(header, f.name), "0") for f in segment.fields]
+            else:
+                found.append((self.segment_local(header, segment), "0"))
+        return found
+
+    def layout_of(self, header: str) -> HeaderLayout:
+        return self.types[self.program.instances[header].type.name]
+
+    # Field access
+
+    def read(self, ref: ir.FieldRef) -> Value:
+        if ref.name == ir.VALID:
+            return Value(self.valid(ref.header), 0, 1, True)
+        instance = self.program.instances[ref.header]
+        kind = instance.type.field(ref.name)
+        if kind.variable:
+            return Value(self.field_local(ref.header, ref.name), 0, 0, True)
+        low, high = (-(1 << kind.bits - 1), (1 << kind.bits - 1) - 1) if kind.signed else (0, (1 << kind.bits) - 1)
+        if not instance.metadata:
+            lane = self.layout_of(ref.header).lanes.get(ref.name)
+            if lane is not None:
+                segment, shift, bits = lane
+                whole = self.segment_local(ref.header, segment)
+                shifted = f"{whole} >> {shift} & {(1 << bits) - 1:#x}" if shift else f"{whole} & {(1 << bits) - 1:#x}"
+                return Value(shifted, low, high)
+        return Value(self.field_local(ref.header, ref.name), low, high, True)
+
+    def store(self, ref: ir.FieldRef, value: Value) -> str:
+        """A statement that sets a field, with the value cut to the field's width as BMv2 does."""
+        instance = self.program.instances[ref.header]
+        kind = instance.type.field(ref.name)
+        code = cut_to(value, kind)
+        if not instance.metadata:
+            lane = self.layout_of(ref.header).lanes.get(ref.name)
+            if lane is not None:
+                segment, shift, bits = lane
+                whole = self.segment_local(ref.header, segment)
+                keep = ((1 << segment.size * 8) - 1) ^ (((1 << bits) - 1) << shift)
+                keep_name = self.names.constant("keep", ("keep", keep), keep)
+                return f"{whole} = {whole} & {keep_name} | ({code}) << {shift}"
+        return f"{self.field_local(ref.header, ref.name)} = {code}"
+
+    def written_locals(self, ref: ir.FieldRef) -> list[str]:
+        """The locals that a write to a field changes."""
+        if ref.name == ir.VALID:
+            return [self.valid(ref.header)]
+        if not self.program.instances[ref.header].metadata:
+            lane = self.layout_of(ref.header).lanes.get(ref.name)
+            if lane is not None:
+                return [self.segment_local(ref.header, lane[0])]
+        return [self.field_local(ref.header, ref.name)]
+
+    # Whole headers
+
+    def set_valid(self, header: str) -> list[str]:
+        """Statements that make a header valid; the other members of its union become invalid."""
+        lines = [f"{self.valid(header)} = True"]
+        union = self.union_of.get(header)
+        if union is not None:
+            others = [self.valid(h) for h in self.program.unions[union].headers if h != header]
+            if others:
+                lines.append(" = ".join(others) + " = False")
+        return lines
+
+    def copy(self, target: str, source: str) -> list[str]:
+        """Statements that copy all parts of a header of the same type (validity apart)."""
+        left, right = self.locals_of(target), self.locals_of(source)
+        return [f"{', '.join(left)} = {', '.join(right)}"] if left else []
+
+    def extract(self, header: str, frame: str, offset: str | int, length: str | None) -> list[str]:
+        """Statements that load a header from ``frame`` at a byte offset; the bytes are known to be there.
+
+        ``length``: the local with the byte length of the variable-length field, where there is one.
+        """
+        layout = self.layout_of(header)
+        lines: list[str] = []
+        if layout.variable is not None:
+            return self._extract_variable(header, layout, frame, offset, length or "0")
+        lines += self._unpack(header, layout.segments, frame, str(offset))
+        return lines
+
+    def _unpack(self, header: str, segments: list[Segment], frame: str, offset: str) -> list[str]:
+        if not segments:
+            return []
+        if len(segments) == 1 and segments[0].kind != "shared":
+            segment = segments[0]
+            name = self.segment_local(header, segment)
+            if segment.size == 1 and segment.kind == "single":
+                return [f"{name} = {frame}[{offset}]", *self._sign(header, segment)]
+            end = str(int(offset) + segment.size) if offset.isdigit() else f"{offset} + {segment.size}"
+            piece = f"{frame}[{offset}:{end}]"
+            if segment.kind == "raw":
+                return [f"{name} = {piece}"]
+            if segment.size not in _CODES:
+                return [f"{name} = int_from({piece}, 'big')", *self._sign(header, segment)]
+        targets: list[str] = []
+        after: list[str] = []
+        code = ">"
+        for segment in segments:
+            plain = _CODES.get(segment.size)
+            if segment.kind == "raw":
+                code += f"{segment.size}s"
+                targets.append(self.segment_local(header, segment))
+            elif segment.kind == "shared":
+                code += plain or f"{segment.size}s"
+                targets.append(f"chunk_{len(targets)}")
+                if plain is None:
+                    after.append(f"{targets[-1]} = int_from({targets[-1]}, 'big')")
+                after += self._split(header, segment, targets[-1])
+            else:
+                name = self.segment_local(header, segment)
+                targets.append(name)
+                if plain is not None and segment.kind != "lanes":
+                    code += plain
+                else:
+                    code += f"{segment.size}s"
+                    after.append(f"{name} = int_from({name}, 'big')")
+                after += self._sign(header, segment)
+        unpack = self.names.constant("unpack", ("unpack", code), Struct(code).unpack_from)
+        comma = "," if len(targets) == 1 else ""
+        return [f"{', '.join(targets)}{comma} = {unpack}({frame}, {offset})", *after]
+
+    def _sign(self, header: str, segment: Segment) -> list[str]:
+        if segment.kind != "single" or not segment.fields[0].signed:
+            return []
+        name = self.segment_local(header, segment)
+        half = 1 << segment.fields[0].bits - 1
+        return [f"{name} = ({name} ^ {half}) - {half}"]
+
+    def _split(self, header: str, segment: Segment, chunk: str) -> list[str]:
+        lines = []
+        shift = segment.size * 8
+        for i, kind in enumerate(segment.fields):
+            shift -= kind.bits
+            mask = (1 << kind.bits) - 1
+            code = f"{chunk} >> {shift}" if shift else chunk
+            if i:
+                code += f" & {mask:#x}"
+            if kind.signed:
+                half = 1 << kind.bits - 1
+                code = f"(({code}) ^ {half}) - {half}"
+            lines.append(f"{self.field_local(header, kind.name)} = {code}")
+        return lines
+
+    def _extract_variable(
+        self, header: str, layout: HeaderLayout, frame: str, offset: str | int, length: str
+    ) -> list[str]:
+        position = next(i for i, s in enumerate(layout.segments) if s.kind == "variable")
+        before, after = layout.segments[:position], layout.segments[position + 1 :]
+        size = sum(s.size for s in before)
+        name = self.segment_local(header, layout.segments[position])
+        lines = self._unpack(header, before, frame, str(offset))
+        lines.append(f"{name} = {frame}[{offset} + {size}:{offset} + {size} + {length}]")
+        lines += self._unpack(header, after, frame, f"{offset} + {size} + {length}")
+        return lines
+
+    def pack(self, header: str) -> str:
+        """An expression for the bytes of a header."""
+        pieces: list[str] = []
+        run: list[Segment] = []
+        for segment in self.layout_of(header).segments:
+            if segment.kind == "variable":
+                pieces += self._pack_run(header, run)
+                run = []
+                pieces.append(self.segment_local(header, segment))
+            else:
+                run.append(segment)
+        pieces += self._pack_run(header, run)
+        return " + ".join(pieces) if pieces else "b''"
+
+    def _pack_run(self, header: str, segments: list[Segment]) -> list[str]:
+        if not segments:
+            return []
+        items = [self._pack_item(header, s) for s in segments]
+        if len(items) == 1 and items[0][0].endswith("s"):
+            return [items[0][1]]
+        code = ">" + "".join(c for c, _ in items)
+        pack = self.names.constant("pack", ("pack", code), Struct(code).pack)
+        return [f"{pack}({', '.join(v for _, v in items)})"]
+
+    def _pack_item(self, header: str, segment: Segment) -> tuple[str, str]:
+        if segment.kind == "raw":
+            return f"{segment.size}s", self.segment_local(header, segment)
+        if segment.kind == "lanes":
+            return f"{segment.size}s", f"{self.segment_local(header, segment)}.to_bytes({segment.size}, 'big')"
+        value = self.join([(self.unsigned(ir.FieldRef(header, f.name)), f.bits) for f in segment.fields])
+        plain = _CODES.get(segment.size)
+        if plain is not None:
+            return plain, value
+        if not value.isidentifier():
+            value = f"({value})"
+        return f"{segment.size}s", f"{value}.to_bytes({segment.size}, 'big')"
+
+    def unsigned(self, ref: ir.FieldRef) -> str:
+        """The bits of a field as a non-negative int."""
+        value = self.read(ref)
+        kind = self.program.field_type(ref)
+        if kind.signed:
+            return f"({value} & {(1 << kind.bits) - 1:#x})"
+        return str(value)
+
+    @staticmethod
+    def join(parts: list[tuple[str, int]]) -> str:
+        """The concatenation of (value, bits) as one int."""
+        shift = sum(bits for _, bits in parts)
+        codes = []
+        for code, bits in parts:
+            shift -= bits
+            codes.append(f"{code} << {shift}" if shift else code)
+        return " | ".join(codes)
+
+
+def cut_to(value: Value, kind: ir.FieldType) -> str:
+    """The code of a value after BMv2's truncation to a field (two's complement for a signed one)."""
+    if value.fits(kind.bits, kind.signed):
+        return value.code
+    mask = (1 << kind.bits) - 1
+    if kind.signed:
+        half = 1 << kind.bits - 1
+        return f"({value} + {half} & {mask:#x}) - {half}"
+    return f"{value} & {mask:#x}"
+
+
+def _cut(kind: ir.HeaderType, touched: set[str], written: set[str], runs: list[tuple[str, ...]]) -> HeaderLayout:
+    starts = {run[0]: run for run in runs}
+    segments: list[Segment] = []
+    lanes: dict[str, tuple[Segment, int, int]] = {}
+    variable: str | None = None
+    fields = list(kind.fields)
+    i = 0
+    while i < len(fields):
+        first = fields[i]
+        if first.variable:
+            variable = first.name
+            segments.append(Segment("variable", (first,), 0))
+            i += 1
+            continue
+        if first.name in starts:
+            run = tuple(fields[i : i + len(starts[first.name])])
+            width = first.bits
+            segment = Segment("lanes", run, width * len(run) // 8)
+            for position, member in enumerate(run):
+                lanes[member.name] = (segment, width * (len(run) - 1 - position), width)
+            segments.append(segment)
+            i += len(run)
+            continue
+        bits, end = 0, i
+        while end < len(fields) and (bits == 0 or bits % 8):
+            bits += fields[end].bits
+            end += 1
+        chunk = tuple(fields[i:end])
+        i = end
+        if not any(f.name in touched for f in chunk):
+            previous = segments[-1] if segments else None
+            if previous is not None and previous.kind == "raw":
+                segments[-1] = Segment("raw", previous.fields + chunk, previous.size + bits // 8)
+            else:
+                segments.append(Segment("raw", chunk, bits // 8))
+        else:
+            segments.append(Segment("single" if len(chunk) == 1 else "shared", chunk, bits // 8))
+    size = sum(s.size for s in segments)
+    return HeaderLayout(kind, segments, size, variable, lanes)

@@ -1,0 +1,296 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded switch: one device that executes a compiled program packet by packet (simple_switch semantics)."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from . import api, ir
+from .api import (
+    CloneSession,
+    CpuListener,
+    Digest,
+    DigestListener,
+    InvalidArgumentError,
+    NotFoundError,
+    PacketOut,
+    Replica,
+    SwitchCounts,
+    TableEntry,
+)
+from .bmv2json import load_program
+from .compiler.context import Runtime
+from .compiler.program import AssertionFailed, Compiled, build_state, compile_program
+from .tables import MatchTable
+
+_log = logging.getLogger("lanesum_switch")
+
+DROP_PORT = 511  # simple_switch's default
+
+
+class EmbeddedSwitch:
+    """Implements ``api.Switch``.
+
+    ``seed`` makes ``random`` repeatable. ``clock`` returns nanoseconds (timestamps, meters, idle timeouts).
+    ``vectorize`` lets isomorphic work on neighbouring fields run on one big int. ``max_passes`` bounds how often one
+    packet and its copies may start again by recirculation or resubmission; what exceeds it is dropped and counted.
+    """
+
+    def __init__(
+        self,
+        cpu_port: int | None = None,
+        seed: int = 0,
+        clock: Callable[[], int] = time.monotonic_ns,
+        drop_port: int = DROP_PORT,
+        vectorize: bool = True,
+        max_passes: int = 256,
+    ) -> None:
+        self.cpu_port = cpu_port
+        self.drop_port = drop_port
+        self.vectorize = vectorize
+        self.max_passes = max_passes
+        self.program: ir.Program | None = None
+        self.compiled: Compiled | None = None
+        self._seed = seed
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._cpu_listener: CpuListener | None = None
+        self._digest_listener: DigestListener | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._start_ns = self._clock()
+        self._runtime = Runtime(rng=random.Random(self._seed), clock=self._clock)
+        self._run: Any = None
+        self._received: defaultdict[int, int] = defaultdict(int)
+        self._sent: defaultdict[int, int] = defaultdict(int)
+        self._dropped = 0
+        self._faults = 0
+        self._pass_drops = 0
+        self._parse_errors = [0]
+        self._range_errors = [0]
+        self._groups: dict[int, tuple[tuple[int, int], ...]] = {}
+        self.tables: dict[str, api.Table] = {}
+        self.action_profiles: dict[str, api.ActionProfile] = {}
+        self.counters: dict[str, api.Counter] = {}
+        self.meters: dict[str, api.Meter] = {}
+        self.multicast_groups: dict[int, tuple[Replica, ...]] = {}
+        self.clone_sessions: dict[int, CloneSession] = {}
+        self.digests: dict[str, tuple[int, ...]] = {}
+
+    # Program
+
+    def load(self, bmv2_json: bytes) -> None:
+        """Compile and install a program; wipes all state.
+
+        Raises UnsupportedProgramError or InvalidArgumentError; the switch then keeps the program that it had.
+        """
+        program = load_program(bmv2_json)
+        runtime = Runtime(rng=random.Random(self._seed), clock=self._clock)
+        profiles = build_state(program, runtime, self._lock)
+        with self._lock:
+            previous = self.__dict__.copy()
+            self._reset()
+            self._runtime = runtime
+            try:
+                self.compiled = compile_program(program, runtime, self._environment(), self.drop_port, self.vectorize)
+            except BaseException:
+                self.__dict__.update(previous)
+                raise
+            self.program = program
+            self._run = self.compiled.run
+            self.tables = dict(runtime.tables)
+            self.action_profiles = dict(profiles)
+            self.counters = dict(runtime.counters)
+            self.meters = dict(runtime.meters)
+            for fields in program.learn_lists.values():
+                widths = (program.field_type(f).bits for f in fields.fields if isinstance(f, ir.FieldRef))
+                self.digests[fields.name] = tuple(widths)
+
+    @property
+    def source(self) -> str:
+        """The generated Python of the loaded program; empty where none is loaded."""
+        return self.compiled.source if self.compiled is not None else ""
+
+    def _environment(self) -> dict[str, Any]:
+        start = self._start_ns
+        clock = self._clock
+        range_errors = self._range_errors
+
+        def out_of_range() -> None:
+            range_errors[0] += 1
+
+        return {
+            "sent": self._sent,
+            "groups": self._groups,
+            "parse_errors": self._parse_errors,
+            "out_of_range": out_of_range,
+            "microseconds": lambda: (clock() - start) // 1000,
+            "clone_targets": self._clone_targets,
+        }
+
+    def _clone_targets(self, session_id: int) -> tuple[tuple[int, int], ...]:
+        session = self.clone_sessions.get(session_id)
+        if session is None:
+            return ()
+        return tuple((r.port, r.instance) for r in session.replicas)
+
+    # Packets
+
+    def process(self, port: int, frame: bytes) -> list[PacketOut]:
+        """Run one packet to completion: parser, ingress, replication, egress, deparser. Never raises on input."""
+        return self.process_batch(((port, frame),))
+
+    def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]:
+        """``process`` for several packets under one lock; outputs in order."""
+        out: list[PacketOut] = []
+        effects: list[Any] = []
+        digests: list[Digest] = []
+        with self._lock:
+            run, received = self._run, self._received
+            for port, frame in packets:
+                received[port] += 1
+                before = len(out)
+                if run is None:
+                    self._dropped += 1
+                    continue
+                try:
+                    run(port, frame, out, effects, None)
+                    if effects:
+                        self._run_effects(out, effects, digests)
+                except Exception as error:
+                    self._fault(error, out, before)
+                    effects.clear()
+                if len(out) == before:
+                    self._dropped += 1
+            cpu_port, cpu_listener, digest_listener = self.cpu_port, self._cpu_listener, self._digest_listener
+        # Listeners run without the lock: they may write tables.
+        if digests and digest_listener is not None:
+            for digest in digests:
+                digest_listener(digest)
+        if cpu_listener is not None and cpu_port is not None:
+            to_cpu = [item for item in out if item.port == cpu_port]
+            if to_cpu:
+                out = [item for item in out if item.port != cpu_port]
+                for item in to_cpu:
+                    cpu_listener(item.frame)
+        return out
+
+    def _run_effects(self, out: list[PacketOut], effects: list[Any], digests: list[Digest]) -> None:
+        passes = 0
+        while effects:
+            first, second, origin = effects.pop(0)
+            if isinstance(first, str):
+                digests.append(Digest(first, tuple(int(value) for value in second)))
+                continue
+            passes += 1
+            if passes > self.max_passes:
+                self._pass_drops += 1
+                continue
+            self._run(first, second, out, effects, origin)
+
+    def _fault(self, error: Exception, out: list[PacketOut], before: int) -> None:
+        """A packet that cannot be processed is dropped; the switch goes on."""
+        del out[before:]
+        self._faults += 1
+        if isinstance(error, AssertionFailed):
+            _log.error("A P4 assert or assume failed; the packet is dropped.")
+        else:
+            _log.error("Packet dropped: the compiled program failed on it.", exc_info=error)
+
+    @property
+    def counts(self) -> SwitchCounts:
+        """A copy of the totals since the program was loaded."""
+        with self._lock:
+            return SwitchCounts(
+                packets_in=sum(self._received.values()),
+                packets_out=sum(self._sent.values()),
+                dropped=self._dropped,
+                parser_errors=self._parse_errors[0],
+                by_port_in=dict(self._received),
+                by_port_out=dict(self._sent),
+                faults=self._faults,
+                pass_drops=self._pass_drops,
+                range_errors=self._range_errors[0],
+            )
+
+    # Replication
+
+    def set_multicast_group(self, group_id: int, replicas: Sequence[Replica] | None) -> None:
+        """None deletes the group. Raises NotFoundError for a group that is not there to delete."""
+        with self._lock:
+            if replicas is None:
+                if group_id not in self.multicast_groups:
+                    raise NotFoundError(f"There is no multicast group {group_id}.")
+                del self.multicast_groups[group_id]
+                del self._groups[group_id]
+                return
+            if not 0 < group_id < 1 << 16:
+                raise InvalidArgumentError(f"A multicast group id has 16 bits and is not 0: {group_id}.")
+            self.multicast_groups[group_id] = tuple(replicas)
+            self._groups[group_id] = tuple((r.port, r.instance) for r in replicas)
+
+    def set_clone_session(self, session_id: int, session: CloneSession | None) -> None:
+        """None deletes the session. Raises NotFoundError for a session that is not there to delete."""
+        with self._lock:
+            if session is None:
+                if session_id not in self.clone_sessions:
+                    raise NotFoundError(f"There is no clone session {session_id}.")
+                del self.clone_sessions[session_id]
+            else:
+                self.clone_sessions[session_id] = session
+
+    # Registers and value sets
+
+    def read_register(self, name: str, index: int) -> int:
+        """Raises NotFoundError for an unknown register or an index outside of it."""
+        with self._lock:
+            return self._bank(name).read(name, index)
+
+    def write_register(self, name: str, index: int, value: int) -> None:
+        """Raises NotFoundError, or InvalidArgumentError for a value that does not fit."""
+        with self._lock:
+            self._bank(name).write(name, index, value)
+
+    def _bank(self, name: str) -> Any:
+        bank = self._runtime.registers.get(name)
+        if bank is None:
+            raise NotFoundError(f"The program has no register {name}.")
+        return bank
+
+    def set_value_set(self, name: str, values: Iterable[int]) -> None:
+        """Replace the members of a parser value set. Raises NotFoundError."""
+        with self._lock:
+            members = self._runtime.value_sets.get(name)
+            if members is None:
+                raise NotFoundError(f"The program has no parser value set {name}.")
+            members.clear()
+            members.update(values)
+
+    # Listeners and timeouts
+
+    def on_cpu_packet(self, listener: CpuListener | None) -> None:
+        """Packets sent to ``cpu_port`` go to the listener (as raw bytes, controller header first)."""
+        self._cpu_listener = listener
+
+    def on_digest(self, listener: DigestListener | None) -> None:
+        """Digests go to the listener, after the packet that caused them."""
+        self._digest_listener = listener
+
+    def expire_idle(self, now_ns: int) -> Iterator[tuple[str, TableEntry]]:
+        """Entries whose idle timeout has passed since their last hit (each is reported once per timeout)."""
+        with self._lock:
+            found = [
+                (name, entry)
+                for name, table in self._runtime.tables.items()
+                if isinstance(table, MatchTable) and table.supports_idle_timeout
+                for entry in table.expired(now_ns)
+            ]
+        yield from found

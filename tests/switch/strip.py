@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the committed test programs: compiles ``programs/*.p4`` and drops what only costs space (source_info).
+
+Run ``python tests/switch/strip.py`` where p4c-bm2-ss is on PATH; ``P4C`` names another compiler command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def stripped(item: Any) -> Any:
+    """The JSON value without source_info."""
+    if isinstance(item, dict):
+        return {key: stripped(value) for key, value in item.items() if key not in ("source_info", "program")}
+    if isinstance(item, list):
+        return [stripped(value) for value in item]
+    return item
+
+
+def main(names: list[str]) -> None:
+    """Compile the named programs, or all."""
+    compiler = shlex.split(os.environ.get("P4C", "p4c-bm2-ss"))
+    for source in sorted(PROGRAMS.glob("*.p4")):
+        if names and source.stem not in names:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder) / "out.json"
+            subprocess.run([*compiler, str(source), "-o", str(target)], check=True)
+            program = stripped(json.loads(target.read_text()))
+        program["program"] = source.name
+        (PROGRAMS / f"{source.stem}.json").write_text(json.dumps(program, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
