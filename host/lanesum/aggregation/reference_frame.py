@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of the reference switch: twin of ``p4src/bmv2/parser.p4``, ``checksums.p4`` and ``deparser.p4``.
+
+Written for reading next to the P4 source, not for speed.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import astuple, dataclass
+from typing import ClassVar, TypeVar
+
+import numpy as np
+
+from lanesum.aggregation.combine import Words
+from lanesum.protocol.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, PROTOCOL_UDP, internet_checksum
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.packet import Header
+from lanesum.protocol.spec import HEADER_BYTES, UDP_PORT, VERSION, WORD_BYTES, Kind
+
+_MORE_FRAGMENTS_OR_OFFSET = 0x3FFF
+_WITHOUT_OPTIONS = 5
+_OPS = frozenset(LaneOp)
+
+
+@dataclass(slots=True)
+class _WireHeader:
+    """A header whose fields are packed in order, network byte order."""
+
+    LAYOUT: ClassVar[struct.Struct]
+
+    def pack(self) -> bytes:
+        return self.LAYOUT.pack(*astuple(self))
+
+
+@dataclass(slots=True)
+class Ethernet(_WireHeader):
+    LAYOUT: ClassVar = struct.Struct(">6s6sH")
+    destination: bytes
+    source: bytes
+    ether_type: int
+
+
+@dataclass(slots=True)
+class Arp(_WireHeader):
+    """IPv4 over Ethernet only (RFC 826)."""
+
+    LAYOUT: ClassVar = struct.Struct(">HHBBH6sI6sI")
+    hardware_type: int
+    protocol_type: int
+    hardware_length: int
+    protocol_length: int
+    operation: int
+    sender_mac: bytes
+    sender_ip: int
+    target_mac: bytes
+    target_ip: int
+
+
+@dataclass(slots=True)
+class Ipv4(_WireHeader):
+    """Without options: they stay in the rest of the frame."""
+
+    LAYOUT: ClassVar = struct.Struct(">BBHHHBBHII")
+    version_ihl: int
+    dscp_ecn: int
+    total_length: int
+    identification: int
+    flags_fragment_offset: int
+    ttl: int
+    protocol: int
+    checksum: int
+    source: int
+    destination: int
+
+    @property
+    def ihl(self) -> int:
+        return self.version_ihl & 0xF
+
+    @property
+    def is_fragment(self) -> bool:
+        return bool(self.flags_fragment_offset & _MORE_FRAGMENTS_OR_OFFSET)
+
+    def fresh_checksum(self) -> int:
+        """What the checksum of these 20 bytes has to be."""
+        before, self.checksum = self.checksum, 0
+        fresh = internet_checksum(self.pack())
+        self.checksum = before
+        return fresh
+
+
+@dataclass(slots=True)
+class Udp(_WireHeader):
+    LAYOUT: ClassVar = struct.Struct(">HHHH")
+    source_port: int
+    destination_port: int
+    length: int
+    checksum: int
+
+
+@dataclass(slots=True)
+class Frame:
+    """A parsed frame. ``words`` are codes or lanes; ``rest`` is what the parser left."""
+
+    ethernet: Ethernet | None = None
+    arp: Arp | None = None
+    ipv4: Ipv4 | None = None
+    udp: Udp | None = None
+    lanesum: Header | None = None
+    words: Words | None = None
+    rest: bytes = b""
+    parse_failed: bool = False
+
+    @property
+    def checksum_error(self) -> bool:
+        """Options are not parsed, so a header that has some cannot be verified."""
+        ipv4 = self.ipv4
+        return ipv4 is not None and ipv4.ihl == _WITHOUT_OPTIONS and ipv4.checksum != ipv4.fresh_checksum()
+
+    def deparse(self) -> bytes:
+        """Headers in wire order, then the rest."""
+        headers = [self.ethernet, self.arp, self.ipv4, self.udp, self.lanesum]
+        words = b"" if self.words is None else self.words.astype(">u4").tobytes()
+        return b"".join(header.pack() for header in headers if header is not None) + words + self.rest
+
+
+class _TooShort(Exception):
+    """The frame ends inside a header that it announced."""
+
+
+_H = TypeVar("_H", Ethernet, Arp, Ipv4, Udp)
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.left = data
+
+    def take(self, size: int) -> bytes:
+        if len(self.left) < size:
+            raise _TooShort
+        taken, self.left = self.left[:size], self.left[size:]
+        return taken
+
+    def extract(self, kind: type[_H]) -> _H:
+        return kind(*kind.LAYOUT.unpack(self.take(kind.LAYOUT.size)))
+
+
+def words_of(header: Header, accumulator_words: int) -> int | None:
+    """Words that follow ``header`` if it is a contribution of the size that is summed, else None."""
+    if header.version != VERSION or header.kind != Kind.CONTRIBUTION or header.op not in _OPS:
+        return None
+    expected = LaneOp(header.op).shape.uplink_words(accumulator_words)
+    return expected if header.words == expected else None
+
+
+def parse(data: bytes, accumulator_words: int) -> Frame:
+    """Everything up to the lanesum header, and the words where their number is the one that is summed."""
+    frame, reader = Frame(), _Reader(data)
+    try:
+        _parse(frame, reader, accumulator_words)
+    except _TooShort:
+        frame.parse_failed = True
+    frame.rest = reader.left
+    return frame
+
+
+def _parse(frame: Frame, reader: _Reader, accumulator_words: int) -> None:
+    frame.ethernet = reader.extract(Ethernet)
+    if frame.ethernet.ether_type == ETHERTYPE_ARP:
+        frame.arp = reader.extract(Arp)
+    if frame.ethernet.ether_type != ETHERTYPE_IPV4:
+        return
+    frame.ipv4 = reader.extract(Ipv4)
+    # With options, or in a fragment, the UDP header is not where it is expected: such packets are only routed.
+    if frame.ipv4.ihl != _WITHOUT_OPTIONS or frame.ipv4.is_fragment or frame.ipv4.protocol != PROTOCOL_UDP:
+        return
+    frame.udp = reader.extract(Udp)
+    if frame.udp.destination_port != UDP_PORT:
+        return
+    frame.lanesum = Header.unpack(reader.take(HEADER_BYTES))
+    words = words_of(frame.lanesum, accumulator_words)
+    if words is not None:
+        frame.words = np.frombuffer(reader.take(words * WORD_BYTES), ">u4").astype(np.uint32)
