@@ -41,6 +41,8 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
             (_, _, _, _, true, LANESUM_VERSION, _, _, _): drop_malformed();
             // Everything else that is IPv4, other protocol versions included.
             (_, _, _, true, _, _, _, _, _): route();
+            // Neither IPv4 nor ARP; an entry, so that P4Runtime can read how many.
+            (_, _, _, _, _, _, _, _, _): drop_unknown();
         }
         counters = classify_counter;
     }

@@ -45,9 +45,12 @@ control Membership(inout headers_t hdr, inout metadata_t meta, inout standard_me
         }
         actions = { accept; refuse_slot; refuse_op; }
         const default_action = refuse_slot();
+        // Spelled out, because P4Runtime reads the counters of entries but not of BMv2's default action.
         const entries = {
             (true, true): accept();
             (true, false): refuse_op();
+            (false, true): refuse_slot();
+            (false, false): refuse_slot();
         }
         counters = admission_counter;
     }
