@@ -1,0 +1,242 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""BMv2 as a target: ``simple_switch_grpc`` in a network namespace of its own, frames through raw sockets on veth pairs.
+
+Both ends of every pair live in the namespace, so that deleting it removes all of them, and nothing that the host's
+kernel or its daemons say can reach the switch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import os
+import select
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lanesum.aggregation.reference_switch import PortFrame
+from lanesum.protocol.frames import UdpFrame
+from lanesum_control.client import SwitchConnection
+from lanesum_control.model import SWITCH_MAC, HostPort
+from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.switch import P4RuntimeSwitch
+
+from .targets import DEVICE_ID, PORTS
+
+PROGRAM = "simple_switch_grpc"
+
+_CLONE_NEWNET = 0x40000000
+_ETH_P_ALL = 3
+_SOL_PACKET, _PACKET_IGNORE_OUTGOING = 263, 23
+_RECEIVE_BUFFER_BYTES = 8 << 20
+_FRAME_BYTES = 65536
+
+_START_TIMEOUT_S = 20.0
+_SENTINEL_TIMEOUT_S = 5.0
+# Where a fault table may eat the sentinel, silence has to do: BMv2 answers within a millisecond.
+_QUIET_S = 0.05
+# BMv2 holds 64 packets per egress port and drops what comes beyond.
+_BATCH = 16
+
+_SENTINEL_SOURCE = HostPort(0, 0x0AFFFE01, bytes.fromhex("02000000fe01"))
+_SENTINEL_NETWORK = 0x0AFFFF00
+_DISCARD_PORT = 9
+
+_runs = itertools.count()
+
+
+def missing() -> str | None:
+    """Why BMv2 cannot run here; None where it can."""
+    if shutil.which(PROGRAM) is None:
+        return f"{PROGRAM} is not on PATH"
+    if shutil.which("ip") is None:
+        return "ip (iproute2) is not on PATH"
+    if os.geteuid() != 0:
+        return f"{PROGRAM} on veth pairs needs root"
+    return None
+
+
+class _Control(P4RuntimeSwitch):
+    """Remembers the ports that lose packets: no sentinel can be trusted there."""
+
+    lossy: set[tuple[int, bool]]
+
+    def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
+        super().set_fault(port, ingress=ingress, share=share)
+        self.lossy.discard((port, ingress))
+        if share > 0:
+            self.lossy.add((port, ingress))
+
+
+class Bmv2Target:
+    """A running ``simple_switch_grpc``.
+
+    Everything that a frame causes has left the switch once a packet sent after it has left through every port: BMv2
+    has one ingress thread, and its egress threads keep the order of each port.
+    """
+
+    name = "bmv2"
+    schedules = 5
+
+    def __init__(self, control: _Control, sockets: dict[int, socket.socket], accumulator_words: int) -> None:
+        self.control = control
+        self.accumulator_words = accumulator_words
+        self._sockets = sockets
+        self._ports = {sock.fileno(): port for port, sock in sockets.items()}
+        self._poll = select.poll()
+        for sock in sockets.values():
+            self._poll.register(sock, select.POLLIN)
+        self._nonce = 0
+        self._sentinels = 0
+        for port in PORTS:
+            control.add_host(HostPort(port, _SENTINEL_NETWORK + port, bytes([2, 0, 0, 0, 0xFF, port])))
+
+    def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
+        return self.exchange_all([(port, frame)])
+
+    def exchange_all(self, frames: Sequence[PortFrame]) -> list[PortFrame]:
+        out: list[PortFrame] = []
+        for start in range(0, len(frames), _BATCH):
+            batch = frames[start : start + _BATCH]
+            for port, frame in batch:
+                self._sockets[port].send(frame)
+            # Ports are read one after another, so a sentinel only speaks for the port that it came in at.
+            for ingress in sorted({port for port, _ in batch}):
+                out += self._flush(ingress)
+        return out
+
+    def decisions(self) -> dict[str, int]:
+        """As the switch counts them, less the sentinels of this class."""
+        counts = self.control.decisions()
+        counts["route"] -= self._sentinels
+        return counts
+
+    def _flush(self, ingress: int) -> list[PortFrame]:
+        if self.control.lossy:
+            return self._until_quiet()
+        self._nonce += 1
+        mark = b"sentinel" + self._nonce.to_bytes(8, "big")
+        for port in PORTS:
+            destination = _SENTINEL_NETWORK + port
+            source = _SENTINEL_SOURCE
+            sentinel = UdpFrame(source.mac, SWITCH_MAC, source.ip, destination, _DISCARD_PORT, _DISCARD_PORT, mark)
+            self._sockets[ingress].send(sentinel.pack())
+        self._sentinels += len(PORTS)
+        out: list[PortFrame] = []
+        awaited = set(PORTS)
+        deadline = time.monotonic() + _SENTINEL_TIMEOUT_S
+        while awaited:
+            received = self._receive(deadline - time.monotonic())
+            assert received, f"BMv2 sent no sentinel to ports {sorted(awaited)} within {_SENTINEL_TIMEOUT_S} s"
+            for port, frame in received:
+                if frame.endswith(mark):
+                    awaited.remove(port)
+                else:
+                    out.append((port, frame))
+        return out
+
+    def _until_quiet(self) -> list[PortFrame]:
+        out: list[PortFrame] = []
+        while received := self._receive(_QUIET_S):
+            out += received
+        return out
+
+    def _receive(self, timeout_s: float) -> list[PortFrame]:
+        """One frame of every port that has any; empty after ``timeout_s``."""
+        ready = self._poll.poll(max(0.0, timeout_s) * 1000)
+        return [(self._ports[fd], self._sockets[self._ports[fd]].recv(_FRAME_BYTES)) for fd, _ in ready]
+
+
+@contextlib.contextmanager
+def bmv2_target(accumulator_words: int) -> Iterator[Bmv2Target]:
+    """Start BMv2 in a fresh namespace; process, namespace and links are gone afterwards, whatever happened."""
+    with contextlib.ExitStack() as cleanup:
+        folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
+        namespace = cleanup.enter_context(_namespace(f"lanesum-{os.getpid()}-{next(_runs)}"))
+        sockets = _raw_sockets(namespace)
+        for sock in sockets.values():
+            cleanup.callback(sock.close)
+        address = f"unix:{folder}/p4runtime"
+        log = cleanup.enter_context((folder / "log").open("w"))
+        command = ["ip", "netns", "exec", namespace, PROGRAM, "--no-p4", "--device-id", str(DEVICE_ID)]
+        command += [part for port in PORTS for part in ("-i", f"{port}@s{port}")]
+        command += ["--", "--grpc-server-addr", address]
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder)
+        cleanup.callback(_end, process)
+        connection = cleanup.enter_context(
+            SwitchConnection(address, device_id=DEVICE_ID, timeout_s=_START_TIMEOUT_S),
+        )
+        pipeline = bmv2_pipeline(accumulator_words)
+        connection.push_pipeline(pipeline)
+        control = _Control(connection, connection.load_names())
+        control.lossy = set()
+        yield Bmv2Target(control, sockets, accumulator_words)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+@contextlib.contextmanager
+def _namespace(name: str) -> Iterator[str]:
+    """A network namespace with a veth pair (sN for the switch, hN for us) per port."""
+    _run("ip", "netns", "add", name)
+    try:
+        # The kernel would greet IPv6 neighbours on every new link.
+        _run("ip", "netns", "exec", name, "sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6")
+        for port in PORTS:
+            _run("ip", "-n", name, "link", "add", f"s{port}", "type", "veth", "peer", "name", f"h{port}")
+            for link in (f"s{port}", f"h{port}"):
+                _run("ip", "-n", name, "link", "set", link, "arp", "off", "up")
+        yield name
+    finally:
+        _run("ip", "netns", "delete", name)
+
+
+def _raw_sockets(namespace: str) -> dict[int, socket.socket]:
+    """One raw socket per port, opened inside the namespace by a thread that enters it."""
+    sockets: dict[int, socket.socket] = {}
+    problems: list[OSError] = []
+
+    def open_all() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        try:
+            with Path("/run/netns", namespace).open() as handle:
+                if libc.setns(handle.fileno(), _CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), "setns")
+            for port in PORTS:
+                # Protocol 0 hears nothing until the socket is bound to its link.
+                sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+                sockets[port] = sock
+                sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
+                sock.bind((f"h{port}", _ETH_P_ALL))
+        except OSError as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=open_all)
+    thread.start()
+    thread.join()
+    if problems:
+        for sock in sockets.values():
+            sock.close()
+        raise problems[0]
+    return sockets
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """``ip netns exec`` replaces itself by the switch, so this is the switch's own process."""
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

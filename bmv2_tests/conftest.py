@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Targets as fixtures. BMv2 is skipped, with the reason, where it cannot run; the other targets never are."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+
+from . import bmv2
+from .star import Star
+from .targets import ReferenceTarget, Target, embedded_target
+
+TARGETS = ("reference", "embedded", "bmv2")
+
+
+@contextlib.contextmanager
+def open_target(name: str, accumulator_words: int) -> Iterator[Target]:
+    if name == "reference":
+        yield ReferenceTarget(accumulator_words)
+    elif name == "embedded":
+        with embedded_target(accumulator_words) as embedded:
+            yield embedded
+    else:
+        reason = bmv2.missing()
+        if reason is not None:
+            pytest.skip(reason)
+        with bmv2.bmv2_target(accumulator_words) as process:
+            yield process
+
+
+@pytest.fixture(scope="session", params=TARGETS)
+def running_star(request: pytest.FixtureRequest) -> Iterator[Star]:
+    """One switch for all tests: registers keep what earlier tests left in them, as in a switch that nobody resets."""
+    with open_target(request.param, DEFAULT_ACCUMULATOR_WORDS) as target:
+        yield Star(target)
+
+
+@pytest.fixture
+def star(running_star: Star) -> Iterator[Star]:
+    yield from running_star.scope()
+
+
+@pytest.fixture(scope="session", params=[("reference", 32), ("embedded", 32), ("reference", 128), ("embedded", 128)])
+def running_other_size(request: pytest.FixtureRequest) -> Iterator[Star]:
+    """The builds with other packet sizes."""
+    name, accumulator_words = request.param
+    with open_target(name, accumulator_words) as target:
+        yield Star(target)
+
+
+@pytest.fixture
+def other_size(running_other_size: Star) -> Iterator[Star]:
+    yield from running_other_size.scope()

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The switches that the suite runs against: the reference model, the embedded switch and BMv2."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from lanesum.aggregation.reference_switch import PortFrame, ReferenceSwitch
+from lanesum_control.client import SwitchConnection
+from lanesum_control.model import ControlledSwitch
+from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.p4runtime import P4RuntimeServer
+
+PORTS = range(8)
+DEVICE_ID = 1
+
+
+class Target(Protocol):
+    """A running switch with frames at hand."""
+
+    name: str
+    accumulator_words: int
+    schedules: int  # randomized schedules that it can run in reasonable time
+
+    @property
+    def control(self) -> ControlledSwitch: ...
+
+    def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
+        """Send one frame into ``port``; everything that leaves because of it, in no particular order."""
+
+    def exchange_all(self, frames: Sequence[PortFrame]) -> list[PortFrame]:
+        """The same for many frames, sent in order."""
+
+    def decisions(self) -> dict[str, int]:
+        """Packets by what was done with them, as ``P4RuntimeSwitch.decisions``."""
+
+
+class _InMemoryTarget:
+    def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
+        raise NotImplementedError
+
+    def exchange_all(self, frames: Sequence[PortFrame]) -> list[PortFrame]:
+        return [out for port, frame in frames for out in self.exchange(port, frame)]
+
+
+class ReferenceTarget(_InMemoryTarget):
+    """The readable model."""
+
+    name = "reference"
+    schedules = 40
+
+    def __init__(self, accumulator_words: int) -> None:
+        self.accumulator_words = accumulator_words
+        self.control = ReferenceSwitch(accumulator_words)
+
+    def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
+        return self.control.process(port, frame)
+
+    def decisions(self) -> dict[str, int]:
+        return self.control.decisions()
+
+
+class EmbeddedTarget(_InMemoryTarget):
+    """The compiled program in the embedded switch, programmed through a real P4Runtime server."""
+
+    name = "embedded"
+    schedules = 40
+
+    def __init__(self, switch: EmbeddedSwitch, control: P4RuntimeSwitch, accumulator_words: int) -> None:
+        self.switch = switch
+        self.control = control
+        self.accumulator_words = accumulator_words
+
+    def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
+        return [(out.port, out.frame) for out in self.switch.process(port, frame)]
+
+    def decisions(self) -> dict[str, int]:
+        return self.control.decisions()
+
+
+@contextlib.contextmanager
+def embedded_target(accumulator_words: int) -> Iterator[EmbeddedTarget]:
+    """The embedded switch behind a P4Runtime server on a socket of its own."""
+    switch = EmbeddedSwitch()
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        address = f"unix:{folder}/p4runtime"
+        with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
+            control = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(accumulator_words))
+            yield EmbeddedTarget(switch, control, accumulator_words)

@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Contributions become one result, at every worker and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lanesum.protocol import LaneOp
+from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+
+from .conftest import TARGETS, open_target
+from .oracle import aggregate
+from .star import SERVER, Place, Star, routed
+
+#   worker 0 --0 +--------+
+#   worker 1 --1 | switch |7-- server (hears nothing)
+#   worker 2 --2 +--------+
+
+
+def test_in_order(star: Star) -> None:
+    """Silence until the last contribution, then one copy of the sum to each worker."""
+    job = star.admit(3)
+    words = job.words(1)
+    assert star.contribute(job, 0, words[0]) == []
+    assert star.contribute(job, 1, words[1]) == []
+    assert star.contribute(job, 2, words[2]) == job.result(aggregate(LaneOp.ADD32, words))
+    assert star.slot_decisions() == {"claim": 1, "contribute": 1, "contribute_and_complete": 1}
+
+
+def test_any_order_of_workers(star: Star) -> None:
+    job = star.admit(4)
+    words = job.words(2)
+    total = aggregate(LaneOp.ADD32, words)
+    for epoch, order in enumerate([(3, 0, 2, 1), (1, 3, 0, 2), (2, 1, 3, 0)]):
+        place = Place(epoch, shadow=epoch % 2)
+        for worker in order[:-1]:
+            assert star.contribute(job, worker, words[worker], place) == []
+        assert star.contribute(job, order[-1], words[order[-1]], place) == job.result(total, place)
+
+
+def test_a_result_is_addressed_to_its_receiver(star: Star) -> None:
+    """MAC, address, port and checksum of each copy, spelled out instead of built."""
+    job = star.admit([4, 2], udp_port=40000)
+    words = job.words(3)
+    star.contribute(job, 0, words[0])
+    copies = star.contribute(job, 1, words[1])
+    assert [port for port, _ in copies] == [2, 4]
+    for (port, frame), address in zip(copies, ("10.0.0.3", "10.0.0.5"), strict=True):
+        datagram = UdpFrame.unpack(frame)
+        assert datagram is not None
+        assert datagram.destination_mac == bytes([2, 0, 0, 0, 1, port])
+        assert datagram.destination_ip == ipv4_int(address)
+        assert (datagram.source_ip, datagram.source_port) == (SERVER.ip, 19539)
+        assert datagram.destination_port == 40000
+        assert datagram.ttl == 64
+        assert internet_checksum(frame[14:34]) == 0
+        assert frame[40:42] == bytes(2), "UDP checksum 0: none"
+
+
+def test_fan_in_one(star: Star) -> None:
+    """The first contribution is the last one, and never meets an older sum in the registers."""
+    job = star.admit(1)
+    for epoch in range(4):
+        place = Place(epoch, shadow=epoch % 2)
+        words = job.words(epoch)
+        assert star.contribute(job, 0, words[0], place) == job.result(words[0], place)
+        assert star.contribute(job, 0, words[0], place) == job.replay(0, words[0], place)
+    assert star.slot_decisions() == {"claim_and_complete": 4, "replay": 4}
+
+
+def test_thirty_two_workers(star: Star) -> None:
+    """As many as the bitmap has bits; several behind one port."""
+    job = star.admit(32)
+    words = job.words(4)
+    for worker in range(31):
+        assert star.contribute(job, worker, words[worker]) == []
+    copies = star.contribute(job, 31, words[31])
+    assert copies == job.result(aggregate(LaneOp.ADD32, words))
+    assert len(copies) == 32
+
+
+def test_zero_is_no_special_identifier(star: Star) -> None:
+    """Job 0, tag 0, epoch 0, chunk 0, slot 0: "free" is a bit of its own."""
+    job = star.admit(2, job=0, tag=0)
+    words = job.words(5)
+    assert star.contribute(job, 0, words[0]) == []
+    assert star.contribute(job, 0, words[0]) == job.pending(0, [0])
+    assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
+    assert star.contribute(job, 1, words[1]) == job.replay(1, aggregate(LaneOp.ADD32, words))
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_an_empty_switch_owns_nothing(name: str) -> None:
+    """The registers of a switch that was just started are all 0, and so are all numbers of this job."""
+    with open_target(name, DEFAULT_ACCUMULATOR_WORDS) as target:
+        fresh = Star(target)
+        job = fresh.admit(2, job=0, tag=0)
+        words = job.words(5)
+        assert fresh.contribute(job, 0, words[0]) == []
+        assert fresh.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
+
+
+def test_largest_identifiers(star: Star) -> None:
+    job = star.admit(2, job=0xFFFF, tag=0xFFFFFFFF, slot_base=1020, slot_count=4)
+    place = Place(0xFFFFFFFF, 0xFFFFFFFF, slot=3, shadow=1)
+    words = job.words(6)
+    assert star.contribute(job, 0, words[0], place) == []
+    assert star.contribute(job, 1, words[1], place) == job.result(aggregate(LaneOp.ADD32, words), place)
+
+
+def test_slots_are_reused_over_epochs(star: Star) -> None:
+    """Twelve epochs of five chunks over two slots: both shadow sets are overwritten again and again."""
+    slots, chunks = 2, 5
+    job = star.admit(3, slot_count=slots)
+    position = 0
+    used = set()
+    for epoch in range(12):
+        for chunk in range(chunks):
+            place = Place(epoch, chunk, position % slots, position // slots % 2)
+            used.add((place.slot, place.shadow))
+            words = job.words(1000 + position)
+            assert star.contribute(job, 0, words[0], place) == []
+            assert star.contribute(job, 1, words[1], place) == []
+            total = aggregate(LaneOp.ADD32, words)
+            assert star.contribute(job, 2, words[2], place) == job.result(total, place)
+            position += 1
+    assert len(used) == 2 * slots
+    assert star.slot_decisions() == {"claim": 60, "contribute": 60, "contribute_and_complete": 60}
+
+
+def test_slots_and_shadow_sets_are_separate(star: Star) -> None:
+    """All entries of a job are filled at the same time, each with its own chunk."""
+    job = star.admit(2, slot_count=4)
+    places = [Place(0, position, position % 4, position // 4) for position in range(8)]
+    words = [job.words(50 + place.chunk) for place in places]
+    for place, pair in zip(places, words, strict=True):
+        assert star.contribute(job, 0, pair[0], place) == []
+    for place, pair in reversed(list(zip(places, words, strict=True))):
+        assert star.contribute(job, 1, pair[1], place) == job.result(aggregate(LaneOp.ADD32, pair), place)
+
+
+#   job A: worker 0, worker 1        +--------+
+#   job B: worker 1, worker 2    --- | switch |     the same slot numbers, next to each other in the registers
+#                                    +--------+
+
+
+def test_two_jobs_side_by_side(star: Star) -> None:
+    first = star.admit([0, 1], slot_base=0, slot_count=4)
+    second = star.admit([1, 2], slot_base=4, slot_count=4)
+    for slot in (0, 3):
+        place = Place(slot=slot)
+        a, b = first.words(7), second.words(8)
+        assert star.contribute(first, 0, a[0], place) == []
+        assert star.contribute(second, 0, b[0], place) == []
+        assert star.contribute(second, 1, b[1], place) == second.result(aggregate(LaneOp.ADD32, b), place)
+        assert star.contribute(first, 1, a[1], place) == first.result(aggregate(LaneOp.ADD32, a), place)
+
+
+def test_a_job_cannot_reach_its_neighbours_slots(star: Star) -> None:
+    """Slot numbers are relative and bounded: the first one beyond the range is the neighbour's."""
+    first = star.admit([0, 1], slot_base=0, slot_count=4)
+    second = star.admit([2, 3], slot_base=4, slot_count=4)
+    b = second.words(9)
+    star.contribute(second, 0, b[0])
+    port, frame = first.contribution(0, first.words(10)[0], Place(slot=4))
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.contribute(second, 1, b[1]) == second.result(aggregate(LaneOp.ADD32, b))
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_new_incarnation_needs_no_cleared_registers(star: Star, finished: bool) -> None:
+    """Removed in the middle of a chunk or after it, then admitted again with a new tag on the same slots.
+
+    The dead incarnation was even ahead of the new one, in epochs and chunks.
+    """
+    place = Place(epoch=500, chunk=9)
+    dead = star.admit(3, job=77)
+    old = dead.words(11)
+    star.contribute(dead, 0, old[0], place)
+    star.contribute(dead, 1, old[1], place)
+    if finished:
+        assert len(star.contribute(dead, 2, old[2], place)) == 3
+    star.remove(dead)
+
+    new = star.admit(2, job=77)
+    words = new.words(12)
+    assert star.contribute(new, 0, words[0]) == []
+    # A late packet of the dead incarnation is only routed.
+    port, frame = dead.contribution(2, old[2], place)
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.contribute(new, 1, words[1]) == new.result(aggregate(LaneOp.ADD32, words))
+
+
+def test_a_removed_job_is_routed(star: Star) -> None:
+    job = star.admit(1)
+    words = job.words(13)[0]
+    star.remove(job)
+    port, frame = job.contribution(0, words)
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.slot_decisions() == {}
+
+
+def test_what_a_worker_claims_about_itself_is_ignored(star: Star) -> None:
+    """Contributor bit and fan-in come from the member table, never from the packet."""
+    job = star.admit(2)
+    words = job.words(14)
+    assert star.contribute(job, 0, words[0], workers=0b11, fan_in_workers=1) == []
+    assert star.contribute(job, 0, words[0], workers=0b10, fan_in_workers=1) == job.pending(0, [0])
+    total = aggregate(LaneOp.ADD32, words)
+    assert star.contribute(job, 1, words[1], workers=0, fan_in_workers=9) == job.result(total)
+
+
+def test_words_are_big_endian_on_the_wire(star: Star) -> None:
+    """A carry over all four bytes, looked at as bytes."""
+    job = star.admit(2)
+    one = np.zeros(star.accumulator_words, np.uint32)
+    one[0], one[1] = 0x00FFFFFF, 0x01020304
+    star.contribute(job, 0, one)
+    copies = star.contribute(job, 1, np.eye(1, star.accumulator_words, dtype=np.uint32)[0])
+    for _, frame in copies:
+        assert frame[74:82] == bytes.fromhex("01000000 01020304")

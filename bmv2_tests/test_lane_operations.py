@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the registers compute, against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lanesum.protocol import LaneOp
+
+from .oracle import CODE_TABLE, aggregate, uplink_words
+from .star import ALL_OPS, Place, Star
+
+
+def complete(star: Star, op: LaneOp, contributions: list[np.ndarray], code_table: bytes = CODE_TABLE) -> None:
+    """Send one contribution per worker; the result and its replay must be what the oracle says."""
+    job = star.admit(len(contributions), code_table=code_table)
+    place = Place(op=op)
+    total = aggregate(op, contributions, code_table)
+    for worker, words in enumerate(contributions[:-1]):
+        assert star.contribute(job, worker, words, place) == []
+    last = len(contributions) - 1
+    assert star.contribute(job, last, contributions[-1], place) == job.result(total, place)
+    assert star.contribute(job, 0, contributions[0], place) == job.replay(0, total, place)
+    star.remove(job)
+
+
+@pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_random_words(star: Star, op: LaneOp, workers: int) -> None:
+    job = star.admit(workers)
+    contributions = job.words(100 + op, op)
+    star.remove(job)
+    complete(star, op, contributions)
+
+
+def filled(star: Star, op: LaneOp, *values: int) -> list[np.ndarray]:
+    """One contribution per value, the value in every word."""
+    size = uplink_words(op, star.accumulator_words)
+    return [np.full(size, value, np.uint32) for value in values]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (0xFFFFFFFF, 1),
+        (0x7FFFFFFF, 1),
+        (0x80000000, 0x80000000),
+        (0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF),
+    ],
+    ids=lambda values: "+".join(f"{value:x}" for value in values),
+)
+def test_add32_wraps(star: Star, values: tuple[int, ...]) -> None:
+    """It never saturates, signed or unsigned: 32-bit two's complement."""
+    contributions = filled(star, LaneOp.ADD32, *values)
+    assert aggregate(LaneOp.ADD32, contributions)[0] == sum(values) % (1 << 32)
+    complete(star, LaneOp.ADD32, contributions)
+
+
+def test_every_word_has_its_own_register(star: Star) -> None:
+    """Word i carries i: a mix-up of registers shows."""
+    ramp = np.arange(star.accumulator_words, dtype=np.uint32)
+    complete(star, LaneOp.ADD32, [ramp, ramp * 1000])
+
+
+def test_expand8_keeps_coordinates_in_order(star: Star) -> None:
+    """Low nibbles make the even accumulator word, high nibbles the odd one, byte by byte."""
+    contributions = filled(star, LaneOp.EXPAND8, 0x12345678, 0x11111111)
+    total = aggregate(LaneOp.EXPAND8, contributions)
+    assert [hex(word) for word in total[:2]] == ["0x3050709", "0x2040608"]
+    complete(star, LaneOp.EXPAND8, contributions)
+
+
+def test_expand8_fills_its_lanes_at_seventeen_workers(star: Star) -> None:
+    """17 x 15 = 255: the most that an 8-bit lane holds."""
+    contributions = filled(star, LaneOp.EXPAND8, *[0xFFFFFFFF] * 17)
+    assert aggregate(LaneOp.EXPAND8, contributions)[0] == 0xFFFFFFFF
+    complete(star, LaneOp.EXPAND8, contributions)
+
+
+def test_table8_looks_every_code_up(star: Star) -> None:
+    """All 16 codes in all eight nibbles."""
+    codes = [sum((code + nibble) % 16 << 4 * nibble for nibble in range(8)) for code in range(16)]
+    words = np.resize(np.array(codes, np.uint32), uplink_words(LaneOp.TABLE8, star.accumulator_words))
+    complete(star, LaneOp.TABLE8, [words, words[::-1].copy()])
+
+
+def test_table8_of_each_job_is_its_own(star: Star) -> None:
+    tables = (bytes(range(16)), bytes(range(15, -1, -1)))
+    jobs = [star.admit([2 * i], slot_base=4 * i, code_table=table) for i, table in enumerate(tables)]
+    words = filled(star, LaneOp.TABLE8, 0x76543210)
+    place = Place(op=LaneOp.TABLE8)
+    results = [star.contribute(job, 0, words[0], place) for job in jobs]
+    for job, table, result in zip(jobs, tables, results, strict=True):
+        assert result == job.result(aggregate(LaneOp.TABLE8, words, table), place)
+    assert results[0][0][1][74:] != results[1][0][1][74:]
+
+
+def test_table8_without_a_table_counts_zero(star: Star) -> None:
+    job = star.admit(1, code_table=None)
+    words = filled(star, LaneOp.TABLE8, 0x76543210)
+    place = Place(op=LaneOp.TABLE8)
+    zeros = np.zeros(star.accumulator_words, np.uint32)
+    assert star.contribute(job, 0, words[0], place) == job.result(zeros, place)
+
+
+def test_table8_replays_what_was_looked_up(star: Star) -> None:
+    """A replay reads the registers; it must not look the duplicate's codes up again."""
+    job = star.admit(2)
+    words = job.words(1, LaneOp.TABLE8)
+    place = Place(op=LaneOp.TABLE8)
+    total = aggregate(LaneOp.TABLE8, words)
+    star.contribute(job, 0, words[0], place)
+    star.contribute(job, 1, words[1], place)
+    assert star.contribute(job, 1, words[0], place) == job.replay(1, total, place)
+    assert star.contribute(job, 0, words[1], place) == job.replay(0, total, place)
+
+
+def test_add8x4_fills_its_lanes(star: Star) -> None:
+    complete(star, LaneOp.ADD8X4, filled(star, LaneOp.ADD8X4, 0x00010203, 0xFFFEFDFC))
+
+
+def test_or_collects_bits(star: Star) -> None:
+    contributions = filled(star, LaneOp.OR, 0x00000001, 0x80000000, 0x00000001)
+    assert aggregate(LaneOp.OR, contributions)[0] == 0x80000001
+    complete(star, LaneOp.OR, contributions)
+
+
+def test_max_orders_non_negative_floats(star: Star) -> None:
+    """IEEE bits of non-negative floats order as unsigned integers."""
+    rng = np.random.default_rng(3)
+    floats = [np.abs(rng.normal(size=star.accumulator_words)).astype(np.float32) for _ in range(3)]
+    contributions = [values.view(np.uint32) for values in floats]
+    total = aggregate(LaneOp.MAX, contributions)
+    assert (total.view(np.float32) == np.maximum.reduce(floats)).all()
+    complete(star, LaneOp.MAX, contributions)
+
+
+def test_max_is_unsigned(star: Star) -> None:
+    contributions = filled(star, LaneOp.MAX, 0x80000000, 0x7FFFFFFF)
+    assert aggregate(LaneOp.MAX, contributions)[0] == 0x80000000
+    complete(star, LaneOp.MAX, contributions)
+
+
+def test_operations_follow_each_other_in_one_slot(star: Star) -> None:
+    """MAX, then TABLE8, then ADD32 in the same entry: nothing of the last operation is left."""
+    job = star.admit(2)
+    for epoch, op in enumerate((LaneOp.MAX, LaneOp.TABLE8, LaneOp.ADD32, LaneOp.OR, LaneOp.EXPAND8)):
+        place = Place(epoch, op=op)
+        words = job.words(200 + epoch, op)
+        assert star.contribute(job, 0, words[0], place) == []
+        assert star.contribute(job, 1, words[1], place) == job.result(aggregate(op, words), place)

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Only a member, from its own port and address and with the job's tag, reaches the registers of a job.
+
+::
+
+    worker 0 --0 +--------+ 6-- stranger
+    worker 1 --1 | switch |
+                 +--------+ 7-- server       whoever is no member is routed there, like anybody's packets
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+from lanesum.protocol import LaneOp
+from lanesum.protocol.frames import UdpFrame
+
+from .oracle import Words, aggregate
+from .star import FIRST, SERVER, STRANGER, Job, Place, Star, routed, worker_host
+
+Forgery = Callable[[Job, Words], tuple[int, bytes]]
+
+
+def from_other_host(job: Job, words: Words, **changes: object) -> bytes:
+    _, frame = job.contribution(1, words)
+    datagram = UdpFrame.unpack(frame)
+    assert datagram is not None
+    return dataclasses.replace(datagram, **changes).pack()  # type: ignore[arg-type]
+
+
+def stranger(job: Job, words: Words) -> tuple[int, bytes]:
+    """Job and tag are right, host and port are the stranger's own."""
+    return STRANGER.port, from_other_host(job, words, source_mac=STRANGER.mac, source_ip=STRANGER.ip)
+
+
+def wrong_port(job: Job, words: Words) -> tuple[int, bytes]:
+    """A perfect copy of worker 1's packet, from the stranger's port."""
+    return STRANGER.port, job.contribution(1, words)[1]
+
+
+def port_of_another_member(job: Job, words: Words) -> tuple[int, bytes]:
+    """Worker 0 pretends to be worker 1."""
+    return job.members[0].host.port, job.contribution(1, words)[1]
+
+
+def wrong_source(job: Job, words: Words) -> tuple[int, bytes]:
+    return job.members[1].host.port, from_other_host(job, words, source_ip=STRANGER.ip)
+
+
+def wrong_tag(job: Job, words: Words) -> tuple[int, bytes]:
+    return job.contribution(1, words, tag=job.switch_job.tag ^ 1)
+
+
+def tag_zero(job: Job, words: Words) -> tuple[int, bytes]:
+    return job.contribution(1, words, tag=0)
+
+
+def wrong_job(job: Job, words: Words) -> tuple[int, bytes]:
+    return job.contribution(1, words, job=job.switch_job.job ^ 0x8000)
+
+
+def worker_of_no_job(job: Job, words: Words) -> tuple[int, bytes]:
+    host = worker_host(4)
+    return host.port, from_other_host(job, words, source_mac=host.mac, source_ip=host.ip)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        stranger, wrong_port, port_of_another_member, wrong_source, wrong_tag, tag_zero, wrong_job, worker_of_no_job,
+    ],
+    ids=lambda forge: forge.__name__,
+)  # fmt: skip
+def test_non_members_are_routed_and_touch_no_register(star: Star, forge: Forgery) -> None:
+    """Before, during and after a chunk."""
+    job = star.admit(2)
+    words = job.words(1)
+    total = aggregate(LaneOp.ADD32, words)
+    port, forged = forge(job, job.words(2)[1])
+    to_server = routed(forged, SERVER)
+
+    assert star.exchange(port, forged) == to_server
+    assert star.contribute(job, 0, words[0]) == []
+    assert star.exchange(port, forged) == to_server
+    assert star.contribute(job, 1, words[1]) == job.result(total)
+    assert star.exchange(port, forged) == to_server
+    assert star.contribute(job, 1, words[1]) == job.replay(1, total)
+    assert star.slot_decisions() == {"claim": 1, "contribute_and_complete": 1, "replay": 1}
+    assert star.decisions()["aggregate"] == 6, "they were contributions, by their looks"
+    assert star.decisions()["accept"] == 3
+
+
+@pytest.mark.parametrize("slot", [4, 5, 1023, 0x7FFF])
+def test_slot_out_of_range(star: Star, slot: int) -> None:
+    job = star.admit(2, slot_count=4)
+    words = job.words(3)
+    star.contribute(job, 0, words[0])
+    port, frame = job.contribution(1, words[1], Place(slot=slot))
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.decisions() == {"aggregate": 2, "accept": 1, "claim": 1, "refuse_slot": 1}
+    assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
+
+
+@pytest.mark.parametrize("op", [LaneOp.OR, LaneOp.EXPAND8, LaneOp.TABLE8], ids=lambda op: op.name)
+def test_operation_not_allowed(star: Star, op: LaneOp) -> None:
+    """Routed as it came: codes are not widened on the way to the server."""
+    job = star.admit(2, ops=(LaneOp.ADD32, LaneOp.MAX))
+    words = job.words(4)
+    star.contribute(job, 0, words[0])
+    port, frame = job.contribution(1, job.words(5, op)[1], Place(op=op))
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.decisions() == {"aggregate": 2, "accept": 1, "claim": 1, "refuse_op": 1}
+    assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
+    assert star.contribute(job, 1, job.words(6, LaneOp.MAX)[1], Place(1, op=LaneOp.MAX)) == []
+
+
+def test_slot_and_operation_both_refused(star: Star) -> None:
+    job = star.admit(1, slot_count=4, ops=(LaneOp.ADD32,))
+    port, frame = job.contribution(0, job.words(7, LaneOp.OR)[0], Place(slot=4, op=LaneOp.OR))
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.decisions() == {"aggregate": 1, "refuse_slot": 1}
+
+
+def test_the_same_address_in_two_jobs(star: Star) -> None:
+    """Job and tag decide, not the host: worker 0 of one job is worker 1 of the other."""
+    first = star.admit([0, 1], slot_base=0)
+    second = star.admit([2, 0], slot_base=4)
+    a, b = first.words(8), second.words(9)
+    assert star.contribute(second, 1, b[1]) == []
+    assert star.contribute(first, 0, a[0]) == []
+    assert star.contribute(second, 0, b[0]) == second.result(aggregate(LaneOp.ADD32, b), FIRST)
+    assert star.contribute(first, 1, a[1]) == first.result(aggregate(LaneOp.ADD32, a), FIRST)
+
+
+def test_tag_of_another_job(star: Star) -> None:
+    """A member of one job with the other job's tag, or number, is a member of neither."""
+    first = star.admit([0, 1], slot_base=0)
+    second = star.admit([0, 1], slot_base=4)
+    words = first.words(10)
+    for fields in ({"tag": second.switch_job.tag}, {"job": second.switch_job.job}):
+        port, frame = first.contribution(0, words[0], FIRST, **fields)
+        assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.slot_decisions() == {}
