@@ -229,6 +229,12 @@ def test_committed_rate_above_peak_rate(client: Client, everything: Program) -> 
     assert client.modify(meter(everything, "packet_meter", 1, 10, 1, 5, 1)) == "UNKNOWN"
 
 
+def test_a_single_minus_one_is_the_largest_number(client: Client, everything: Program) -> None:
+    assert client.modify(meter(everything, "packet_meter", 1, -1, 1, 5, 1)) == "UNKNOWN"
+    assert client.modify(meter(everything, "packet_meter", 1, 1, 1, -1, 1)) == "OK"
+    assert client.read_ok(meter(everything, "packet_meter", 1)) == [meter(everything, "packet_meter", 1, 1, 1, 0, 1)]
+
+
 def metered(program: Program, key: int, *rates: int) -> Any:
     entity = program.entry("meter_table", [exact(1, bytes([key]))], program.action("metered", b"\x01"))
     if rates:

@@ -283,6 +283,17 @@ def test_wide_keys(client: Client, everything: Program) -> None:
     assert client.insert(too_wide) == "INVALID_ARGUMENT"
 
 
+def test_tables_without_a_key(client: Client, everything: Program) -> None:
+    entity = everything.entry("keyless_table", (), everything.action("set_choice", b"\x01"))
+    assert client.insert(entity) == "UNKNOWN"
+    assert client.modify(entity) == "NOT_FOUND"
+    assert client.delete(entity) == "NOT_FOUND"
+    assert client.read_ok(everything.entry("keyless_table")) == []
+    default = everything.entry("keyless_table", (), everything.action("set_choice", b"\x01"), is_default_action=True)
+    assert client.modify(default) == "OK"
+    assert client.read_ok(everything.entry("keyless_table", is_default_action=True)) == [default]
+
+
 def test_default_entry(client: Client, everything: Program) -> None:
     default = everything.entry("exact_table", is_default_action=True)
     (read,) = client.read_ok(default)

@@ -21,11 +21,18 @@ _ACCEPTED_KINDS = {
 }
 
 
-def check_program(index: P4InfoIndex, device_config: bytes) -> None:
+# Where BMv2 and P4Runtime count priorities from, in opposite directions.
+_MAX_PRIORITY = 2**31 - 1
+
+
+def check_program(index: P4InfoIndex, device_config: bytes) -> dict[str, list[int]]:
     """Compare the two halves of a forwarding pipeline configuration.
 
     BMv2 does not: it loads both and fails at the first access to what is missing, if not by an abort. What it would
     accept and run is accepted here.
+
+    Returns:
+        The P4Runtime priorities of the entries that the program brings, by table, for the tables that need any.
 
     Raises:
         StatusError: INVALID_ARGUMENT naming the first object of the P4Info that the JSON lacks or has differently.
@@ -51,6 +58,11 @@ def check_program(index: P4InfoIndex, device_config: bytes) -> None:
     _check_names("counter", (c.name for c in index.counters.values()), _names(document, "counter_arrays"))
     _check_names("meter", (m.name for m in index.meters.values()), _names(document, "meter_arrays"))
     _check_names("digest", (d.name for d in index.digests.values()), _names(document, "learn_lists"))
+    return {
+        table.name: [_MAX_PRIORITY - e.get("priority", 0) for e in _objects(tables[table.name], "entries")]
+        for table in index.tables.values()
+        if table.needs_priority and "entries" in tables[table.name]
+    }
 
 
 def _parse(device_config: bytes) -> dict[str, Any]:

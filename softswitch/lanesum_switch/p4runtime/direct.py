@@ -8,8 +8,8 @@ from typing import Any
 
 from ..api import CounterValue
 from .counters import check_counter_update, merge_counter, write_counter_data
-from .matches import MatchKey, key_of, parse_key, write_key
-from .meters import check_meter_update, parse_meter_config, write_meter_config
+from .matches import MatchKey, parse_key, write_key
+from .meters import check_meter_update, check_rates, parse_meter_config, write_meter_config
 from .p4info import TableInfo
 from .program import Program
 from .status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, on_target
@@ -74,6 +74,7 @@ def write_direct_meter(program: Program, kind: int, message: Any) -> None:
     rates = parse_meter_config(message.config) if message.HasField("config") else None
     if key.is_default:
         raise _default_entry(info, "meter")
+    check_rates(rates)
     with on_target(f"a write to a direct meter of {info.name}"):
         program.target_table(info).write_meter(key.match, key.priority, rates)
 
@@ -108,10 +109,10 @@ def read_direct_counters(program: Program, request: Any, response: Any) -> None:
         entity.table_entry.CopyFrom(request.table_entry)
         write_counter_data(value or CounterValue(), entity.data)
         return
-    for entry in stored_entries(program, info):
+    for key, entry in stored_entries(program, info):
         entity = response.entities.add().direct_counter_entry
         entity.table_entry.table_id = info.id
-        write_key(info, key_of(entry), entity.table_entry)
+        write_key(info, key, entity.table_entry)
         write_counter_data(entry.counter or CounterValue(), entity.data)
 
 
@@ -135,9 +136,9 @@ def read_direct_meters(program: Program, request: Any, response: Any) -> None:
         if rates is not None:
             write_meter_config(rates, entity.config)
         return
-    for entry in stored_entries(program, info):
+    for key, entry in stored_entries(program, info):
         entity = response.entities.add().direct_meter_entry
         entity.table_entry.table_id = info.id
-        write_key(info, key_of(entry), entity.table_entry)
+        write_key(info, key, entity.table_entry)
         if entry.meter is not None:
             write_meter_config(entry.meter, entity.config)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .handles import Handles
 from .matches import DEFAULT_KEY, MatchKey
 from .p4info import P4InfoIndex
 
@@ -20,6 +21,7 @@ class EntryState:
     member: int | None = None
     group: int | None = None
     is_oneshot: bool = False
+    handle: int = -1
 
 
 class EntryStore:
@@ -33,15 +35,25 @@ class EntryStore:
         self._tables: dict[int, dict[MatchKey, EntryState]] = {
             table_id: {DEFAULT_KEY: EntryState()} for table_id in index.tables
         }
+        self._handles = {table_id: Handles() for table_id in index.tables}
 
     def get(self, table_id: int, key: MatchKey) -> EntryState | None:
         return self._tables[table_id].get(key)
 
-    def put(self, table_id: int, key: MatchKey, state: EntryState) -> None:
+    def add(self, table_id: int, key: MatchKey, state: EntryState) -> None:
+        """An entry that was not there before."""
+        state.handle = self._handles[table_id].take()
+        self._tables[table_id][key] = state
+
+    def replace(self, table_id: int, key: MatchKey, state: EntryState) -> None:
+        state.handle = self._tables[table_id][key].handle
         self._tables[table_id][key] = state
 
     def remove(self, table_id: int, key: MatchKey) -> None:
-        del self._tables[table_id][key]
+        self._handles[table_id].give_back(self._tables[table_id].pop(key).handle)
+
+    def uses_timeout(self, table_id: int) -> bool:
+        return any(s.idle_timeout_ns for s in self._tables[table_id].values())
 
     def uses_member(self, table_ids: list[int], member: int) -> bool:
         return any(s.member == member for t in table_ids for s in self._tables[t].values())

@@ -11,16 +11,23 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from .matches import key_of, write_key
+from ..api import TableEntry
+from .matches import MatchKey, key_of, write_key
+from .p4info import TableInfo
 from .program import Program
 from .scheduler import Scheduler, Task
+from .status import StatusError, on_target
 
-# BMv2 looks for expired entries once a second; PI then gathers notifications for 100 ms.
+# BMv2's interval.
 SWEEP_SECONDS = 1.0
 
 
 class IdleMonitor:
-    """Sweeps the switch and tells the primary which entries have expired."""
+    """Sweeps the tables that age and tells the primary which entries have expired.
+
+    Sweeps are BMv2's: an entry that stays expired is reported at every second sweep, until it is hit, modified or
+    deleted. ``Switch.expire_idle`` is not used, because it reports once per timeout.
+    """
 
     def __init__(
         self,
@@ -33,33 +40,55 @@ class IdleMonitor:
         self._program = program
         self._lock = lock
         self._send = send
-        self._ids = {info.name: info for info in program.index.tables.values() if info.idle_timeout}
-        self._task: Task | None = scheduler.every(sweep_seconds, self.sweep) if self._ids else None
+        tables = [info for info in program.index.tables.values() if info.idle_timeout]
+        self._reported: dict[int, set[MatchKey]] = {info.id: set() for info in tables}
+        self._tables = tables
+        self._task: Task | None = scheduler.every(sweep_seconds, self.sweep) if tables else None
 
     def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
     def sweep(self) -> None:
-        """One round: at most one message, with all entries that expired since the last round."""
+        """One round: at most one message, with all entries to be reported."""
         response = p4rt.StreamMessageResponse()
         notification = response.idle_timeout_notification
         with self._lock:
-            now = time.monotonic_ns()
-            for name, entry in self._program.switch.expire_idle(now):
-                info = self._ids.get(name)
-                if info is None:
-                    continue
-                key = key_of(entry)
-                state = self._program.store.get(info.id, key)
-                if state is None or not state.idle_timeout_ns:
-                    continue
-                message = notification.table_entry.add(
-                    table_id=info.id,
-                    controller_metadata=state.controller_metadata,
-                    idle_timeout_ns=state.idle_timeout_ns,
-                )
-                write_key(info, key, message)
+            for info in self._tables:
+                self._sweep_table(info, notification)
         if notification.table_entry:
-            notification.timestamp = now
+            notification.timestamp = time.monotonic_ns()
             self._send(response)
+
+    def _sweep_table(self, info: TableInfo, notification: Any) -> None:
+        before = self._reported[info.id]
+        report = [key for key in self._expired(info) if key not in before]
+        self._reported[info.id] = set(report)
+        for key in report:
+            state = self._program.store.get(info.id, key)
+            assert state is not None
+            message = notification.table_entry.add(
+                table_id=info.id,
+                controller_metadata=state.controller_metadata,
+                idle_timeout_ns=state.idle_timeout_ns,
+            )
+            write_key(info, key, message)
+
+    def _expired(self, info: TableInfo) -> list[MatchKey]:
+        if not self._program.store.uses_timeout(info.id):
+            return []
+        try:
+            with on_target(f"sweeping {info.name}"):
+                entries = self._program.target_table(info).entries()
+        except StatusError:
+            return []
+        now = time.monotonic_ns()
+        return [key_of(e) for e in entries if self._is_expired(info, e, now)]
+
+    def _is_expired(self, info: TableInfo, entry: TableEntry, now: int) -> bool:
+        state = self._program.store.get(info.id, key_of(entry))
+        if state is None:
+            return False
+        # BMv2 keeps timeouts in milliseconds; one that rounds to zero never expires.
+        timeout = state.idle_timeout_ns // 1_000_000 * 1_000_000
+        return 0 < timeout <= now - entry.last_hit_ns

@@ -11,7 +11,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from ..api import MeterRates
 from .p4info import MeterInfo
 from .program import Program
-from .status import UNIMPLEMENTED, StatusError, invalid, invalid_id, on_target
+from .status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, invalid_id, on_target
 
 _Update = p4rt.Update
 _MAX_BURST = (1 << 32) - 1
@@ -31,7 +31,7 @@ def parse_meter_config(config: Any) -> MeterRates | None:
             raise StatusError(UNIMPLEMENTED, f"The {name} of a meter is limited to 32 bits")
     if (config.cir, config.cburst, config.pir, config.pburst) == (-1, -1, -1, -1):
         return None
-    # A single -1 is the largest number of the field to BMv2.
+    # A single -1 is the largest number of the field to BMv2; as a double that is 2^64, which reads back as 0.
     return MeterRates(
         cir=_as_stored(config.cir % (1 << 64)),
         cburst=config.cburst % (1 << 32),
@@ -40,12 +40,22 @@ def parse_meter_config(config: Any) -> MeterRates | None:
     )
 
 
+def check_rates(rates: MeterRates | None) -> None:
+    """Raises StatusError UNKNOWN for a committed rate above the peak rate, which BMv2 refuses.
+
+    It does so after it has taken half of the configuration; here nothing has changed.
+    """
+    if rates is not None and rates.cir > rates.pir:
+        raise StatusError(UNKNOWN, f"The committed rate of a meter, {rates.cir}, is above its peak rate, {rates.pir}")
+
+
 def _as_stored(rate: int) -> int:
     """BMv2 keeps rates per microsecond in a double; what is read back is truncated accordingly."""
     return int(float(rate) / 1000000.0 * 1000000.0)
 
 
 def write_meter_config(rates: MeterRates, config: Any) -> None:
+    """The configuration as BMv2 reports it: the largest burst reads -1, the largest rate 0."""
     config.cir = _signed(rates.cir, 64)
     config.cburst = -1 if rates.cburst == _MAX_BURST else rates.cburst
     config.pir = _signed(rates.pir, 64)
@@ -81,6 +91,7 @@ def write_meter(program: Program, kind: int, message: Any) -> None:
     index = _index(message)
     check_meter_update(kind)
     rates = parse_meter_config(message.config) if message.HasField("config") else None
+    check_rates(rates)
     with on_target(f"a write to cell {index} of {info.name}"):
         program.target_meter(info).write(index, rates)
 

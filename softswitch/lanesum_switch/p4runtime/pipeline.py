@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
@@ -35,10 +36,17 @@ _LOADING = (_Set.VERIFY_AND_SAVE, _Set.VERIFY_AND_COMMIT, _Set.RECONCILE_AND_COM
 class Pipeline:
     """One configuration in force, with everything that belongs to it."""
 
-    def __init__(self, index: P4InfoIndex, config: Any, owner: PipelineManager, switch: Switch) -> None:
+    def __init__(
+        self,
+        index: P4InfoIndex,
+        config: Any,
+        owner: PipelineManager,
+        switch: Switch,
+        const_priorities: Mapping[str, list[int]] | None = None,
+    ) -> None:
         self.config = p4rt.ForwardingPipelineConfig()
         self.config.CopyFrom(config)
-        self.program = Program(index, switch)
+        self.program = Program(index, switch, const_priorities)
         self.replication = ReplicationManager(self.program)
         self.packet_io = PacketIo(index)
         self.digests = DigestManager(index, owner.scheduler, owner.send)
@@ -47,6 +55,16 @@ class Pipeline:
     def close(self) -> None:
         self._idle.close()
         self.digests.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    """A configuration whose halves fit together."""
+
+    index: P4InfoIndex
+    device_config: bytes
+    const_priorities: Mapping[str, list[int]]
+    config: Any
 
 
 class PipelineManager:
@@ -111,50 +129,47 @@ class PipelineManager:
             elif action == _Set.COMMIT:
                 self._commit()
 
-    def _verify(self, config: Any) -> tuple[P4InfoIndex, bytes]:
+    def _verify(self, config: Any) -> _Verified:
         index = build_index(config.p4info)
         device_config = unwrap_device_config(config.p4_device_config)
-        if device_config:
-            check_program(index, device_config)
-        return index, device_config
+        priorities = check_program(index, device_config) if device_config else {}
+        return _Verified(index, device_config, priorities, config)
 
     def _load(self, action: int, config: Any) -> None:
-        index, device_config = self._verify(config)
-        if not device_config:
-            self._adopt(action, index, config)
-            return
-        if self._saved is not None:
+        verified = self._verify(config)
+        if not verified.device_config:
+            self._adopt(action, verified)
+        elif self._saved is not None:
             raise StatusError(UNKNOWN, "A saved configuration waits for its commit: send COMMIT first")
-        if action == _Set.VERIFY_AND_SAVE:
-            self._save(index, device_config, config)
-            return
-        if action == _Set.RECONCILE_AND_COMMIT:
-            self._reconcile(index, device_config, config)
-            return
-        _load_program(self._switch, device_config)
-        self._replace(Pipeline(index, config, self, self._switch))
+        elif action == _Set.VERIFY_AND_SAVE:
+            self._save(verified)
+        elif action == _Set.RECONCILE_AND_COMMIT:
+            self._reconcile(verified)
+        else:
+            _load_program(self._switch, verified.device_config)
+            self._replace(verified, self._switch)
 
-    def _adopt(self, action: int, index: P4InfoIndex, config: Any) -> None:
+    def _adopt(self, action: int, verified: _Verified) -> None:
         """A P4Info alone describes the program that the switch has already."""
         if action != _Set.VERIFY_AND_COMMIT:
             raise StatusError(UNKNOWN, "The configuration has no device config")
-        for table in index.tables.values():
+        for table in verified.index.tables.values():
             if table.name not in self._switch.tables:
                 raise invalid(f"The switch has no table {table.name}: send the device config too")
-        self._replace(Pipeline(index, config, self, self._switch))
+        self._replace(verified, self._switch)
 
-    def _save(self, index: P4InfoIndex, device_config: bytes, config: Any) -> None:
+    def _save(self, verified: _Verified) -> None:
         if self._spare is None:
             raise StatusError(UNIMPLEMENTED, "This switch cannot hold two programs: use VERIFY_AND_COMMIT")
         spare = self._spare()
-        _load_program(spare, device_config)
-        self._saved = device_config
-        self._replace(Pipeline(index, config, self, spare))
+        _load_program(spare, verified.device_config)
+        self._saved = verified.device_config
+        self._replace(verified, spare)
 
-    def _reconcile(self, index: P4InfoIndex, device_config: bytes, config: Any) -> None:
+    def _reconcile(self, verified: _Verified) -> None:
         """Save, replay the old state, commit. Where the replay fails the configuration stays saved."""
         state = snapshot(self._pipeline)
-        self._save(index, device_config, config)
+        self._save(verified)
         assert self._pipeline is not None
         replay(self._pipeline, state)
         self._commit()
@@ -168,10 +183,10 @@ class PipelineManager:
         self._pipeline.program.switch = self._switch
         self._saved = None
 
-    def _replace(self, pipeline: Pipeline) -> None:
+    def _replace(self, verified: _Verified, switch: Switch) -> None:
         if self._pipeline is not None:
             self._pipeline.close()
-        self._pipeline = pipeline
+        self._pipeline = Pipeline(verified.index, verified.config, self, switch, verified.const_priorities)
 
     # -- GetForwardingPipelineConfig
 

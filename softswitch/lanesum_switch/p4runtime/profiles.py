@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from ..api import ActionCall, ActionProfile
 from .actions import check_action_id, parse_action, write_action
 from .entries import EntryStore
+from .handles import Handles
 from .p4info import P4InfoIndex, ProfileInfo
 from .status import (
     ALREADY_EXISTS,
@@ -27,23 +27,6 @@ from .status import (
 )
 
 _Update = p4rt.Update
-
-
-class _Handles:
-    """Smallest free number first, as BMv2 hands out member and group handles: reads come in that order."""
-
-    def __init__(self) -> None:
-        self._next = 0
-        self._free: list[int] = []
-
-    def take(self) -> int:
-        if self._free:
-            return heapq.heappop(self._free)
-        self._next += 1
-        return self._next - 1
-
-    def give_back(self, handle: int) -> None:
-        heapq.heappush(self._free, handle)
 
 
 @dataclass(slots=True)
@@ -95,8 +78,8 @@ class ProfileManager:
         self._members: dict[int, _Member] = {}
         self._groups: dict[int, _Group] = {}
         self._oneshots: dict[int, OneShot] = {}
-        self._member_handles = _Handles()
-        self._group_handles = _Handles()
+        self._member_handles = Handles()
+        self._group_handles = Handles()
 
     # -- which way it is programmed
 
@@ -328,7 +311,7 @@ class ProfileManager:
                     oneshot.members.append(handle)
                     target.insert_member(handle, call)
                 weights = [message.weight for _, message in oneshot.actions]
-                target.insert_group(group, list(zip(oneshot.members, weights, strict=True)), len(weights))
+                target.insert_group(group, list(zip(oneshot.members, weights, strict=True)), sum(weights))
         except StatusError:
             installed = target.members()
             for handle in oneshot.members:

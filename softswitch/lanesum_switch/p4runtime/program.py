@@ -22,9 +22,12 @@ class Program:
     ``switch`` is replaced when a saved pipeline is committed, so nothing here keeps objects of the switch.
     """
 
-    def __init__(self, index: P4InfoIndex, switch: Switch) -> None:
+    def __init__(
+        self, index: P4InfoIndex, switch: Switch, const_priorities: Mapping[str, list[int]] | None = None
+    ) -> None:
         self.index = index
         self.switch = switch
+        self.const_priorities = const_priorities or {}
         self.store = EntryStore(index)
         self.profiles = {info.id: self._profile_manager(info) for info in index.profiles.values()}
 

@@ -35,13 +35,26 @@ def read_tables(program: Program, request: Any, response: Any) -> None:
         _read_one(program, program.table_info(request.table_id), request, response)
 
 
-def stored_entries(program: Program, info: TableInfo) -> list[TableEntry]:
-    """All entries of a table, by handle: BMv2 walks its entries in that order."""
+def stored_entries(program: Program, info: TableInfo) -> list[tuple[MatchKey, TableEntry]]:
+    """All entries of a table with their keys, by handle: BMv2 walks its entries in that order."""
     with on_target(f"reading {info.name}"):
-        return sorted(program.target_table(info).entries(), key=lambda e: e.handle)
+        entries = program.target_table(info).entries()
+    if info.is_const:
+        # P4Runtime did not choose their priorities: what BMv2 reports is its own, upside down.
+        priorities = program.const_priorities.get(info.name, [e.priority for e in entries])
+        return [(MatchKey(e.match, p), e) for e, p in zip(entries, priorities, strict=True)]
+    keyed = [(key_of(e), e) for e in entries]
+    return sorted(keyed, key=lambda item: _handle(program, info, item[0]))
 
 
-def stored_entry(program: Program, info: TableInfo, key: MatchKey) -> TableEntry | None:
+def _handle(program: Program, info: TableInfo, key: MatchKey) -> int:
+    state = program.store.get(info.id, key)
+    return state.handle if state is not None else -1
+
+
+def _stored_entry(program: Program, info: TableInfo, key: MatchKey) -> TableEntry | None:
+    if info.is_const:
+        return next((e for k, e in stored_entries(program, info) if k == key), None)
     with on_target(f"reading {info.name}"):
         try:
             return program.target_table(info).get(key.match, key.priority)
@@ -55,23 +68,25 @@ def _read_one(program: Program, info: TableInfo, request: Any, response: Any) ->
         return
     if request.HasField("time_since_last_hit") and not info.idle_timeout:
         raise invalid(f"{info.name} does not support idle timeouts: do not ask for time_since_last_hit")
-    for entry in _selected(program, info, request):
-        _read_entry(program, info, request, entry, response)
+    for key, entry in _selected(program, info, request):
+        _read_entry(program, info, request, key, entry, response)
 
 
-def _selected(program: Program, info: TableInfo, request: Any) -> Iterator[TableEntry]:
+def _selected(program: Program, info: TableInfo, request: Any) -> Iterator[tuple[MatchKey, TableEntry]]:
     if not request.match:
         yield from stored_entries(program, info)
         return
-    entry = stored_entry(program, info, parse_key(info, request))
+    key = parse_key(info, request)
+    entry = _stored_entry(program, info, key)
     if entry is not None:
-        yield entry
+        yield key, entry
 
 
-def _read_entry(program: Program, info: TableInfo, request: Any, entry: TableEntry, response: Any) -> None:
+def _read_entry(
+    program: Program, info: TableInfo, request: Any, key: MatchKey, entry: TableEntry, response: Any
+) -> None:
     message = response.entities.add().table_entry
     message.table_id = info.id
-    key = key_of(entry)
     write_key(info, key, message)
     _write_target(program, info, entry, message)
     _write_direct(info, request, entry, message)

@@ -19,11 +19,11 @@ from .actions import check_action_id, parse_action
 from .counters import merge_counter
 from .entries import EntryState
 from .matches import MatchKey, parse_key
-from .meters import parse_meter_config
+from .meters import check_rates, parse_meter_config
 from .p4info import TableInfo
 from .profiles import OneShot
 from .program import Program
-from .status import ALREADY_EXISTS, NOT_FOUND, PERMISSION_DENIED, StatusError, invalid, on_target
+from .status import ALREADY_EXISTS, NOT_FOUND, PERMISSION_DENIED, UNKNOWN, StatusError, invalid, on_target
 
 _Update = p4rt.Update
 _Scope = p4info_pb2.ActionRef
@@ -76,6 +76,9 @@ def _insert(program: Program, info: TableInfo, entry: Any) -> None:
     _check_timeout(info, entry)
     if program.store.get(info.id, key) is not None:
         raise StatusError(ALREADY_EXISTS, f"{info.name} has this entry already: use MODIFY to change its action")
+    if key.priority < 0:
+        raise StatusError(UNKNOWN, f"The switch does not take a priority of {key.priority}")
+    check_rates(direct.meter)
     target, group = _install(program, info, planned)
     table = program.target_table(info)
     try:
@@ -94,7 +97,7 @@ def _insert(program: Program, info: TableInfo, entry: Any) -> None:
         if group is not None:
             program.profile(info.profile).delete_oneshot(group)
         raise
-    program.store.put(info.id, key, _state(entry, target, group))
+    program.store.add(info.id, key, _state(entry, target, group))
 
 
 def _modify(program: Program, info: TableInfo, entry: Any) -> None:
@@ -116,8 +119,9 @@ def _modify(program: Program, info: TableInfo, entry: Any) -> None:
             else:
                 table.set_default(planned.target)
         reset = planned.target is None
-        program.store.put(info.id, key, EntryState() if reset else _state(entry, planned.target, None))
+        program.store.replace(info.id, key, EntryState() if reset else _state(entry, planned.target, None))
         return
+    check_rates(direct.meter)
     target, group = _install(program, info, planned)
     try:
         with on_target(f"a change of an entry of {info.name}"):
@@ -134,7 +138,7 @@ def _modify(program: Program, info: TableInfo, entry: Any) -> None:
         if group is not None:
             program.profile(info.profile).delete_oneshot(group)
         raise
-    program.store.put(info.id, key, _state(entry, target, group))
+    program.store.replace(info.id, key, _state(entry, target, group))
     _drop_oneshot(program, info, old)
 
 

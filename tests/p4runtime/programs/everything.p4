@@ -207,6 +207,11 @@ control IngressImpl(inout headers_t hdr, inout metadata_t meta, inout standard_m
         }
     }
 
+    table keyless_table {
+        actions = { set_choice; nothing; }
+        default_action = nothing();
+    }
+
     action_selector(HashAlgorithm.crc16, 128, 14) selector;
     table selector_table {
         key = {
@@ -251,6 +256,7 @@ control IngressImpl(inout headers_t hdr, inout metadata_t meta, inout standard_m
             meter_table.apply();
             const_table.apply();
             const_ternary_table.apply();
+            keyless_table.apply();
             selector_table.apply();
             profile_table.apply();
             sm.egress_spec = CPU_PORT;
