@@ -83,3 +83,6 @@ class ControlledSwitch(Protocol):
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
         """Lose ``share`` (0 to 1) of a port's packets; 0 ends it."""
+
+    def decisions(self) -> dict[str, int]:
+        """Packets by what the program's tables decided about them."""

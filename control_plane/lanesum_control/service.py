@@ -59,6 +59,7 @@ class ControllerService:
             rpc.ADMIT: self._admit,
             rpc.REMOVE: self._remove,
             rpc.JOBS: self._jobs,
+            rpc.COUNTERS: self._counters,
         }
         methods = {name: _rpc_handler(handler) for name, handler in handlers.items()}
         # Port reuse would let a second controller share the port silently.
@@ -90,6 +91,9 @@ class ControllerService:
 
     def _jobs(self, _message: dict[str, Any]) -> dict[str, Any]:
         return {"jobs": [job_message(job) for job in self._controller.jobs()]}
+
+    def _counters(self, _message: dict[str, Any]) -> dict[str, Any]:
+        return {"packets": self._controller.switch.decisions()}
 
     def start(self) -> None:
         self._server.start()

@@ -8,6 +8,7 @@ Messages are JSON, so that no generated code ties workers and controller to one 
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from lanesum.errors import LanesumError, MissingToolError
@@ -17,12 +18,18 @@ JOIN = "Join"
 ADMIT = "Admit"
 REMOVE = "Remove"
 JOBS = "Jobs"
+COUNTERS = "Counters"
 DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
+EXIT_UNREACHABLE = 75  # EX_TEMPFAIL: worth another try
 
 
 class ControllerError(LanesumError):
     """The controller refused, or cannot be reached."""
+
+
+class UnreachableError(ControllerError):
+    """Nobody answered in time."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -59,8 +66,23 @@ def call(address: str, method: str, message: dict[str, Any], timeout_s: float = 
             return reply
         except grpc.RpcError as error:
             if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise ControllerError(
+                raise UnreachableError(
                     f"No controller answers at {address} within {timeout_s:g} s.",
                     "Start it (lanesum controller), or correct the address.",
                 ) from error
             raise ControllerError(f"The controller at {address}: {error.details()}") from error
+
+
+def main(arguments: list[str]) -> int:
+    """``python -m lanesum.rpc ADDRESS METHOD JSON TIMEOUT_S``: one call, for runners whose hosts are namespaces."""
+    address, method, message, timeout_s = arguments
+    try:
+        print(json.dumps(call(address, method, json.loads(message), float(timeout_s))))
+    except ControllerError as error:
+        print(error, file=sys.stderr)
+        return EXIT_UNREACHABLE if isinstance(error, UnreachableError) else error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The P4Runtime connection against the embedded switch's server: pushing, programming, and everything that fails."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lanesum_control.client import SwitchConnection
+from lanesum_control.controller import Controller, JobRequest
+from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.switch import ARP, FORWARD, LOOKUP, MEMBER, RECEIVER, P4RuntimeSwitch, slots_of_program
+from lanesum_control.topology import load
+from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.p4runtime import P4RuntimeServer
+
+
+@pytest.fixture
+def device() -> EmbeddedSwitch:
+    return EmbeddedSwitch()
+
+
+@pytest.fixture
+def address(device: EmbeddedSwitch, tmp_path: Path) -> Iterator[str]:
+    path = f"unix:{tmp_path / 's.sock'}"
+    with P4RuntimeServer(device, path, device_id=1):
+        yield path
+
+
+def test_a_job_is_programmed_and_removed_without_a_trace(device: EmbeddedSwitch, address: str) -> None:
+    with SwitchConnection(address) as connection:
+        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+        controller = Controller(switch, load("star4").host_ports(loopback=False), ("10.19.0.100", 19539))
+        assert len(switch.entries(FORWARD)) == len(switch.entries(ARP)) == 6
+        job = controller.admit(JobRequest("a", ("w1", "w2"))).switch_job
+        members = switch.entries(MEMBER)
+        assert sorted(entry.params["worker"] for entry in members) == [1, 2]
+        assert {entry.match["tag"] for entry in members} == {job.tag}
+        assert {entry.params["fan_in"] for entry in members} == {2}
+        assert len(switch.entries(RECEIVER)) == 2
+        assert switch.entries(LOOKUP)[0].params["code_table"] == job.code_table_word
+        assert {replica.port for replica in device.multicast_groups[job.group]} == {1, 2}
+        controller.remove("a")
+        assert not switch.entries(MEMBER) + switch.entries(RECEIVER) + switch.entries(LOOKUP)
+        assert job.group not in device.multicast_groups
+        switch.remove(job)  # a second time changes nothing and is no error
+
+
+def test_a_refused_job_is_taken_back(device: EmbeddedSwitch, address: str) -> None:
+    with SwitchConnection(address) as connection:
+        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+        controller = Controller(switch, load("star4").host_ports(loopback=False), ("10.19.0.100", 19539))
+        job = controller.admit(JobRequest("a", ("w1", "w2"))).switch_job
+        # The same membership under another group: the receivers are there already.
+        with pytest.raises(SwitchWriteError, match=r"INSERT EgressPipeline.receiver.receiver .*ALREADY_EXISTS"):
+            switch.admit(dataclasses.replace(job, group=9))
+        assert 9 not in device.multicast_groups
+
+
+def test_faults_are_set_and_taken_back(device: EmbeddedSwitch, address: str) -> None:
+    with SwitchConnection(address) as connection:
+        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+        switch.set_fault(3, ingress=True, share=0.25)
+        switch.set_fault(3, ingress=True, share=0.5)
+        (entry,) = switch.entries("IngressPipeline.faults.fault")
+        assert entry.params == {"per_ten_thousand": 5000}
+        switch.set_fault(3, ingress=True, share=0)
+        assert not switch.entries("IngressPipeline.faults.fault")
+
+
+def test_nobody_there_and_no_address() -> None:
+    with pytest.raises(SwitchUnreachableError, match=r"No P4Runtime server answers at 127.0.0.1:1 .*Start the switch"):
+        SwitchConnection("127.0.0.1:1", timeout_s=0.2)
+    with pytest.raises(SwitchUnreachableError, match="No P4Runtime server answers at unix:/nonexistent"):
+        SwitchConnection("unix:/nonexistent", timeout_s=0.2)
+    with pytest.raises(SwitchUnreachableError, match="is no P4Runtime address"):
+        SwitchConnection("nonsense", timeout_s=0.2)
+
+
+def test_second_controllers(address: str) -> None:
+    with SwitchConnection(address, election_id=(0, 5)):
+        with pytest.raises(SwitchUnreachableError, match="no other controller uses the same election id"):
+            SwitchConnection(address, election_id=(0, 5))
+        with pytest.raises(NotPrimaryError, match="Another controller is primary"):
+            SwitchConnection(address, election_id=(0, 4))
+    SwitchConnection(address, election_id=(0, 4)).close()  # the first one is gone
+
+
+def test_no_program_and_the_wrong_p4info(address: str, tmp_path: Path) -> None:
+    with SwitchConnection(address) as connection:
+        with pytest.raises(PipelineError, match="runs no program yet"):
+            connection.load_names()
+        good = bmv2_pipeline()
+        wrong = tmp_path / "wrong.p4info.txtpb"
+        wrong.write_text(good.p4info_path.read_text().replace("membership.member", "membership.guest"))
+        with pytest.raises(PipelineError, match=r"refused bmv2-w64.json: .*guest"):
+            connection.push_pipeline(dataclasses.replace(good, p4info_path=wrong))
+
+
+def test_slots_come_from_the_sources() -> None:
+    assert slots_of_program() == 1024
