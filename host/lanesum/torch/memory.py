@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Error feedback per parameter: what the codec could not say of a gradient is added to that parameter's next one.
+
+DDP rebuilds its buckets after the first backward pass, so memory that is kept per bucket would be lost or, worse,
+added to the wrong gradients; and a bucket is what is compressed, for fewer and fuller packets. Hence: gather the
+parameters' memories into a bucket before the codec, scatter the codec's residual back after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lanesum.errors import ConfigurationError
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One parameter's place in a bucket: elements ``start`` to ``stop`` of the flat buffer."""
+
+    key: str
+    start: int
+    stop: int
+
+
+class ParameterMemory:
+    """The residuals of one worker, one flat float32 vector per parameter.
+
+    Args:
+        names: parameter to name, for the keys of :meth:`state_dict`. A parameter without a name is known by its
+            place in the order in which DDP first showed it, which is the same in every run of the same model.
+    """
+
+    def __init__(self, names: Mapping[torch.nn.Parameter, str] | None = None) -> None:
+        self._names: dict[torch.nn.Parameter, str] = dict(names or {})
+        self._memory: dict[str, Vector] = {}
+
+    def parts(self, parameters: Sequence[torch.nn.Parameter]) -> list[Part]:
+        """Where the ``parameters`` of a bucket (in bucket order) lie in its flat buffer.
+
+        Raises ConfigurationError where a parameter has another size than its memory, which can only come from a
+        checkpoint of another model.
+        """
+        parts = []
+        start = 0
+        for parameter in parameters:
+            # Tensors hash by identity: the same parameter after a rebuild is the same key.
+            key = self._names.setdefault(parameter, f"#{len(self._names)}")
+            part = Part(key, start, start + parameter.numel())
+            kept = self._memory.get(key)
+            if kept is not None and kept.size != parameter.numel():
+                raise ConfigurationError(
+                    f"Parameter {key!r} has {parameter.numel()} elements, its error-feedback memory {kept.size}.",
+                    "Load the state of the same model, or start without one.",
+                )
+            parts.append(part)
+            start = part.stop
+        return parts
+
+    def add_to(self, vector: Vector, parts: Sequence[Part]) -> Vector:
+        """A new vector: ``vector`` (float32, the whole bucket) plus what is remembered of its ``parts``."""
+        total = vector.copy()
+        for part in parts:
+            kept = self._memory.get(part.key)
+            if kept is not None:
+                total[part.start : part.stop] += kept
+        return total
+
+    def keep(self, residual: Vector, parts: Sequence[Part]) -> None:
+        """Remember ``residual`` (float32, the whole bucket) for the next step; only after the bucket succeeded."""
+        for part in parts:
+            self._memory[part.key] = residual[part.start : part.stop]
+
+    def norms(self) -> dict[str, float]:
+        """Euclidean norm of every parameter's memory: what is still unsaid."""
+        return {key: float(np.linalg.norm(kept)) for key, kept in self._memory.items()}
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """The memory, copied: key to flat float32 CPU tensor (tensors, so that ``torch.load`` takes them back)."""
+        return {key: torch.from_numpy(kept.copy()) for key, kept in self._memory.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Replace the memory. Raises ConfigurationError, changing nothing, for what is no vector of numbers."""
+        loaded = {}
+        for key, kept in state.items():
+            vector = torch.as_tensor(kept).detach().cpu().to(torch.float32).numpy().copy()
+            if vector.ndim != 1 or not np.isfinite(vector).all():
+                raise ConfigurationError(f"The error-feedback memory of {key!r} is not a vector of finite numbers.")
+            loaded[str(key)] = vector
+        self._memory = loaded

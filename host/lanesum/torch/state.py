@@ -1,0 +1,241 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the communication hook keeps between buckets: session, codec, error feedback, one thread."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+
+from lanesum import codecs
+from lanesum.codecs import FixedPoint
+from lanesum.codecs.base import Codec
+from lanesum.errors import ConfigurationError
+from lanesum.session import RoundObserver, Session
+from lanesum.torch.memory import ParameterMemory, Part
+from lanesum.torch.thread import CommunicationThread
+from lanesum.transport import TransportStats
+from lanesum.transport.errors import SessionClosedError
+from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
+
+
+@dataclass(frozen=True, slots=True)
+class HookStats:
+    """Counts of one worker since its state was made.
+
+    Attributes:
+        buckets: buckets averaged.
+        elements: gradient elements in them; 4 bytes each as float32.
+        busy_s: seconds the communication thread spent on them: encode, send, wait, decode.
+        transport: packets, bytes and retransmissions.
+    """
+
+    buckets: int
+    elements: int
+    busy_s: float
+    transport: TransportStats
+
+
+class State:
+    """The first argument of :func:`lanesum.torch.hook`.
+
+    Args:
+        session: this worker's place in the job; the state closes it.
+        codec: name or object; the session's codec when None.
+        error_feedback: remember, per parameter, what the codec could not say, and add it to the next gradient. None
+            means: unless the codec is ``fixed``, whose error is below float32's own.
+        model: gives the error-feedback memory the parameters' names, so that a checkpoint outlives a change of their
+            order. Pass the module or its DDP wrapper; without it parameters go by number.
+
+    Buckets are averaged in the order in which DDP hands them out, by one thread, while backward computes the next
+    ones. When one fails, ``error`` keeps its exception, ``backward()`` raises it, and so does every later bucket: the
+    workers are out of step then, and the job must be joined anew. (DDP, too, wants a new wrapper then: one whose
+    backward was cut short refuses the next forward with an error of its own.)
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        codec: str | Codec | None = None,
+        error_feedback: bool | None = None,
+        model: torch.nn.Module | None = None,
+    ) -> None:
+        workers = session.ticket.workers
+        if isinstance(codec, str):
+            codec = codecs.get(codec, workers=workers)
+        self.session = session
+        self.codec: Codec = session.codec if codec is None else codec
+        self.error: Exception | None = None
+        lossy = not isinstance(self.codec, FixedPoint)
+        names = {} if model is None else {p: _plain_name(name) for name, p in model.named_parameters()}
+        self.memory = ParameterMemory(names) if (lossy if error_feedback is None else error_feedback) else None
+        self._thread = CommunicationThread(f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}")
+        self._buckets = 0
+        self._elements = 0
+        self._busy_s = 0.0
+
+    @classmethod
+    def join(
+        cls,
+        *,
+        controller: str | None = None,
+        job: str | None = None,
+        worker: int | None = None,
+        codec: str | Codec = "thc",
+        error_feedback: bool | None = None,
+        model: torch.nn.Module | None = None,
+        window: int = DEFAULT_WINDOW,
+        deadline_s: float = DEFAULT_DEADLINE_S,
+        observer: RoundObserver | None = None,
+    ) -> State:
+        """Join a job and make the state for it.
+
+        ``controller``, ``job`` and ``worker`` are those of :func:`lanesum.join.join`, which takes what is None from
+        the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``, ``deadline_s`` and
+        ``observer`` are :class:`lanesum.session.Session`'s, the rest is the constructor's. Raises what those raise.
+        """
+        from lanesum.join import join
+
+        ticket = join(controller=controller, job=job, worker=worker)
+        session = Session(ticket, codec=codec, window=window, deadline_s=deadline_s, observer=observer)
+        return cls(session, error_feedback=error_feedback, model=model)
+
+    @property
+    def stats(self) -> HookStats:
+        """Counts so far; complete when no backward is running."""
+        return HookStats(self._buckets, self._elements, self._busy_s, self.session.stats)
+
+    def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
+        if self.error is not None:
+            raise self.error
+        buffer = bucket.buffer()
+        if buffer.is_sparse:
+            raise ConfigurationError(
+                "lanesum averages dense gradients; this bucket is sparse.", "Build the embedding with sparse=False."
+            )
+        cuda = buffer.device.type == "cuda"
+        future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=[buffer.device] if cuda else None)
+        if buffer.numel() == 0:
+            future.set_result(buffer)
+            return future
+        parts = [] if self.memory is None else self.memory.parts(bucket.parameters())
+        # On CUDA this runs in the current stream and waits for it, so the gradient is complete when it is read.
+        # A float32 CPU buffer is not copied: DDP leaves it alone until the future is done.
+        vector: NDArray[np.float32] = buffer.detach().to("cpu", torch.float32).numpy()
+        name = f"bucket {bucket.index()}"
+        done = threading.Event()
+        self._thread.submit(lambda: self._complete(future, done, name, vector, parts, buffer))
+        self._raise_after_backward(done)
+        return future
+
+    def _raise_after_backward(self, done: threading.Event) -> None:
+        """Have ``backward()`` raise the bucket's exception itself.
+
+        A future's exception reaches the user as RuntimeError("Unable to cast ... to Tensor"), because DDP takes the
+        exception object for the result. Callbacks run at the end of backward in the order they were queued, so ours
+        comes before the one with which DDP waits for its futures.
+        """
+
+        def check() -> None:
+            done.wait()
+            if self.error is not None:
+                raise self.error
+
+        # Outside of a backward pass there is no end to wait for: then the future alone tells.
+        with contextlib.suppress(RuntimeError):
+            torch.autograd.Variable._execution_engine.queue_callback(check)
+
+    def _complete(
+        self,
+        future: torch.futures.Future[torch.Tensor],
+        done: threading.Event,
+        name: str,
+        vector: NDArray[np.float32],
+        parts: list[Part],
+        buffer: torch.Tensor,
+    ) -> None:
+        """In the communication thread: average, put the mean into ``buffer``, complete ``future`` in any case."""
+        start = time.perf_counter()
+        try:
+            if self.error is not None:
+                raise self.error
+            mean = torch.from_numpy(self._average(name, vector, parts))
+            if buffer.device.type == "cuda":
+                # The future records an event of the current stream, and DDP's stream waits for that event.
+                with torch.cuda.stream(torch.cuda.Stream(buffer.device)):
+                    buffer.copy_(mean)
+                    future.set_result(buffer)
+            else:
+                buffer.copy_(mean)
+                future.set_result(buffer)
+            self._buckets += 1
+            self._elements += vector.size
+        except Exception as error:
+            # The first failure is the cause; what fails after it, or because of close(), follows from it.
+            self.error = self.error or error
+            future.set_exception(self.error)
+        finally:
+            self._busy_s += time.perf_counter() - start
+            done.set()
+
+    def _average(self, name: str, vector: NDArray[np.float32], parts: list[Part]) -> NDArray[np.float32]:
+        if self.memory is None:
+            return self.session.reduce(vector, codec=self.codec, average=True, name=name).values
+        compensated = self.memory.add_to(vector, parts)
+        result = self.session.reduce(compensated, codec=self.codec, average=True, name=name, keep_residual=True)
+        assert result.residual is not None
+        self.memory.keep(result.residual, parts)
+        return result.values
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must keep: ``{"codec": name, "memory": {parameter: flat float32 tensor}}``.
+
+        The memory differs from worker to worker: every rank saves its own. Call it between steps.
+        """
+        return {"codec": self.codec.name, "memory": {} if self.memory is None else self.memory.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back a :meth:`state_dict`. Raises ConfigurationError, changing nothing, if it does not fit."""
+        memory = state.get("memory")
+        if not isinstance(memory, Mapping):
+            raise ConfigurationError("This is not the state of a lanesum hook: it has no 'memory'.")
+        if state.get("codec") != self.codec.name:
+            raise ConfigurationError(
+                f"This state is of codec {state.get('codec')!r}, not {self.codec.name!r}.",
+                "Use the codec it was saved with, or start without it.",
+            )
+        if self.memory is not None:
+            self.memory.load_state_dict(memory)
+        elif memory:
+            raise ConfigurationError(
+                "This state has error-feedback memory, but error feedback is off.", "Build State(error_feedback=True)."
+            )
+
+    def close(self) -> None:
+        """End the thread and the session; idempotent. Backward raises SessionClosedError afterwards."""
+        if self.error is None:
+            self.error = SessionClosedError("This State is closed.", "Make a new one and register it anew.")
+        self.session.close()
+        self._thread.stop()
+
+    def __enter__(self) -> State:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _plain_name(name: str) -> str:
+    """A parameter's name without the prefix that the DDP wrapper adds."""
+    return name.removeprefix("module.")

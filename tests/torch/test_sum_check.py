@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The independent check: silent on right sums, loud on wrong ones."""
+
+from __future__ import annotations
+
+import lanesum.torch
+import numpy as np
+import pytest
+import torch.distributed as dist
+from lanesum.codecs import THC, FixedPoint
+from lanesum.codecs.base import Round
+from lanesum.codecs.packing import lane_contribution
+from lanesum.errors import ConfigurationError
+from lanesum.protocol import LaneOp
+from lanesum.session import FinishedRound
+from torch_ranks import Ranks
+
+WORDS = 1000
+
+
+def own_words(op: LaneOp, worker: int) -> np.ndarray:
+    words = np.random.default_rng(worker).integers(0, 2**32, WORDS, np.uint32)
+    # MAX compares non-negative int32.
+    return words >> np.uint32(1) if op is LaneOp.MAX else words
+
+
+def corrupted(rank: int, op: LaneOp, wrong_words: int) -> tuple[int, int]:
+    """A round of two workers whose result has ``wrong_words`` wrong ones on rank 1 only."""
+    workers = dist.get_world_size()
+    codec = THC(workers=workers) if op is LaneOp.TABLE8 else FixedPoint(workers=workers)
+    first, second = (lane_contribution(op, own_words(op, worker), codec.code_table) for worker in range(workers))
+    combine = {LaneOp.OR: np.bitwise_or, LaneOp.MAX: np.maximum}.get(op, np.add)
+    result = combine(first, second)
+    if rank == 1:
+        result[10 : 10 + wrong_words] ^= np.uint32(1 << 31)
+    check = lanesum.torch.SumCheck(workers=workers)
+    check(FinishedRound(codec, Round(op, own_words(op, rank)), result))
+    return check.checked, check.wrong
+
+
+@pytest.mark.parametrize("op", list(LaneOp), ids=lambda op: op.name)
+@pytest.mark.parametrize("wrong_words", [0, 3])
+def test_every_wrong_word_is_counted_where_it_arrived(ranks: Ranks, op: LaneOp, wrong_words: int) -> None:
+    checked = WORDS * op.shape.accumulator_words_per_uplink_word
+    assert ranks.run(corrupted, [0, 1], op, wrong_words) == [(checked, 0), (checked, wrong_words)]
+
+
+def other_size(rank: int) -> str:
+    try:
+        lanesum.torch.SumCheck(workers=3)
+    except ConfigurationError as error:
+        return str(error)
+    return ""
+
+
+def test_workers_and_ranks_must_match(ranks: Ranks) -> None:
+    for message in ranks.run(other_size, [0, 1]):
+        assert "3 workers, the process group 2 ranks" in message
+
+
+def lonely(rank: int) -> str:
+    check = lanesum.torch.SumCheck(workers=2, timeout_s=1.0)
+    if rank == 1:
+        return ""
+    words = np.zeros(8, np.uint32)
+    try:
+        check(FinishedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, words), words))
+    except lanesum.torch.SumCheckError as error:
+        return str(error)
+    return "no error"
+
+
+def test_missing_rank_ends_the_check(ranks: Ranks) -> None:
+    message, _ = ranks.run(lonely, [0, 1])
+    assert message.startswith("The check of a sum failed")
