@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a training run says in the end: ``report.json`` and a table."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from lanesum.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One training run. Counts are summed over all workers and cover the training with lanesum only.
+
+    Attributes:
+        target: what aggregated: ``softswitch``, ``bmv2``, ``server``, ...
+        topology: name of the topology.
+        workers: number of workers.
+        codec: name of the codec.
+        steps: optimizer steps.
+        loss_first: training loss of the first step, mean over the workers' batches.
+        loss_last: the same of the last epoch: mean over its steps, as single batches vary too much.
+        accuracy: share (0 to 1) of the test images that are right after the last epoch, with lanesum.
+        accuracy_uncompressed: the same of plain DDP with the same seed and data.
+        sums_checked: 32-bit accumulator words compared with an independently computed sum; every worker compares
+            the ones it received.
+        sums_wrong: those that differed; anything but 0 is a fault of the network's aggregation.
+        packets: packets that the workers sent, retransmissions included.
+        bytes_up: UDP payload bytes, lanesum header included, that the workers sent.
+        bytes_down: UDP payload bytes, lanesum header included, that the workers received.
+        bytes_fp32: what the same gradients would take as bare float32, one way: 4 bytes x elements x steps x workers.
+        retransmissions: packets sent more than once.
+        wall_s: seconds of the training with lanesum, tests and checks included, without the uncompressed one.
+        detail: everything else: curves, settings, fall-backs, times.
+    """
+
+    target: str
+    topology: str
+    workers: int
+    codec: str
+    steps: int
+    loss_first: float
+    loss_last: float
+    accuracy: float
+    accuracy_uncompressed: float
+    sums_checked: int
+    sums_wrong: int
+    packets: int
+    bytes_up: int
+    bytes_down: int
+    bytes_fp32: int
+    retransmissions: int
+    wall_s: float
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def correct(self) -> bool:
+        """Sums were checked and none was wrong, and all replicas ended with the same bits."""
+        return self.sums_checked > 0 and self.sums_wrong == 0 and self.detail.get("replicas_identical", True)
+
+    def write(self, path: Path) -> None:
+        """Write the JSON file."""
+        path.write_text(json.dumps(asdict(self), indent=2) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Report:
+        """Read the JSON file back. Raises ConfigurationError when it is no report."""
+        try:
+            return cls(**json.loads(path.read_text()))
+        except (OSError, ValueError, TypeError) as error:
+            raise ConfigurationError(f"{path} is no training report: {error}.") from error
+
+    def table(self) -> Table:
+        """The report for people."""
+        table = Table(title=f"{self.workers} workers, {self.codec}, {self.topology} on {self.target}", min_width=60)
+        table.add_column("", no_wrap=True)
+        table.add_column("with lanesum", justify="right")
+        table.add_column("uncompressed", justify="right")
+        detail = self.detail
+        table.add_row("test accuracy", f"{self.accuracy:.2%}", f"{self.accuracy_uncompressed:.2%}")
+        table.add_row(
+            "training loss, last epoch", f"{self.loss_last:.4f}", _number(detail.get("loss_last_uncompressed"), ".4f")
+        )
+        table.add_row("training time", f"{self.wall_s:.1f} s", _number(detail.get("wall_s_uncompressed"), ".1f", " s"))
+        table.add_section()
+        table.add_row("bytes up", _bytes(self.bytes_up), _bytes(self.bytes_fp32))
+        table.add_row("bytes down", _bytes(self.bytes_down), _bytes(self.bytes_fp32))
+        table.add_row("smaller than fp32, up", _ratio(self.bytes_fp32, self.bytes_up), "")
+        table.add_row("smaller than fp32, down", _ratio(self.bytes_fp32, self.bytes_down), "")
+        table.add_section()
+        table.add_row("steps", f"{self.steps:,}", f"{self.steps:,}")
+        table.add_row("packets", f"{self.packets:,}", "")
+        table.add_row("retransmissions", f"{self.retransmissions:,}", "")
+        table.add_row("fall-backs", f"{detail.get('fallbacks', 0):,}", "")
+        table.add_row("sums checked", f"{self.sums_checked:,}", "")
+        table.add_row("sums wrong", f"{self.sums_wrong:,}", "", style="bold red" if self.sums_wrong else None)
+        return table
+
+
+def _number(value: float | None, form: str, unit: str = "") -> str:
+    return "" if value is None else f"{value:{form}}{unit}"
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e6:.2f} MB"
+
+
+def _ratio(whole: int, part: int) -> str:
+    return f"{whole / part:.1f} x" if part else "-"

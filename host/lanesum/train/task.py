@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The learning task: scikit-learn's handwritten digits and a small convolutional network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+# Same images in the test set for every run, seed and number of workers.
+_SPLIT_SEED = 2026
+_TEST_IMAGES = 360
+# Of grey levels between 0 and 1: where the images' mean is, and what stretches them to about unit size.
+_MEAN, _STRETCH = 0.3, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """8x8 grey images, float32 of about zero mean and unit size, shape ``(n, 1, 8, 8)``; digits, int64, ``(n,)``."""
+
+    train_images: torch.Tensor
+    train_labels: torch.Tensor
+    test_images: torch.Tensor
+    test_labels: torch.Tensor
+
+
+def load_digits(limit: int | None = None) -> Digits:
+    """The 1797 images that come with scikit-learn (UCI optical digits): 1437 to train with, 360 to test.
+
+    ``limit`` keeps only so many training images, for a quick run.
+    """
+    # Imported here: it takes a second, which whoever only wants the model need not wait.
+    from sklearn.datasets import load_digits as load
+
+    bunch = load()
+    order = np.random.default_rng(_SPLIT_SEED).permutation(len(bunch.target))
+    grey = bunch.images[order] / 16.0
+    images = torch.from_numpy(((grey - _MEAN) * _STRETCH).astype(np.float32)).unsqueeze(1)
+    labels = torch.from_numpy(bunch.target[order].astype(np.int64))
+    train = slice(_TEST_IMAGES, None if limit is None else _TEST_IMAGES + limit)
+    return Digits(images[train], labels[train], images[:_TEST_IMAGES], labels[:_TEST_IMAGES])
+
+
+class DigitsNet(nn.Module):
+    """Two convolutions and two linear layers; 16,290 parameters.
+
+    Just below 2**14: THC pads to a power of two, so a step is 64 packets of 64 accumulator words per worker. No
+    batch normalization: its running averages differ from rank to rank and would hide whether replicas agree.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(1, 16, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(16, 24, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(24 * 4 * 4, 32),
+            nn.ReLU(),
+            nn.Linear(32, 10),
+        )
+        # PyTorch's default start is too small for a net without normalization: it would idle for several epochs.
+        for layer in self.layers:
+            if isinstance(layer, (nn.Conv2d, nn.Linear)):
+                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+                nn.init.zeros_(layer.bias)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Logits, shape ``(n, 10)``."""
+        return self.layers(images)
+
+
+def accuracy(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
+    """Share of images whose most likely class is right, 0 to 1."""
+    with torch.no_grad():
+        hits: int = (model(images).argmax(dim=1) == labels).sum().item()
+    return hits / len(labels)
