@@ -167,19 +167,38 @@ def test_missing_worker_is_named_by_backward(ranks: Ranks) -> None:
             assert again == first
 
 
-def poison(ticket: JobTicket) -> str:
-    trained = Trained(ticket, "thc", deadline_s=1.0)
-    with trained.state, torch.no_grad():
-        next(trained.model.parameters()).fill_(float("nan"))
-    with torch.enable_grad():
-        try:
-            trained.model(batch_of(0, 0)).sum().backward()
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
+def close_then_backward(ticket: JobTicket) -> str:
+    trained = Trained(ticket, "thc")
+    trained.state.close()
+    try:
+        trained.step(0)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
     return ""
 
 
 def test_closed_state_says_so(ranks: Ranks) -> None:
     with served_job(2, "thc") as tickets:
-        for message in ranks.run(poison, tickets):
+        for message in ranks.run(close_then_backward, tickets):
             assert message.startswith("SessionClosedError: This State is closed.")
+
+
+def poisoned_backward(ticket: JobTicket) -> str:
+    trained = Trained(ticket, "thc", deadline_s=1.0)
+    batch = batch_of(trained.rank, 0)
+    if trained.rank == 1:
+        batch[0, 0] = float("nan")
+    with trained.state:
+        try:
+            trained.model(batch).square().mean().backward()
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def test_not_a_number_on_one_worker_ends_both(ranks: Ranks) -> None:
+    """The one that has it hears the element, the other one whom it waited for."""
+    with served_job(2, "thc") as tickets:
+        waited, poisoned = ranks.run(poisoned_backward, tickets)
+    assert poisoned.startswith("CodecError: Cannot encode tensor 'bucket 0': element 0 is nan")
+    assert waited.startswith("AggregationTimeoutError:") and "still missing: worker 1" in waited
