@@ -112,6 +112,8 @@ class RoundWindow:
         self._sequence = 0
         self._newest_answered = -1  # sequence number of the latest send that has its result
         self._back_off = 1
+        self._completed_at = 0.0
+        self._last_result_at = float("-inf")
         self._left = self.chunks
         self._waiting_for: dict[int, int] = {}  # chunk -> contributors that a pending reply named
 
@@ -169,7 +171,9 @@ class RoundWindow:
 
     def _timer_left(self, now: float) -> float:
         state = next(iter(self._outstanding.values()))
-        return state.sent_at + min(self._rtt.timeout_s * self._back_off, MAX_RTO_S) - now
+        # Every result restarts the timer (RFC 6298, 5.3): a full window takes a while to come back.
+        since = max(state.sent_at, self._last_result_at)
+        return since + min(self._rtt.timeout_s * self._back_off, MAX_RTO_S) - now
 
     def next_timeout(self, now: float) -> float | None:
         """Seconds until ``due`` may have something to resend; None when nothing is under way."""
@@ -210,10 +214,12 @@ class RoundWindow:
         start = chunk * self._packet_bytes
         self._result[start : start + self._packet_bytes] = datagram[HEADER_BYTES:]
         self._contributors[chunk] = header.workers
+        self._completed_at = now
         self._done[chunk] = 1
         self._left -= 1
         self._waiting_for.pop(chunk, None)
         self._back_off = 1
+        self._last_result_at = now
         state = self._outstanding.pop(chunk)
         # Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
         self._newest_answered = max(self._newest_answered, state.first_sequence)
