@@ -27,7 +27,9 @@ Sample = tuple[int, ...]
 # PI sweeps no more often than this, however short a timeout it is given.
 MIN_SWEEP_SECONDS = 0.1
 
-# BMv2's list size where the client sets none.
+# BMv2's engine: what it starts with, and its list size where a configuration sets none.
+INITIAL_LIST_SIZE = 16
+INITIAL_TIMEOUT_MS = 1000
 DEFAULT_LIST_SIZE = 1024
 
 
@@ -39,8 +41,10 @@ class _DigestState:
         self.config: Any = None
         self._scheduler = scheduler
         self._manager = manager
-        self._generation = 0  # of the engine's buffer: a timer for an older one does nothing
         self._engine: dict[Sample, None] = {}
+        self._engine_size = INITIAL_LIST_SIZE
+        self._engine_timeout_ms = INITIAL_TIMEOUT_MS
+        self._generation = 0  # of the engine's buffer: a timer for an older one does nothing
         self._cache: set[Sample] = set()
         self._list: list[Sample] = []
         self._list_cached: list[Sample] = []
@@ -63,8 +67,10 @@ class _DigestState:
             if timeout_ns != 0:
                 period = max(MIN_SWEEP_SECONDS, timeout_ns / 1e9)
                 self._tasks.append(self._scheduler.every(period, self._manager.locked(sweep)))
-        # A smaller list size takes effect on what has gathered already.
-        if self._engine and len(self._engine) >= self._engine_size():
+        self._engine_size = config.config.max_list_size or DEFAULT_LIST_SIZE
+        self._engine_timeout_ms = config.config.max_timeout_ns // 1_000_000
+        # What gathered before counts too, as long as the engine has not timed out.
+        if self._engine and len(self._engine) >= self._engine_size:
             self._flush_engine()
 
     def clear(self) -> None:
@@ -90,25 +96,20 @@ class _DigestState:
 
     # -- the learning engine's buffer
 
-    def _engine_size(self) -> int:
-        size: int = self.config.config.max_list_size
-        return size or DEFAULT_LIST_SIZE
-
     def add(self, sample: Sample) -> None:
-        if self.config is None or sample in self._engine:
+        """The engine learns whether the digest is configured or not."""
+        if sample in self._engine:
             return
         self._engine[sample] = None
-        if len(self._engine) >= self._engine_size():
+        if len(self._engine) >= self._engine_size:
             self._flush_engine()
-        elif len(self._engine) == 1:
-            timeout_ms = self.config.config.max_timeout_ns // 1_000_000
-            if timeout_ms > 0:
-                generation = self._generation
-                expire = self._manager.locked(lambda: self._expire_engine(generation))
-                self._scheduler.once(timeout_ms / 1000, expire)
+        elif len(self._engine) == 1 and self._engine_timeout_ms > 0:
+            generation = self._generation
+            expire = self._manager.locked(lambda: self._expire_engine(generation))
+            self._scheduler.once(self._engine_timeout_ms / 1000, expire)
 
     def _expire_engine(self, generation: int) -> None:
-        if generation == self._generation and self._engine:
+        if generation == self._generation and self._engine and self._engine_timeout_ms > 0:
             self._flush_engine()
 
     def _flush_engine(self) -> None:
@@ -121,7 +122,7 @@ class _DigestState:
 
     def _learn(self, samples: list[Sample]) -> None:
         if self.config is None:
-            return
+            return  # nobody has asked for them
         config = self.config.config
         added = False
         for sample in samples:
@@ -198,7 +199,7 @@ class DigestManager:
                 state.close()
 
     def on_digest(self, digest: Digest) -> None:
-        """A sample from the data plane; samples of digests that are not configured are dropped."""
+        """A sample from the data plane."""
         state = self._by_name.get(digest.name)
         if state is not None:
             with self._lock:
