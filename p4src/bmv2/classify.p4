@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classify: what kind of packet this is, and what is broken in it. The direct counters say how many of each.
 
+// As many as an IPv4 datagram holds; the lengths of more would overflow 16 bits and could look right.
+const bit<16> MAX_WORDS = (0xFFFF - IPV4_HEADER_BYTES - UDP_HEADER_BYTES - LANESUM_HEADER_BYTES) >> 2;
+
 control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) classify_counter;
 
@@ -52,7 +55,7 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         meta.length_matches =
             hdr.udp.length == UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + (hdr.lanesum.words << 2)
             && hdr.ipv4.total_length == hdr.udp.length + IPV4_HEADER_BYTES
-            && hdr.lanesum.words[15:14] == 0;
+            && hdr.lanesum.words <= MAX_WORDS;
         meta.shape_matches = hdr.lanes.isValid() || hdr.codes.isValid();
         classify.apply();
     }

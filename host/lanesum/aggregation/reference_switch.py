@@ -180,13 +180,8 @@ class ReferenceSwitch:
         header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
         if header is not None and header.version == VERSION:
             assert ipv4 is not None and udp is not None
-            # The switch computes lengths in 16 bits; the check on ``words`` keeps most of the overflow out.
-            udp_length = (UDP_BYTES + HEADER_BYTES + header.words * WORD_BYTES) % (1 << 16)
-            length_matches = (
-                udp.length == udp_length
-                and ipv4.total_length == (udp.length + IPV4_BYTES) % (1 << 16)
-                and header.words < 1 << 14
-            )
+            udp_length = UDP_BYTES + HEADER_BYTES + header.words * WORD_BYTES
+            length_matches = udp.length == udp_length and ipv4.total_length == IPV4_BYTES + udp_length
             if length_matches and header.kind == Kind.CONTRIBUTION:
                 return "route_other_size" if frame.words is None else "aggregate"
             return "route" if length_matches and header.kind in (Kind.RESULT, Kind.PENDING) else "drop_malformed"
