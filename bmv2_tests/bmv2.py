@@ -24,6 +24,7 @@ from pathlib import Path
 
 from lanesum.aggregation.reference_switch import PortFrame
 from lanesum.protocol.frames import UdpFrame
+from lanesum.protocol.spec import ETHERNET_BYTES
 from lanesum_control.client import SwitchConnection
 from lanesum_control.model import SWITCH_MAC, HostPort
 from lanesum_control.pipelines import bmv2_pipeline
@@ -85,6 +86,7 @@ class Bmv2Target:
 
     name = "bmv2"
     schedules = 5
+    shortest_frame = ETHERNET_BYTES  # a raw socket sends nothing shorter
 
     def __init__(self, control: _Control, sockets: dict[int, socket.socket], accumulator_words: int) -> None:
         self.control = control

@@ -27,6 +27,7 @@ class Target(Protocol):
     name: str
     accumulator_words: int
     schedules: int  # randomized schedules that it can run in reasonable time
+    shortest_frame: int  # what its ports accept
 
     @property
     def control(self) -> ControlledSwitch: ...
@@ -42,6 +43,8 @@ class Target(Protocol):
 
 
 class _InMemoryTarget:
+    shortest_frame = 0
+
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
         raise NotImplementedError
 

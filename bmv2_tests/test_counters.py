@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Direct counters account for every packet: what came in was classified, admitted and decided about exactly once."""
+
+from __future__ import annotations
+
+from lanesum.protocol import LaneOp
+from lanesum_control.switch import MEMBER, RECEIVER, P4RuntimeSwitch
+
+from .star import SLOT_DECISIONS, STRANGER, Place, Star
+
+CLASSIFIED = ("aggregate", "route", "route_other_size", "answer_arp", "drop_malformed", "drop_unknown")
+
+
+def test_decisions_add_up(star: Star) -> None:
+    """One of everything, several times over."""
+    job = star.admit(2, slot_count=2, ops=(LaneOp.ADD32, LaneOp.MAX))
+    words = job.words(1)
+    frames = []
+    for epoch in range(3):
+        place = Place(epoch)
+        frames += [job.contribution(worker, words[worker], place) for worker in (0, 0, 1, 1)]
+        frames += [
+            job.contribution(0, words[0], Place(epoch, slot=2)),
+            job.contribution(0, words[0], Place(-1 % 2**32)),
+        ]
+        frames += [job.contribution(1, words[1], Place(epoch, op=LaneOp.OR))]
+        frames += [job.contribution(1, words[1], Place(epoch, op=LaneOp.MAX))]
+        frames += [(STRANGER.port, job.contribution(1, words[1])[1])]
+        frames += [job.contribution(0, words[0][:7])]
+        port, frame = job.contribution(0, words[0])
+        frames += [(port, frame[:-1]), (port, frame[:12] + b"\x86\xdd" + frame[14:])]
+    for port, frame in frames:
+        star.exchange(port, frame)
+    counts = star.decisions()
+    assert sum(counts.get(name, 0) for name in CLASSIFIED) == len(frames)
+    strangers = 3
+    admitted = counts["accept"] + counts["refuse_slot"] + counts["refuse_op"]
+    assert counts["aggregate"] == admitted + strangers
+    assert counts["accept"] == sum(counts.get(name, 0) for name in SLOT_DECISIONS)
+    assert counts == {
+        "aggregate": 27, "route_other_size": 3, "drop_malformed": 3, "drop_unknown": 3,
+        "accept": 18, "refuse_slot": 3, "refuse_op": 3,
+        "claim": 3, "report_pending": 3, "contribute_and_complete": 3, "replay": 3, "drop_late": 3,
+        "drop_conflict": 3,
+    }  # fmt: skip
+
+
+def test_a_worker_is_counted_in_its_own_entries(star: Star) -> None:
+    """Packets and bytes of the member table, copies of the receiver table; on targets that P4Runtime programs."""
+    job = star.admit(3)
+    words = job.words(2)
+    sent = {0: 1, 1: 4, 2: 2}
+    for worker, times in sent.items():
+        for _ in range(times):
+            star.contribute(job, worker, words[worker])
+    assert star.slot_decisions() == {
+        "claim": 1, "contribute": 1, "report_pending": 3, "contribute_and_complete": 1, "replay": 1,
+    }  # fmt: skip
+    if not isinstance(star.target.control, P4RuntimeSwitch):
+        return
+    frame_bytes = len(job.contribution(0, words[0])[1])
+    members = {e.params["worker"]: e for e in star.target.control.entries(MEMBER)}
+    assert {worker: members[1 << worker].packets for worker in sent} == sent
+    assert {worker: members[1 << worker].bytes for worker in sent} == {w: n * frame_bytes for w, n in sent.items()}
+    receivers = star.target.control.entries(RECEIVER)
+    assert sorted(entry.match["standard_metadata.egress_rid"] for entry in receivers) == [1, 2, 3]
+    assert [entry.packets for entry in receivers] == [1, 1, 1]

@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Broken and foreign packets: counted drops, or plain routing; never a touched register.
+
+Worker 0 has contributed and worker 1 sends something broken in its place; in the end its real contribution must still
+make the exact sum.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lanesum.protocol import Kind, LaneOp
+from lanesum.protocol.frames import internet_checksum
+
+from .oracle import Words, aggregate
+from .star import SERVER, Job, Place, Star, routed
+
+IPV4, UDP, LANESUM = 14, 34, 42  # where the headers begin
+
+
+def patched(frame: bytes, at: int, new: bytes, *, fix_checksum: bool = True) -> bytes:
+    """``frame`` with other bytes at ``at``; the IPv4 checksum (of the header without options) made right again."""
+    data = bytearray(frame)
+    data[at : at + len(new)] = new
+    if fix_checksum:
+        data[IPV4 + 10 : IPV4 + 12] = bytes(2)
+        struct.pack_into(">H", data, IPV4 + 10, internet_checksum(bytes(data[IPV4:UDP])))
+    return bytes(data)
+
+
+class Scene:
+    """A job of two with worker 0's contribution in its slot."""
+
+    def __init__(self, star: Star, op: LaneOp = LaneOp.ADD32) -> None:
+        self.star = star
+        self.place = Place(op=op)
+        self.job: Job = star.admit(2)
+        self.words: list[Words] = self.job.words(1, op)
+        assert star.contribute(self.job, 0, self.words[0], self.place) == []
+        self.port, self.frame = self.job.contribution(1, self.words[1], self.place)
+
+    def is_intact(self) -> bool:
+        total = aggregate(self.place.op, self.words)
+        return self.star.exchange(self.port, self.frame) == self.job.result(total, self.place)
+
+
+@pytest.fixture
+def scene(star: Star) -> Iterator[Scene]:
+    """Every test of this module ends with the exact sum."""
+    scene = Scene(star)
+    yield scene
+    assert scene.is_intact()
+
+
+@pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8], ids=lambda op: op.name)
+def test_truncated_at_every_length(star: Star, op: LaneOp) -> None:
+    scene = Scene(star, op)
+    lengths = range(star.target.shortest_frame, len(scene.frame))
+    for length in lengths:
+        assert star.exchange(scene.port, scene.frame[:length]) == []
+    assert star.decisions()["drop_malformed"] == len(lengths)
+    assert scene.is_intact()
+
+
+@pytest.mark.parametrize("words", [0, 1, 63, 65, 32, 128, 0x3FFF, 0x4000, 0x4040, 0xFFFF])
+def test_words_field_that_contradicts_the_length(scene: Scene, words: int) -> None:
+    """0x4040 words are 64 words if lengths are computed in 16 bits."""
+    frame = patched(scene.frame, LANESUM + 30, words.to_bytes(2, "big"))
+    assert scene.star.exchange(scene.port, frame) == []
+    assert scene.star.decisions()["drop_malformed"] == 1
+
+
+@pytest.mark.parametrize("words", [16369, 16374, 0x3FFF, 0x4000, 0xFFFF])
+def test_words_field_whose_length_overflows(scene: Scene, words: int) -> None:
+    """Lengths that agree only because 16 bits overflow: no such datagram exists."""
+    udp_length = (40 + 4 * words) % (1 << 16)
+    frame = patched(scene.frame, LANESUM + 30, words.to_bytes(2, "big"))
+    frame = patched(frame, UDP + 4, udp_length.to_bytes(2, "big"))
+    frame = patched(frame, IPV4 + 2, ((udp_length + 20) % (1 << 16)).to_bytes(2, "big"))
+    assert scene.star.exchange(scene.port, frame) == []
+    assert scene.star.decisions()["drop_malformed"] == 1
+
+
+@pytest.mark.parametrize("difference", [-40, -4, -1, 1, 4, 1000])
+def test_wrong_udp_length(scene: Scene, difference: int) -> None:
+    length = len(scene.frame) - UDP + difference
+    frame = patched(scene.frame, UDP + 4, length.to_bytes(2, "big"))
+    assert scene.star.exchange(scene.port, frame) == []
+    assert scene.star.decisions()["drop_malformed"] == 1
+
+
+@pytest.mark.parametrize("difference", [-20, -1, 1, 1000])
+def test_wrong_ipv4_length(scene: Scene, difference: int) -> None:
+    length = len(scene.frame) - IPV4 + difference
+    frame = patched(scene.frame, IPV4 + 2, length.to_bytes(2, "big"))
+    assert scene.star.exchange(scene.port, frame) == []
+    assert scene.star.decisions()["drop_malformed"] == 1
+
+
+@pytest.mark.parametrize("bit", [0, 7, 8, 15])
+def test_wrong_ipv4_checksum(scene: Scene, bit: int) -> None:
+    (checksum,) = struct.unpack_from(">H", scene.frame, IPV4 + 10)
+    frame = patched(scene.frame, IPV4 + 10, (checksum ^ 1 << bit).to_bytes(2, "big"), fix_checksum=False)
+    assert scene.star.exchange(scene.port, frame) == []
+    assert scene.star.decisions()["drop_malformed"] == 1
+
+
+@pytest.mark.parametrize("kind", [0, 4, 9, 15])
+def test_unknown_kind(scene: Scene, kind: int) -> None:
+    frame = patched(scene.frame, LANESUM, bytes([0x10 | kind]))
+    assert scene.star.exchange(scene.port, frame) == []
+    assert scene.star.decisions()["drop_malformed"] == 1
+
+
+@pytest.mark.parametrize("version", [0, 2, 15])
+def test_other_versions_are_none_of_our_business(scene: Scene, version: int) -> None:
+    """A newer server may speak them: routed, with whatever lengths they have."""
+    for words in (scene.frame[LANESUM + 30 : LANESUM + 32], b"\xff\xff"):
+        frame = patched(scene.frame, LANESUM, bytes([version << 4 | Kind.CONTRIBUTION]))
+        frame = patched(frame, LANESUM + 30, words)
+        assert scene.star.exchange(scene.port, frame) == routed(frame, SERVER)
+    assert scene.star.decisions()["route"] == 2
+
+
+@pytest.mark.parametrize("kind", [Kind.RESULT, Kind.PENDING], ids=lambda kind: kind.name)
+def test_results_pass_through(scene: Scene, kind: Kind) -> None:
+    """The server's, or another switch's; a worker that sends one reaches no slot with it either."""
+    frame = patched(scene.frame, LANESUM, bytes([0x10 | kind]))
+    assert scene.star.exchange(scene.port, frame) == routed(frame, SERVER)
+    assert scene.star.decisions()["route"] == 1
+
+
+@pytest.mark.parametrize("op", [6, 7, 8, 64, 255])
+def test_unknown_operation(scene: Scene, op: int) -> None:
+    """The server may know it."""
+    frame = patched(scene.frame, LANESUM + 18, bytes([op]))
+    assert scene.star.exchange(scene.port, frame) == routed(frame, SERVER)
+    assert scene.star.decisions()["route_other_size"] == 1
+
+
+@pytest.mark.parametrize("words", [0, 16, 32, 63, 65, 128])
+def test_contributions_of_another_size(scene: Scene, words: int) -> None:
+    """Well formed, but not what this build sums: the server can."""
+    port, frame = scene.job.contribution(1, scene.job.words(2)[1].repeat(2)[:words])
+    assert scene.star.exchange(port, frame) == routed(frame, SERVER)
+    assert scene.star.decisions()["route_other_size"] == 1
+
+
+def test_codes_of_accumulator_size(scene: Scene) -> None:
+    """EXPAND8 with 64 uplink words would make 128 accumulator words."""
+    port, frame = scene.job.contribution(1, scene.words[1], Place(op=LaneOp.EXPAND8))
+    assert scene.star.exchange(port, frame) == routed(frame, SERVER)
+
+
+@pytest.mark.parametrize("field", [0x2000, 0x0001, 0x2001, 0x1FFF], ids=hex)
+def test_fragments_are_routed(scene: Scene, field: int) -> None:
+    frame = patched(scene.frame, IPV4 + 6, field.to_bytes(2, "big"))
+    (hop,) = scene.star.exchange(scene.port, frame)
+    assert hop[0] == SERVER.port
+    assert hop[1][UDP:] == frame[UDP:]
+    assert internet_checksum(hop[1][IPV4:UDP]) == 0
+    assert scene.star.decisions()["route"] == 1
+
+
+@pytest.mark.parametrize("option_words", [1, 3, 10])
+def test_ipv4_options_are_routed(scene: Scene, option_words: int) -> None:
+    """A perfect contribution behind options is not looked at; its header's checksum is kept right."""
+    header = bytearray(scene.frame[IPV4:UDP] + b"\x01" * (4 * option_words))
+    header[0] = 0x40 | (5 + option_words)
+    struct.pack_into(">H", header, 2, len(scene.frame) - IPV4 + 4 * option_words)
+    struct.pack_into(">H", header, 10, 0)
+    struct.pack_into(">H", header, 10, internet_checksum(bytes(header)))
+    frame = scene.frame[:IPV4] + bytes(header) + scene.frame[UDP:]
+    (hop,) = scene.star.exchange(scene.port, frame)
+    assert hop[0] == SERVER.port
+    assert hop[1][UDP:] == frame[UDP:]
+    assert internet_checksum(hop[1][IPV4 : IPV4 + len(header)]) == 0
+    assert hop[1][IPV4 + 8] == frame[IPV4 + 8] - 1
+
+
+@pytest.mark.parametrize("ether_type", [0x86DD, 0x8100, 0x88CC, 0x0000, 0x05DC, 0xFFFF], ids=hex)
+def test_neither_ipv4_nor_arp(scene: Scene, ether_type: int) -> None:
+    frame = patched(scene.frame, 12, ether_type.to_bytes(2, "big"), fix_checksum=False)
+    assert scene.star.exchange(scene.port, frame) == []
+    assert scene.star.decisions()["drop_unknown"] == 1
+
+
+def test_another_udp_port_is_routed(scene: Scene) -> None:
+    for port in (19538, 19540, 0x534C):
+        frame = patched(scene.frame, UDP + 2, port.to_bytes(2, "big"))
+        assert scene.star.exchange(scene.port, frame) == routed(frame, SERVER)
+
+
+def test_ethernet_padding_is_no_part_of_the_sum(star: Star) -> None:
+    """Bytes behind the datagram travel on behind the result, where every host ignores them."""
+    scene = Scene(star)
+    total = aggregate(LaneOp.ADD32, scene.words)
+    copies = star.exchange(scene.port, scene.frame + b"padding")
+    assert copies == [(port, frame + b"padding") for port, frame in scene.job.result(total)]
+
+
+def mutations(size: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    """(position, byte) pairs; mostly in the headers, which are what the program decides on."""
+    position = st.one_of(st.integers(0, LANESUM + 31), st.integers(0, size - 1))
+    return st.lists(st.tuples(position, st.integers(0, 255)), min_size=1, max_size=4)
+
+
+def test_random_corruption_is_judged_alike(star: Star) -> None:
+    """Any header bytes, right and wrong checksums: the same frames leave as the reference says (``Star.exchange``)."""
+
+    @settings(max_examples=8 * star.target.schedules, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(data=st.data(), op=st.sampled_from(LaneOp), fix_checksum=st.booleans())
+    def check(data: st.DataObject, op: LaneOp, fix_checksum: bool) -> None:
+        scene = Scene(star, op)
+        frame = bytearray(scene.frame)
+        for position, byte in data.draw(mutations(len(frame))):
+            frame[position] = byte
+        corrupted = patched(bytes(frame), 0, b"", fix_checksum=fix_checksum)
+        star.exchange(scene.port, corrupted[: data.draw(st.integers(star.target.shortest_frame, len(corrupted)))])
+        star.exchange(scene.port, corrupted)
+        # Whether or not the corrupted packet counted as a contribution, both agree on what is in the slot now.
+        star.exchange(scene.port, scene.frame)
+        star.clean_up()
+
+    check()
+    assert star.decisions()["aggregate"] >= star.target.schedules
