@@ -194,6 +194,17 @@ def test_indirect_entries(client: Client, everything: Program) -> None:
     assert client.delete(member(everything, 4)) == "OK"
 
 
+def test_empty_groups_cannot_be_used(client: Client, everything: Program) -> None:
+    assert client.insert(member(everything, 1)) == "OK"
+    assert client.insert(group(everything, 1)) == "OK"
+    assert client.insert(entry(everything, 1, action_profile_group_id=1)) == "UNKNOWN"
+    assert client.modify(group(everything, 1, (1, 1))) == "OK"
+    assert client.insert(entry(everything, 1, action_profile_group_id=1)) == "OK"
+    # A group in use may become empty.
+    assert client.modify(group(everything, 1)) == "OK"
+    assert client.modify(entry(everything, 1, action_profile_group_id=1)) == "UNKNOWN"
+
+
 def test_profiles_without_selector(client: Client, everything: Program) -> None:
     assert client.insert(member(everything, 4, profile="profile")) == "OK"
     assert client.insert(entry(everything, 1, "profile_table", action_profile_member_id=4)) == "OK"

@@ -194,13 +194,16 @@ class ProfileManager:
         # What fails from here on leaves an empty group behind, on BMv2 too.
         self._set_members(message)
 
-    def require_selector(self) -> None:
-        """Raises StatusError UNKNOWN where groups have no use.
+    def require_usable_group(self, group_id: int | None) -> None:
+        """Raises StatusError UNKNOWN for a group that BMv2 lets no entry use.
 
-        BMv2 lets them be made in any profile and refuses only the entries that point at them.
+        Groups can be made in any profile, but only a selector can choose a member, and only if there is one.
+        ``group_id`` is None for the group of a one-shot, which is never empty.
         """
         if not self._info.with_selector:
             raise StatusError(UNKNOWN, f"{self._info.name} has no selector: no entry can use a group")
+        if group_id is not None and not self._groups[group_id].members:
+            raise StatusError(UNKNOWN, f"Group {group_id} of {self._info.name} is empty: no entry can use it")
 
     def _modify_group(self, message: Any) -> None:
         group = self._group(message.group_id)

@@ -224,12 +224,12 @@ def _direct_action(program: Program, info: TableInfo, entry: Any) -> ActionCall:
 def _install(program: Program, info: TableInfo, planned: _Planned) -> tuple[Target, int | None]:
     """The target for the switch and, for a one-shot, the group that was made for it."""
     if planned.oneshot is not None:
-        program.profile(info.profile).require_selector()
+        program.profile(info.profile).require_usable_group(None)
         group = program.profile(info.profile).insert_oneshot(planned.oneshot)
         return GroupRef(group), group
     assert planned.target is not None
     if isinstance(planned.target, GroupRef):
-        program.profile(info.profile).require_selector()
+        program.profile(info.profile).require_usable_group(planned.target.group_id)
     return planned.target, None
 
 
