@@ -44,7 +44,11 @@ def star(running_star: Star) -> Iterator[Star]:
     yield from running_star.scope()
 
 
-@pytest.fixture(scope="session", params=[("reference", 32), ("embedded", 32), ("reference", 128), ("embedded", 128)])
+@pytest.fixture(
+    scope="session",
+    params=[("reference", 32), ("embedded", 32), ("reference", 128), ("embedded", 128)],
+    ids=lambda param: f"{param[0]}-w{param[1]}",
+)
 def running_other_size(request: pytest.FixtureRequest) -> Iterator[Star]:
     """The builds with other packet sizes."""
     name, accumulator_words = request.param

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
+from typing import Any
 
 import pytest
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
@@ -23,7 +24,7 @@ from .star import SERVER, STRANGER, Star, routed, worker_host
 HOSTS = [worker_host(0), worker_host(3), STRANGER, SERVER]
 
 
-def ping(source: HostPort, destination: HostPort, **fields: int) -> UdpFrame:
+def ping(source: HostPort, destination: HostPort, **fields: Any) -> UdpFrame:
     frame = UdpFrame(source.mac, SWITCH_MAC, source.ip, destination.ip, 5000, 5001, b"hello switch")
     return dataclasses.replace(frame, **fields)
 

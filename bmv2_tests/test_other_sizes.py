@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The builds for 32 and 128 words per packet: the part of the suite that depends on the size."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from lanesum.protocol import LaneOp
+from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
+
+from .oracle import aggregate, uplink_words
+from .schedule import Plan, Schedule
+from .star import ALL_OPS, SERVER, Place, Star, routed
+from .test_schedules import run_randomly
+
+
+@pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
+def test_sum_pending_and_replay(other_size: Star, op: LaneOp) -> None:
+    star = other_size
+    job = star.admit(3)
+    words = job.words(1, op)
+    total = aggregate(op, words)
+    place = Place(op=op)
+    assert len(words[0]) == uplink_words(op, star.accumulator_words)
+    assert star.contribute(job, 0, words[0], place) == []
+    assert star.contribute(job, 0, words[0], place) == job.pending(0, [0], place)
+    assert star.contribute(job, 1, words[1], place) == []
+    copies = star.contribute(job, 2, words[2], place)
+    assert copies == job.result(total, place)
+    assert {len(frame) for _, frame in copies} == {FRAME_OVERHEAD_BYTES + 4 * star.accumulator_words}
+    assert star.contribute(job, 1, words[1], place) == job.replay(1, total, place)
+
+
+def test_the_default_size_is_another_size_here(other_size: Star) -> None:
+    star = other_size
+    job = star.admit(1)
+    frames = [job.contribution(0, job.words(2)[0].repeat(4)[:64])]
+    if star.accumulator_words == 32:
+        frames.append(job.contribution(0, job.words(3)[0], Place(op=LaneOp.EXPAND8)))
+    for port, frame in frames:
+        assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.decisions() == {"route_other_size": len(frames)}
+
+
+def test_truncated_at_every_length(other_size: Star) -> None:
+    star = other_size
+    job = star.admit(2)
+    words = job.words(4)
+    star.contribute(job, 0, words[0])
+    port, frame = job.contribution(1, words[1])
+    for length in range(len(frame)):
+        assert star.exchange(port, frame[:length]) == []
+    assert star.decisions()["drop_malformed"] == len(frame)
+    assert star.exchange(port, frame) == job.result(aggregate(LaneOp.ADD32, words))
+
+
+def test_a_lossy_job(other_size: Star) -> None:
+    plan = Plan(3, 2, tuple((op, 3) for op in LaneOp), first_epoch=(1 << 32) - 3, seed=9)
+    schedule = Schedule(other_size, plan)
+    run_randomly(schedule, random.Random(9), loss=0.1, duplication=0.1)
+    assert schedule.finished
+    assert other_size.slot_decisions()["contribute_and_complete"] == len(schedule.places)

@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Randomized packet schedules over several epochs: every result exact, every frame the reference's.
+
+::
+
+    worker 0 ~~ loss ~~ +--------+
+       ...   ~~ dup  ~~ | switch |        each ~~ is a pool of packets from which any may arrive next
+    worker n ~~ late ~~ +--------+
+"""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from lanesum.protocol import LaneOp
+
+from .schedule import EPOCHS, Plan, Schedule
+from .star import Star
+
+first_epochs = st.sampled_from([0, 1, EPOCHS - 2, EPOCHS - 1, EPOCHS // 2 - 1])
+rounds = st.lists(st.tuples(st.sampled_from(LaneOp), st.integers(1, 5)), min_size=3, max_size=6).map(tuple)
+plans = st.builds(
+    Plan,
+    workers=st.integers(1, 5),
+    slots=st.integers(1, 4),
+    rounds=rounds,
+    first_epoch=first_epochs,
+    seed=st.integers(0, 1 << 32),
+)
+
+
+def run_randomly(schedule: Schedule, dice: random.Random, *, loss: float, duplication: float) -> None:
+    """Until every worker has every result, over a network that misbehaves all the time."""
+    steps = 0
+    while not schedule.finished:
+        steps += 1
+        assert steps < 2000 * len(schedule.places), "no progress"
+        worker = dice.randrange(schedule.plan.workers)
+        step = dice.random()
+        if step < 0.3 and schedule.may_send(worker):
+            schedule.send(worker)
+        elif step < 0.4 and (outstanding := schedule.outstanding(worker)):
+            schedule.resend(worker, dice.choice(outstanding))
+        elif step < 0.7 and schedule.up:
+            index = dice.randrange(len(schedule.up))
+            if dice.random() < loss:
+                schedule.up.pop(index)
+            else:
+                schedule.deliver(index, keep=dice.random() < duplication)
+        elif schedule.down:
+            index = dice.randrange(len(schedule.down))
+            if dice.random() < loss:
+                schedule.down.pop(index)
+            else:
+                schedule.receive(index)
+    schedule.finish()
+
+
+def test_random_schedules(star: Star) -> None:
+    """0 to 10 % loss and duplication on both ways, any order, several epochs."""
+    finished: list[Schedule] = []
+
+    @settings(max_examples=star.target.schedules, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(
+        plan=plans,
+        loss=st.sampled_from([0.0, 0.01, 0.05, 0.1]),
+        duplication=st.sampled_from([0.0, 0.01, 0.05, 0.1]),
+        seed=st.integers(0, 1 << 32),
+    )
+    def check(plan: Plan, loss: float, duplication: float, seed: int) -> None:
+        star.clean_up()
+        schedule = Schedule(star, plan)
+        run_randomly(schedule, random.Random(seed), loss=loss, duplication=duplication)
+        assert schedule.results >= plan.workers * len(schedule.places)
+        finished.append(schedule)
+
+    check()
+    assert len(finished) >= star.target.schedules
+    decisions = star.slot_decisions()
+    assert decisions["claim"] and decisions["contribute_and_complete"] and decisions["replay"]
+
+
+def test_a_long_lossy_job(star: Star) -> None:
+    """Twelve epochs through three slots at 10 % loss and duplication, over the wrap of the epoch."""
+    ops = list(LaneOp) * 2
+    plan = Plan(4, 3, tuple((op, 4) for op in ops), first_epoch=EPOCHS - 6, seed=7)
+    schedule = Schedule(star, plan)
+    run_randomly(schedule, random.Random(7), loss=0.1, duplication=0.1)
+    assert schedule.finished
+    assert schedule.pendings
+    decisions = star.slot_decisions()
+    assert decisions["claim"] == decisions["contribute_and_complete"] == len(schedule.places) == 48
+    assert decisions["replay"] and decisions["report_pending"] and decisions["drop_late"]
+
+
+class Machine(RuleBasedStateMachine):
+    """Every step is Hypothesis' choice, so that a failure shrinks to the few packets that matter."""
+
+    star: Star
+
+    @initialize(plan=plans)
+    def start(self, plan: Plan) -> None:
+        self.star.clean_up()
+        self.schedule = Schedule(self.star, plan)
+
+    def _may_send(self) -> bool:
+        return any(map(self.schedule.may_send, range(self.schedule.plan.workers)))
+
+    @precondition(_may_send)
+    @rule(data=st.data())
+    def send(self, data: st.DataObject) -> None:
+        workers = filter(self.schedule.may_send, range(self.schedule.plan.workers))
+        self.schedule.send(data.draw(st.sampled_from(list(workers))))
+
+    def _sent(self) -> list[tuple[int, int]]:
+        return [(worker, at) for worker, sent in enumerate(self.schedule.next) for at in range(sent)]
+
+    @precondition(lambda self: bool(self._sent()))
+    @rule(data=st.data())
+    def resend(self, data: st.DataObject) -> None:
+        """Even what the worker has the result of: a packet that slept in the network for any number of epochs."""
+        self.schedule.resend(*data.draw(st.sampled_from(self._sent())))
+
+    @precondition(lambda self: self.schedule.up)
+    @rule(data=st.data(), keep=st.booleans())
+    def deliver(self, data: st.DataObject, keep: bool) -> None:
+        self.schedule.deliver(data.draw(st.integers(0, len(self.schedule.up) - 1)), keep=keep)
+
+    @precondition(lambda self: self.schedule.up)
+    @rule(data=st.data())
+    def lose_contribution(self, data: st.DataObject) -> None:
+        self.schedule.up.pop(data.draw(st.integers(0, len(self.schedule.up) - 1)))
+
+    @precondition(lambda self: self.schedule.down)
+    @rule(data=st.data())
+    def receive(self, data: st.DataObject) -> None:
+        self.schedule.receive(data.draw(st.integers(0, len(self.schedule.down) - 1)))
+
+    @precondition(lambda self: self.schedule.down)
+    @rule(data=st.data())
+    def lose_answer(self, data: st.DataObject) -> None:
+        self.schedule.down.pop(data.draw(st.integers(0, len(self.schedule.down) - 1)))
+
+    def teardown(self) -> None:
+        """Whatever happened, a reliable network finishes the job."""
+        if hasattr(self, "schedule"):
+            self.schedule.finish()
+
+
+def test_schedules_step_by_step(star: Star) -> None:
+    machine = type("MachineOnTarget", (Machine,), {"star": star})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=star.target.schedules,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    decisions = star.slot_decisions()
+    assert decisions["claim"] >= star.target.schedules
