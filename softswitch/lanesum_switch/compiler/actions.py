@@ -104,10 +104,10 @@ class Actions:
         key = (action.id, start)
         if key not in self._fused:
             plain = statements_of(self.context.usage.bodies[action.id][start:end], self.program)
-            fused = fuse(plain, self.context.usage)
             if self.context.vectorizer is not None:
-                fused = self.context.vectorizer(fused)
-            self._fused[key] = fused
+                self._fused[key] = self.context.vectorizer(plain)
+            else:
+                self._fused[key] = fuse(plain, self.context.usage)
         self.statements(self._fused[key], scope)
 
     # Statements

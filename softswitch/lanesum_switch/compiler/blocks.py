@@ -8,6 +8,7 @@ temporary. Forward substitution turns the three into one statement where the tem
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,11 @@ class Special:
 
 
 Statement = Assign | RegisterWrite | Other | Special
+
+
+def _indirect(node: ir.Expr) -> bool:
+    """Whether an expression reads a field that a run-time index chooses."""
+    return isinstance(node, ir.AccessField | ir.LastField | ir.LastUnionField)
 
 
 def statements_of(primitives: tuple[ir.Primitive, ...], program: ir.Program) -> list[Statement]:
@@ -125,56 +131,127 @@ def written_fields(statement: Statement) -> set[ir.FieldRef]:
     return set()
 
 
-def _uses(statement: Statement, ref: ir.FieldRef, usage: Usage) -> int:
-    match statement:
-        case Assign(_, value):
-            parts: tuple[ir.Expr, ...] = (value,)
-        case RegisterWrite(_, index, value):
-            parts = (index, value)
-        case Other(primitive):
-            return 2 if ref in usage.primitive_effects(primitive)[0] else 0
-        case Special():
-            raise TypeError("vectorized statements are not analysed again")
-    count = 0
-    for part in parts:
-        for node in ir.walk(part):
-            if node == ref:
-                count += 1
-            elif isinstance(node, ir.AccessField | ir.LastField | ir.LastUnionField) and ref in usage.fields_in(node):
-                count += 2  # cannot be substituted there
-    return count
-
-
-def _replace(statement: Statement, ref: ir.FieldRef, value: ir.Expr) -> None:
-    match statement:
-        case Assign():
-            statement.value = ir.substitute(statement.value, ref, value)
-        case RegisterWrite():
-            statement.index = ir.substitute(statement.index, ref, value)
-            statement.value = ir.substitute(statement.value, ref, value)
-
-
-def fuse(statements: list[Statement], usage: Usage) -> list[Statement]:
+def fuse(statements: list[Statement], usage: Usage, duplicate: bool = False) -> list[Statement]:
     """Substitute block-local fields into their single use; drop those that nobody uses.
 
-    A field keeps BMv2's truncation: the substituted value is masked to the field's width where it might not fit.
+    With ``duplicate`` a register or a field is substituted into several uses too. The argument is not changed. A field
+    keeps BMv2's truncation: the substituted value is masked to the field's width where it might not fit.
     """
-    found = list(statements)
-    i = 0
-    while i < len(found):
-        statement = found[i]
-        if not isinstance(statement, Assign) or not usage.block_local(statement.target):
-            i += 1
-            continue
-        verdict = _single_use(found, i, usage)
-        if verdict == "unused":
-            del found[i]
-        elif isinstance(verdict, int):
-            _replace(found[verdict], statement.target, _truncated(statement, usage))
-            del found[i]
-        else:
-            i += 1
-    return found
+    return _Fuser(statements, usage, duplicate).run()
+
+
+class _Fuser:
+    """Forward substitution over one block. Statements that disappear leave None, so that positions stay."""
+
+    def __init__(self, statements: list[Statement], usage: Usage, duplicate: bool) -> None:
+        self.usage = usage
+        self.duplicate = duplicate
+        self.found: list[Statement | None] = [copy(statement) for statement in statements]
+        self.readers: dict[Location, list[int]] = {}
+        self.writers: dict[Location, list[int]] = {}
+        for i, statement in enumerate(statements):
+            for location in reads(statement, usage):
+                self.readers.setdefault(location, []).append(i)
+            for target in self._targets(statement):
+                self.writers.setdefault(target, []).append(i)
+
+    def _targets(self, statement: Statement) -> list[Location]:
+        match statement:
+            case Assign(target, _):
+                return [target]
+            case RegisterWrite(array, _, _):
+                return [array]
+            case Other(primitive):
+                return list(self.usage.primitive_effects(primitive)[1])
+        return []
+
+    def run(self) -> list[Statement]:
+        for i in range(len(self.found)):
+            statement = self.found[i]
+            if isinstance(statement, Assign) and self.usage.block_local(statement.target):
+                self._try(i, statement)
+        return [statement for statement in self.found if statement is not None]
+
+    def _try(self, i: int, statement: Assign) -> None:
+        target = statement.target
+        end = min((w for w in self.writers.get(target, ()) if w > i), default=len(self.found))
+        users = sorted({r for r in self.readers.get(target, ()) if i < r <= end and self.found[r] is not None})
+        if not users:
+            self.found[i] = None
+            return
+        if not self._unchanged(i, users[-1], reads(statement, self.usage)):
+            self._coalesce(i, statement, users)
+            return
+        cheap = self.duplicate and isinstance(statement.value, ir.RegisterCell | ir.FieldRef)
+        counts = [self._direct_uses(user, target) for user in users]
+        if 0 in counts or (sum(counts) > 1 and not cheap):
+            self._coalesce(i, statement, users)
+            return
+        value = _truncated(statement, self.usage)
+        for user in users:
+            self._replace(user, target, value)
+        self.found[i] = None
+
+    def _unchanged(self, start: int, end: int, locations: set[Location]) -> bool:
+        """Whether no statement strictly between two positions changes one of the locations."""
+        if any(start < w < end for location in locations for w in self.writers.get(location, ())):
+            return False
+        return not locations or all(self._transparent(k) for k in range(start + 1, end))
+
+    def _transparent(self, position: int) -> bool:
+        """Header-level primitives may change any field."""
+        statement = self.found[position]
+        return not isinstance(statement, Other) or statement.primitive.op in ("count", "log_msg")
+
+    def _direct_uses(self, position: int, ref: ir.FieldRef) -> int:
+        """How often a statement names a field; 0 where it uses it in a way that cannot be substituted."""
+        statement = self.found[position]
+        if not isinstance(statement, Assign | RegisterWrite):
+            return 0
+        parts = [statement.value] if isinstance(statement, Assign) else [statement.index, statement.value]
+        count = 0
+        for part in parts:
+            for node in ir.walk(part):
+                if node == ref:
+                    count += 1
+                elif _indirect(node) and ref in self.usage.fields_in(node):
+                    return 0
+        return count
+
+    def _replace(self, position: int, ref: ir.FieldRef, value: ir.Expr) -> None:
+        statement = self.found[position]
+        if isinstance(statement, Assign):
+            statement.value = ir.substitute(statement.value, ref, value)
+        elif isinstance(statement, RegisterWrite):
+            statement.index = ir.substitute(statement.index, ref, value)
+            statement.value = ir.substitute(statement.value, ref, value)
+        if statement is not None:
+            for location in reads(statement, self.usage):
+                self.readers.setdefault(location, []).append(position)
+
+    def _coalesce(self, i: int, statement: Assign, users: list[int]) -> None:
+        """``t = e; f = t; ... t ...`` becomes ``f = e; ... f ...``."""
+        first = self.found[users[0]]
+        if not isinstance(first, Assign) or first.value != statement.target:
+            return
+        kinds = [self.usage.program.field_type(ref) for ref in (statement.target, first.target)]
+        if (kinds[0].bits, kinds[0].signed) != (kinds[1].bits, kinds[1].signed):
+            return
+        middle, end = users[0], users[-1]
+        touched = [*self.writers.get(first.target, ()), *self.readers.get(first.target, ())]
+        if any(i < position < middle for position in touched):
+            return
+        if any(middle < w < end for w in self.writers.get(first.target, ())):
+            return
+        if not all(self._transparent(k) for k in range(i + 1, end)):
+            return
+        if any(self._direct_uses(user, statement.target) == 0 for user in users[1:]):
+            return
+        for user in users[1:]:
+            self._replace(user, statement.target, first.target)
+        self.found[i] = Assign(first.target, statement.value)
+        self.found[middle] = None
+        self.writers.setdefault(first.target, []).append(i)
 
 
 def _truncated(statement: Assign, usage: Usage) -> ir.Expr:
@@ -190,31 +267,3 @@ def _truncated(statement: Assign, usage: Usage) -> ir.Expr:
     if kind.signed:
         return ir.Op("two_comp_mod", (value, ir.Const(kind.bits)))
     return ir.Op("&", (value, ir.Const((1 << kind.bits) - 1)))
-
-
-def _single_use(statements: list[Statement], position: int, usage: Usage) -> int | str | None:
-    """Index of the only statement that uses the assigned value exactly once, ``unused``, or None."""
-    statement = statements[position]
-    assert isinstance(statement, Assign)
-    target = statement.target
-    inputs = reads(statement, usage)
-    user: int | None = None
-    changed = False
-    for j in range(position + 1, len(statements)):
-        later = statements[j]
-        count = _uses(later, target, usage)
-        if count:
-            if user is not None or count > 1 or changed or isinstance(later, Other):
-                return None
-            user = j
-        match later:
-            case Assign(ref, _):
-                if ref == target:
-                    break
-                changed = changed or ref in inputs
-            case RegisterWrite(array, _, _):
-                changed = changed or array in inputs
-            case Other():
-                if later.primitive.op not in ("count", "log_msg"):
-                    changed = changed or bool(inputs) or user is None
-    return "unused" if user is None else user

@@ -15,12 +15,13 @@ from .. import ir
 from ..api import PacketOut, UnsupportedProgramError
 from ..hashes import functions, ones_complement_sum
 from ..profiles import ActionProfile
-from ..stateful import CounterArray, MeterArray, RegisterBank
+from ..stateful import CounterArray, MeterArray
 from ..tables import MatchTable
 from .calculations import Calculations
 from .context import Context, Registers, Runtime
 from .expr import Expressions
 from .function import FunctionWriter
+from .lanes import LaneVectorizer, Plan, banks_for
 from .layout import Layout
 from .usage import Usage
 from .writer import Names, Writer
@@ -89,9 +90,10 @@ def compile_program(
     """
     usage = Usage(program)
     names = Names()
-    layout = Layout(program, usage, names)
-    for name, array in program.registers.items():
-        runtime.registers[name] = RegisterBank((name,), array.size, array.bits)
+    vectorizer = LaneVectorizer(program, usage) if vectorize else None
+    plan = vectorizer.plan() if vectorizer is not None else Plan()
+    layout = Layout(program, usage, names, plan.runs)
+    runtime.registers = banks_for(plan, program)
     context = Context(
         program=program,
         usage=usage,
@@ -103,6 +105,8 @@ def compile_program(
         drop_port=drop_port,
         writer=Writer(),
     )
+    if vectorizer is not None and (plan.runs or plan.banks):
+        context.vectorizer = vectorizer.rewrite
     context.calculations = Calculations(context)
     length = program.standard("standard_metadata.packet_length")
     context.tracks_length = length is not None and length in usage.read
