@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A port without a network: tests put frames in and look at what came out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+
+_BATCH = 64
+
+
+class MemoryPort:
+    """``put`` is the wire's side towards the switch, ``sent`` what the switch sent to the wire."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self._waiting: deque[bytes] = deque()
+        self._arrived = threading.Condition()
+        self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+    def put(self, frame: bytes) -> None:
+        """A frame arrives at the port."""
+        self._waiting.append(frame)
+        os.eventfd_write(self._event, 1)
+
+    def wait_sent(self, count: int, timeout_s: float = 5.0) -> list[bytes]:
+        """The frames sent so far, once there are ``count`` of them. Raises TimeoutError."""
+        with self._arrived:
+            if not self._arrived.wait_for(lambda: len(self.sent) >= count, timeout_s):
+                raise TimeoutError(f"{len(self.sent)} frames sent after {timeout_s} s, {count} expected")
+            return list(self.sent)
+
+    def fileno(self) -> int:
+        return self._event
+
+    def receive_batch(self) -> list[bytes]:
+        """Frames that are waiting, 64 at most."""
+        frames: list[bytes] = []
+        while self._waiting and len(frames) < _BATCH:
+            frames.append(self._waiting.popleft())
+        if not self._waiting:
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(self._event)
+            if self._waiting:  # arrived while the event was being cleared
+                os.eventfd_write(self._event, 1)
+        return frames
+
+    def send(self, frame: bytes) -> None:
+        with self._arrived:
+            self.sent.append(frame)
+            self._arrived.notify_all()
+
+    def close(self) -> None:
+        """Give the event descriptor back; idempotent."""
+        if self._event >= 0:
+            os.close(self._event)
+            self._event = -1

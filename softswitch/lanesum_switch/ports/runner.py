@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The loop that carries frames between ports and a switch."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ..api import PacketOut
+from .port import Port
+
+_log = logging.getLogger("lanesum_switch.ports")
+
+_STOP_TIMEOUT_S = 5.0
+
+
+class PacketProcessor(Protocol):
+    """The part of a switch that the runner needs."""
+
+    def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]: ...
+
+
+@dataclass(slots=True)
+class PortCounts:
+    """Frames since the runner started, by port."""
+
+    received: dict[int, int] = field(default_factory=dict)
+    sent: dict[int, int] = field(default_factory=dict)
+    no_port: int = 0  # the program chose a port that does not exist
+
+
+class PortRunner:
+    """Serves ``ports`` (number -> port) from one thread. A context manager: starts on entry, closes on exit.
+
+    One wakeup takes one batch from every port that has frames, so that no port starves the others.
+    """
+
+    def __init__(self, switch: PacketProcessor, ports: Mapping[int, Port]) -> None:
+        self._switch = switch
+        self._ports = dict(ports)
+        self._received: defaultdict[int, int] = defaultdict(int)
+        self._sent: defaultdict[int, int] = defaultdict(int)
+        self._no_port = 0
+        self._thread: threading.Thread | None = None
+        self._wake = -1
+
+    def __enter__(self) -> PortRunner:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def counts(self) -> PortCounts:
+        """A copy of the counts."""
+        return PortCounts(dict(self._received), dict(self._sent), self._no_port)
+
+    def start(self) -> None:
+        """Start the thread; a runner that runs already is left alone."""
+        if self._thread is not None:
+            return
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._thread = threading.Thread(target=self._loop, name="lanesum-switch-ports", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread; the ports stay open. Idempotent."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        os.eventfd_write(self._wake, 1)
+        if thread is not threading.current_thread():
+            thread.join(_STOP_TIMEOUT_S)
+        if not thread.is_alive():
+            os.close(self._wake)
+
+    def close(self) -> None:
+        """Stop and close all ports. Idempotent."""
+        self.stop()
+        for port in self._ports.values():
+            port.close()
+
+    def inject(self, port: int, frame: bytes) -> None:
+        """Process a frame as if it had arrived on ``port``, for packet-outs of a controller. Thread-safe."""
+        self.deliver(self._switch.process_batch(((port, frame),)))
+
+    def deliver(self, packets: Iterable[PacketOut]) -> None:
+        """Send what a switch put out."""
+        ports, sent = self._ports, self._sent
+        for number, frame in packets:
+            port = ports.get(number)
+            if port is None:
+                self._no_port += 1
+                continue
+            sent[number] += 1
+            port.send(frame)
+
+    def _loop(self) -> None:
+        numbers: dict[int, int] = {}
+        wake = self._wake
+        with select.epoll() as poll:
+            poll.register(wake, select.EPOLLIN)
+            for number, port in self._ports.items():
+                numbers[port.fileno()] = number
+                poll.register(port.fileno(), select.EPOLLIN)
+            while True:
+                for descriptor, _ in poll.poll():
+                    if descriptor == wake:
+                        return
+                    number = numbers[descriptor]
+                    try:
+                        self._serve(number)
+                    except OSError as error:
+                        _log.error("Port %d failed and is no longer served: %s", number, error)
+                        poll.unregister(descriptor)
+
+    def _serve(self, number: int) -> None:
+        frames = self._ports[number].receive_batch()
+        if frames:
+            self._received[number] += len(frames)
+            self.deliver(self._switch.process_batch([(number, frame) for frame in frames]))
