@@ -30,7 +30,7 @@ class JobRequest:
         workers: names of hosts, one worker each; the order is the workers' numbers.
         slots: packets under way at most.
         codec: name of a codec whose code table is installed; None for jobs without TABLE8.
-        ops: lane operations that the job may use.
+        ops: lane operations that the job may use; TABLE8 only together with a code table.
         udp_port: port that the workers send from.
         seed: seed of the shared random bits; random when None.
     """
@@ -92,6 +92,7 @@ class Controller:
         with self._lock:
             self._check(request)
             table = self._code_table(request)
+            ops = tuple(op for op in request.ops if op is not LaneOp.TABLE8 or table is not None)
             used = {job.switch_job.job for job in self._jobs.values()}
             while self._next_job in used:
                 self._next_job = self._next_job % 0xFFFF + 1
@@ -106,12 +107,12 @@ class Controller:
                 slot_count=request.slots,
                 group=self._free_group(),
                 members=members,
-                ops=request.ops,
+                ops=ops,
                 code_table=table,
             )
             self.switch.admit(job)
             seed = secrets.randbits(64) if request.seed is None else request.seed
-            tickets = tuple(self._ticket(job, member, request, seed) for member in members)
+            tickets = tuple(self._ticket(job, member, seed) for member in members)
             admitted = AdmittedJob(request, job, tickets)
             self._jobs[request.name] = admitted
             return admitted
@@ -184,7 +185,7 @@ class Controller:
         used = {job.switch_job.group for job in self._jobs.values()}
         return next(group for group in range(1, len(used) + 2) if group not in used)
 
-    def _ticket(self, job: SwitchJob, member: Member, request: JobRequest, seed: int) -> JobTicket:
+    def _ticket(self, job: SwitchJob, member: Member, seed: int) -> JobTicket:
         return JobTicket(
             job=job.job,
             tag=job.tag,
@@ -195,7 +196,8 @@ class Controller:
             server=self._server,
             local=(ipv4_text(member.host.ip), member.udp_port),
             seed=seed,
-            ops=request.ops,
+            ops=job.ops,
+            code_table=job.code_table,
         )
 
 

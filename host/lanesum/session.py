@@ -68,6 +68,14 @@ class Session:
             raise ConfigurationError(
                 f"Codec {codec.name} was built for {codec.workers} workers; the job has {self.ticket.workers}."
             )
+        table = None if codec.code_table is None else codec.code_table.tobytes()
+        if table is not None and table != self.ticket.code_table:
+            # The switch would add other numbers than the codec means, and nobody could tell from the sum.
+            held = "no code table" if self.ticket.code_table is None else f"table {list(self.ticket.code_table)}"
+            raise ConfigurationError(
+                f"Codec {codec.name} sums by table {list(table)}, but job {self.ticket.job} was admitted with {held}.",
+                "Admit the job for the codec that its workers use.",
+            )
         return codec
 
     @property

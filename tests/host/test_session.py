@@ -18,9 +18,8 @@ from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.server.udp import Loss
 from lanesum.session import Session
-from lanesum.transport import JobTicket, RoundWindow, TransportStats
+from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError, TransportError
-from lanesum.transport.rtt import RttEstimator
 
 LOCALHOST = "127.0.0.1"
 
@@ -169,7 +168,7 @@ def test_bad_arrays_and_addresses_are_refused() -> None:
         with Session(ticket, codec="fixed") as session, pytest.raises(ConfigurationError, match="int64"):
             session.all_reduce(np.ones(3, np.int64))
         with pytest.raises(ConfigurationError, match="cannot send from"):
-            Session(dataclasses.replace(ticket, local=("192.0.2.1", 0)))
+            Session(dataclasses.replace(ticket, local=("192.0.2.1", 0)), codec="fixed")
         with pytest.raises(ConfigurationError, match="cannot bind"):
             AggregationServer(server.address)
         with pytest.raises(ConfigurationError, match="worker = 4"):
@@ -177,25 +176,22 @@ def test_bad_arrays_and_addresses_are_refused() -> None:
 
 
 def test_ticket_survives_json() -> None:
-    ticket = JobTicket(job=1, tag=2, worker=0, workers=4, slots=8, ops=(LaneOp.MAX, LaneOp.EXPAND8))
+    ticket = JobTicket(
+        job=1, tag=2, worker=0, workers=4, slots=8, ops=(LaneOp.MAX, LaneOp.EXPAND8), code_table=bytes(range(16))
+    )
     assert JobTicket.from_json(ticket.to_json()) == ticket
     with pytest.raises(ConfigurationError, match="Not a job ticket"):
         JobTicket.from_json("{}")
 
 
-def test_a_slow_aggregation_point_causes_no_retransmissions() -> None:
-    """A full window takes longer than the timeout to come back, but it does come back, one by one."""
-    ticket = JobTicket(job=1, tag=2, worker=0, workers=1, slots=64, server=(LOCALHOST, 1), local=(LOCALHOST, 0))
-    rtt, stats = RttEstimator(), TransportStats()
-    rtt.sample(0.001)
-    window = RoundWindow(
-        ticket, LaneOp.ADD32, np.zeros(64 * 64, np.uint32), epoch=0, position=0, rtt=rtt, stats=stats, window=64
-    )
-    assert window.due(0.0) == list(range(64))
-    header = Header(kind=Kind.RESULT, job=1, tag=2, op=LaneOp.ADD32, workers=1)
-    for chunk in range(64):
-        now = 0.01 * (chunk + 1)
-        assert window.due(now) == []
-        assert window.receive(Packet(dataclasses.replace(header, chunk=chunk), np.zeros(64, np.uint32)).pack(), now)
-    assert window.finished
-    assert stats.retransmissions == 0
+def test_a_codec_whose_table_the_switch_does_not_hold_is_refused() -> None:
+    """The sums would be of other numbers than the codec means, and look like any others."""
+    with AggregationServer((LOCALHOST, 0)) as server:
+        (ticket,) = tickets_for(server, 1)
+        with pytest.raises(ConfigurationError, match="admitted with no code table"):
+            Session(ticket, codec="thc")
+        other = dataclasses.replace(ticket, code_table=bytes(range(16)))
+        with pytest.raises(ConfigurationError, match=r"admitted with table \[0, 1, 2"):
+            Session(other, codec="thc")
+        with Session(ticket, codec="thc-uniform") as session, pytest.raises(ConfigurationError, match="no code table"):
+            session.all_reduce(np.ones(8, np.float32), codec="thc")

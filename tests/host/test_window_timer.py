@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.transport import JobTicket, RoundWindow, TransportStats
@@ -33,3 +35,21 @@ def test_late_worker_costs_one_probe_not_one_per_packet() -> None:
         assert window.due(now) == []
     assert window.finished
     assert stats.retransmissions == 1
+
+
+def test_a_slow_aggregation_point_causes_no_retransmissions() -> None:
+    """A full window takes longer than the timeout to come back, but it does come back, one by one."""
+    ticket = JobTicket(job=1, tag=2, worker=0, workers=1, slots=64, server=("127.0.0.1", 1), local=("127.0.0.1", 0))
+    rtt, stats = RttEstimator(), TransportStats()
+    rtt.sample(0.001)
+    window = RoundWindow(
+        ticket, LaneOp.ADD32, np.zeros(64 * 64, np.uint32), epoch=0, position=0, rtt=rtt, stats=stats, window=64
+    )
+    assert window.due(0.0) == list(range(64))
+    header = Header(kind=Kind.RESULT, job=1, tag=2, op=LaneOp.ADD32, workers=1)
+    for chunk in range(64):
+        now = 0.01 * (chunk + 1)
+        assert window.due(now) == []
+        assert window.receive(Packet(dataclasses.replace(header, chunk=chunk), np.zeros(64, np.uint32)).pack(), now)
+    assert window.finished
+    assert stats.retransmissions == 0

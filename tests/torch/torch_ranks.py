@@ -39,6 +39,7 @@ def served_job(
 ) -> Iterator[list[JobTicket]]:
     """An aggregation server with one admitted job; yields the workers' tickets, without those of the ``absent``."""
     with AggregationServer((LOCALHOST, 0), loss=loss) as server:
+        table = codecs.get(codec, workers=workers).code_table
         tickets = [
             JobTicket(
                 job=7,
@@ -49,11 +50,11 @@ def served_job(
                 workers=workers,
                 server=server.address,
                 local=(LOCALHOST, free_port()),
+                code_table=None if table is None else table.tobytes(),
             )
             for worker in range(workers)
         ]
-        table = codecs.get(codec, workers=workers).code_table
-        server.aggregator.admit(ServerJob.from_tickets(tickets, None if table is None else table.tobytes()))
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
         yield [ticket for ticket in tickets if ticket.worker not in absent]
 
 

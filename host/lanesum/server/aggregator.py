@@ -30,11 +30,11 @@ class ServerJob:
     accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS
 
     @classmethod
-    def from_tickets(cls, tickets: list[JobTicket], code_table: bytes | None = None) -> ServerJob:
+    def from_tickets(cls, tickets: list[JobTicket]) -> ServerJob:
         """The job whose workers hold ``tickets``; their local addresses must have real ports."""
         first = tickets[0]
         members = {ticket.local: ticket.worker for ticket in tickets}
-        return cls(first.job, first.tag, members, first.slots, first.ops, code_table, first.accumulator_words)
+        return cls(first.job, first.tag, members, first.slots, first.ops, first.code_table, first.accumulator_words)
 
 
 class Aggregator:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, MAX_SLOTS, MAX_WORKERS, UDP_PORT
+from lanesum.protocol.spec import CODE_TABLE_ENTRIES, DEFAULT_ACCUMULATOR_WORDS, MAX_SLOTS, MAX_WORKERS, UDP_PORT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,7 @@ class JobTicket:
         local: IPv4 address and UDP port to send from; the switch knows members by it.
         seed: seed of the job's shared random bits, 64 bits.
         ops: lane operations that the job may use.
+        code_table: the 16 bytes that the aggregation point looks codes up in; None without TABLE8.
     """
 
     job: int
@@ -40,6 +41,7 @@ class JobTicket:
     local: tuple[str, int] = ("127.0.0.1", 0)
     seed: int = 0
     ops: tuple[LaneOp, ...] = tuple(LaneOp)
+    code_table: bytes | None = None
 
     def __post_init__(self) -> None:
         limits = {
@@ -54,10 +56,14 @@ class JobTicket:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ConfigurationError(f"Job ticket: {name} = {value} is not between {low} and {high}.")
+        if self.code_table is not None and len(self.code_table) != CODE_TABLE_ENTRIES:
+            raise ConfigurationError(f"Job ticket: a code table has {CODE_TABLE_ENTRIES} bytes.")
 
     def to_json(self) -> str:
         """One line of JSON."""
-        return json.dumps(dataclasses.asdict(self))
+        fields = dataclasses.asdict(self)
+        fields["code_table"] = None if self.code_table is None else self.code_table.hex()
+        return json.dumps(fields)
 
     @classmethod
     def from_json(cls, text: str) -> JobTicket:
@@ -66,6 +72,8 @@ class JobTicket:
             fields = json.loads(text)
             fields["server"], fields["local"] = tuple(fields["server"]), tuple(fields["local"])
             fields["ops"] = tuple(LaneOp(op) for op in fields["ops"])
+            table = fields["code_table"]
+            fields["code_table"] = None if table is None else bytes.fromhex(table)
             return cls(**fields)
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(

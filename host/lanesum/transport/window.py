@@ -112,7 +112,6 @@ class RoundWindow:
         self._sequence = 0
         self._newest_answered = -1  # sequence number of the latest send that has its result
         self._back_off = 1
-        self._completed_at = 0.0
         self._last_result_at = float("-inf")
         self._left = self.chunks
         self._waiting_for: dict[int, int] = {}  # chunk -> contributors that a pending reply named
@@ -214,7 +213,6 @@ class RoundWindow:
         start = chunk * self._packet_bytes
         self._result[start : start + self._packet_bytes] = datagram[HEADER_BYTES:]
         self._contributors[chunk] = header.workers
-        self._completed_at = now
         self._done[chunk] = 1
         self._left -= 1
         self._waiting_for.pop(chunk, None)
