@@ -1,0 +1,212 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packets per second of the embedded switch beside BMv2: the same program, the same packets, the same machine.
+
+In memory, the frames are handed to the switch in this process. On veth, the switch is a process of its own with one
+AF_PACKET port per worker in a network namespace, and this process keeps a window of chunks under way. Runs of all
+switches take turns, so that a change of the machine's speed meets them alike; figures are medians.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lanesum_control.client import DEFAULT_DEVICE_ID, SwitchConnection
+from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.topology import load
+from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.p4runtime import P4RuntimeServer
+from lanesum_switch.veth import inside, obstacle, raw_sockets, switch_interface, veth_namespace
+
+from lanesum.bench.workload import Workload, admit, build
+from lanesum.errors import LanesumError
+from lanesum.protocol import LaneOp
+from lanesum.run.commands import lanesum_command
+
+BMV2 = "simple_switch_grpc"
+WINDOW_CHUNKS = 16  # BMv2 queues 64 packets per port; the job's 64 slots would allow more
+_RESULT_TIMEOUT_S = 10.0
+_TOPOLOGY = "star4"
+_FRAME_BYTES = 65536
+
+Measure = Callable[[LaneOp, int], float]
+
+
+class BenchError(LanesumError):
+    """A switch did not answer, or lost a packet that it must not lose."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchFigure:
+    """Packets per second of one switch for one lane operation, over ``runs`` runs."""
+
+    switch: str
+    op: str
+    median_pps: float
+    min_pps: float
+    max_pps: float
+    runs: int
+    ratio_to_bmv2: float | None
+
+
+class _Feeder:
+    """Builds workloads whose epochs and positions go on from one run to the next."""
+
+    def __init__(self, switch: P4RuntimeSwitch, accumulator_words: int) -> None:
+        self.job = admit(switch, load(_TOPOLOGY), accumulator_words)
+        self._epoch = 0
+        self._position = 0
+
+    def workload(self, op: LaneOp, chunks: int) -> Workload:
+        result = build(self.job, op, chunks, epoch=self._epoch, position=self._position)
+        self._epoch += 1
+        self._position = (self._position + chunks) % (2 * self.job.switch_job.slot_count)
+        return result
+
+
+@contextlib.contextmanager
+def _in_memory(accumulator_words: int, folder: Path) -> Iterator[Measure]:
+    switch = EmbeddedSwitch()
+    address = f"unix:{folder / 'memory.sock'}"
+    with P4RuntimeServer(switch, address, device_id=DEFAULT_DEVICE_ID), SwitchConnection(address) as connection:
+        feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(accumulator_words)), accumulator_words)
+
+        def measure(op: LaneOp, chunks: int) -> float:
+            workload = feeder.workload(op, chunks)
+            process, results = switch.process, 0
+            start = time.perf_counter()
+            for port, frame in workload.frames:
+                results += len(process(port, frame))
+            elapsed = time.perf_counter() - start
+            if results != chunks * workload.workers:
+                raise BenchError(f"The embedded switch sent {results} results, not {chunks * workload.workers}.")
+            return len(workload.frames) / elapsed
+
+        yield measure
+
+
+@contextlib.contextmanager
+def _on_veth(name: str, command: Callable[[str, list[int]], list[str]], words: int, folder: Path) -> Iterator[Measure]:
+    """A switch process on veth pairs; ``command`` makes its command line from P4Runtime address and ports."""
+    ports = sorted(load(_TOPOLOGY).ports().values())
+    address = f"unix:{folder / f'{name}.sock'}"
+    with contextlib.ExitStack() as cleanup:
+        namespace = cleanup.enter_context(veth_namespace(f"lanesum-{name}-{os.getpid()}", ports))
+        sockets = cleanup.enter_context(raw_sockets(namespace, ports))
+        log = cleanup.enter_context((folder / f"{name}.log").open("wb"))
+        process = subprocess.Popen(inside(namespace, command(address, ports)), stdout=log, stderr=log, cwd=folder)
+        cleanup.callback(_end, process)
+        connection = cleanup.enter_context(SwitchConnection(address))
+        feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(words)), words)
+
+        def measure(op: LaneOp, chunks: int) -> float:
+            return _windowed(name, feeder.workload(op, chunks), sockets)
+
+        yield measure
+
+
+def _windowed(name: str, workload: Workload, sockets: dict[int, socket.socket]) -> float:
+    """Packets per second with WINDOW_CHUNKS chunks under way, results counted at the first worker's port."""
+    listener = sockets[workload.frames[0][0]]
+    listener.settimeout(_RESULT_TIMEOUT_S)
+    for sock in sockets.values():
+        _drain(sock)
+    sent = completed = 0
+    workers = workload.workers
+    start = time.perf_counter()
+    while completed < workload.chunks:
+        while sent < workload.chunks and sent - completed < WINDOW_CHUNKS:
+            for port, frame in workload.frames[sent * workers : (sent + 1) * workers]:
+                sockets[port].send(frame)
+            sent += 1
+        try:
+            listener.recv(_FRAME_BYTES)
+        except TimeoutError as error:
+            raise BenchError(f"{name} lost a packet: {completed} of {workload.chunks} results came back.") from error
+        completed += 1
+    return len(workload.frames) / (time.perf_counter() - start)
+
+
+def _drain(sock: socket.socket) -> None:
+    timeout = sock.gettimeout()
+    sock.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            sock.recv(_FRAME_BYTES)
+    sock.settimeout(timeout)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _embedded_command(address: str, ports: list[int]) -> list[str]:
+    interfaces = [f"--interface={port}@{switch_interface(port)}" for port in ports]
+    return lanesum_command("switch", "--p4runtime", address, *interfaces)
+
+
+def _bmv2_command(address: str, ports: list[int]) -> list[str]:
+    program = shutil.which(BMV2)
+    assert program is not None, "the caller has looked"
+    links = [part for port in ports for part in ("-i", f"{port}@{switch_interface(port)}")]
+    return [program, "--no-p4", "--device-id", str(DEFAULT_DEVICE_ID), *links, "--", "--grpc-server-addr", address]
+
+
+def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why."""
+    left_out: dict[str, str] = {}
+    problem = obstacle()
+    if problem:
+        left_out = dict.fromkeys(("embedded on veth", "BMv2 on veth"), problem)
+    elif shutil.which(BMV2) is None:
+        left_out["BMv2 on veth"] = f"{BMV2} is not on PATH"
+    rates: dict[tuple[str, LaneOp], list[float]] = {}
+    with contextlib.ExitStack() as cleanup:
+        folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
+        switches = {"embedded in memory": cleanup.enter_context(_in_memory(accumulator_words, folder))}
+        for name, label, command in (
+            ("embedded", "embedded on veth", _embedded_command),
+            ("bmv2", "BMv2 on veth", _bmv2_command),
+        ):
+            if label not in left_out:
+                switches[label] = cleanup.enter_context(_on_veth(name, command, accumulator_words, folder))
+        for op in ops:
+            for measure in switches.values():
+                measure(op, max(1, chunks // 10))  # warm-up
+            for _ in range(repeats):
+                for label, measure in switches.items():
+                    rates.setdefault((label, op), []).append(measure(op, chunks))
+    figures = []
+    for (label, op), values in rates.items():
+        peer = rates.get(("BMv2 on veth", op))
+        ratio = statistics.median(values) / statistics.median(peer) if peer else None
+        figures.append(
+            SwitchFigure(label, op.name, statistics.median(values), min(values), max(values), len(values), ratio)
+        )
+    return {
+        "accumulator_words": accumulator_words,
+        "workers": len(load(_TOPOLOGY).names("worker")),
+        "packets_per_run": chunks * len(load(_TOPOLOGY).names("worker")),
+        "machine": {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()},
+        "python": platform.python_version(),
+        "figures": [asdict(figure) for figure in figures],
+        "left_out": left_out,
+    }

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The packets of the switch benchmark: a job's contributions in the order in which workers send them."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+from lanesum_control.controller import AdmittedJob, Controller, JobRequest
+from lanesum_control.model import SWITCH_MAC, ControlledSwitch
+from lanesum_control.topology import Topology
+
+from lanesum.protocol import ChunkBatch, Header, LaneOp
+from lanesum.protocol.frames import UdpFrame, ipv4_int
+from lanesum.protocol.spec import UDP_PORT
+
+JOB = "bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """``frames``: (switch port, frame) in order; every ``workers`` frames complete one chunk."""
+
+    job: AdmittedJob
+    frames: list[tuple[int, bytes]]
+    workers: int
+    chunks: int
+
+
+def admit(switch: ControlledSwitch, topology: Topology, accumulator_words: int) -> AdmittedJob:
+    """Put the hosts and the benchmark's job on a switch."""
+    controller = Controller(
+        switch,
+        topology.host_ports(loopback=False),
+        (topology.address(topology.names("server")[0], loopback=False), UDP_PORT),
+        accumulator_words=accumulator_words,
+    )
+    workers = tuple(topology.names("worker"))
+    return controller.admit(JobRequest(JOB, workers, codec="thc"))
+
+
+def build(job: AdmittedJob, op: LaneOp, chunks: int, *, epoch: int = 0, position: int = 0) -> Workload:
+    """``chunks`` chunks of random words from every worker, workers taking turns."""
+    first = job.tickets[0]
+    generator = np.random.default_rng(secrets.randbits(32))
+    per_worker = []
+    for ticket, member in zip(job.tickets, job.switch_job.members, strict=True):
+        words = generator.integers(0, 1 << 32, (chunks, op.shape.uplink_words(first.accumulator_words)), np.uint32)
+        header = Header(job=ticket.job, tag=ticket.tag, epoch=epoch, op=op, workers=1 << ticket.worker)
+        header.fan_in_workers = ticket.workers
+        batch = ChunkBatch(header, words, position=position, slots=ticket.slots)
+        frame = UdpFrame(
+            member.host.mac, SWITCH_MAC, member.host.ip, ipv4_int(ticket.server[0]), member.udp_port, UDP_PORT, b""
+        )
+        per_worker.append(
+            [(member.host.port, frame.with_payload(bytes(batch.packet(c))).pack()) for c in range(chunks)]
+        )
+    frames = [frames[chunk] for chunk in range(chunks) for frames in per_worker]
+    return Workload(job, frames, len(per_worker), chunks)

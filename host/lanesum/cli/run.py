@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum run``: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from lanesum.errors import MissingToolError
+
+
+def run(
+    topology: Annotated[
+        str, typer.Option(help="Shipped topology, YAML file, or 'loopback' / 'mininet' for star4 there.")
+    ] = "star4",
+    runner: Annotated[str | None, typer.Option(help="loopback or mininet; chosen when not given.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of workers; all of the topology's by default.")] = None,
+    codec: Annotated[str, typer.Option(help="Codec, for example thc, thc-uniform or fixed.")] = "thc",
+    epochs: Annotated[int, typer.Option(help="Passes over the training data.")] = 10,
+    out: Annotated[Path, typer.Option(help="Folder for report.json, report.png and logs.")] = Path("out/run"),
+) -> None:
+    """Train a small network on digits, every gradient through the P4 program, and compare with no compression."""
+    try:
+        from lanesum.run.plan import make_plan
+        from lanesum.run.start import start
+    except ImportError as error:
+        raise MissingToolError(
+            f"The package {error.name} is not installed.", "Run: pip install 'lanesum[train]'."
+        ) from error
+    plan = make_plan(topology=topology, runner=runner, workers=workers, codec=codec, epochs=epochs, out=out.resolve())
+    console = Console(highlight=False)
+    console.print(f"[bold]Target[/]    {plan.target} ({escape(plan.why)})")
+    console.print(f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}")
+    start(plan)
+    console.print(f"[bold]Report[/]    {out / 'report.json'}, {out / 'report.png'}; logs in {out / 'logs'}")

@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum switch`` and ``lanesum controller``: the long-running processes."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lanesum import rpc
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
+
+Topology = Annotated[str, typer.Option(help="Shipped topology or YAML file.")]
+Loopback = Annotated[bool, typer.Option("--loopback", help="Hosts at their addresses below 127.0.0.0/8, over UDP.")]
+
+
+def _wait_for_signal() -> None:
+    """Until SIGINT or SIGTERM, which unwind as exceptions."""
+    while True:
+        signal.pause()
+
+
+def switch(
+    topology: Topology = "star4",
+    p4runtime: Annotated[str, typer.Option(help="Address of the P4Runtime server: host:port or unix:path.")] = (
+        "127.0.0.1:9559"
+    ),
+    interface: Annotated[list[str] | None, typer.Option(help="port@name of a network interface; repeatable.")] = None,
+    loopback: Loopback = False,
+    program: Annotated[Path | None, typer.Option(help="BMv2 JSON to load at once; else P4Runtime pushes one.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the program's random numbers.")] = 0,
+) -> None:
+    """Run the embedded switch: p4c's BMv2 JSON, served over P4Runtime like simple_switch_grpc."""
+    from lanesum_control.client import DEFAULT_DEVICE_ID
+    from lanesum_control.model import SWITCH_MAC
+    from lanesum_control.topology import load
+    from lanesum_switch.dataplane import EmbeddedSwitch
+    from lanesum_switch.p4runtime import P4RuntimeServer
+    from lanesum_switch.ports.afpacket import AfPacketPort
+    from lanesum_switch.ports.port import Port
+    from lanesum_switch.ports.runner import PortRunner
+    from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
+
+    if loopback == bool(interface):
+        raise ConfigurationError("The switch needs ports.", "Give either --loopback or --interface port@name.")
+    device = EmbeddedSwitch(seed=seed)
+    if program is not None:
+        device.load(_read(program))
+    ports: dict[int, Port] = {}
+    if loopback:
+        network = load(topology)
+        server = (network.address(network.names("server")[0], loopback=True), UDP_PORT)
+        configs = [
+            UdpPortConfig(port, server, (network.address(host, loopback=True), UDP_PORT), mac, SWITCH_MAC)
+            for host, port in network.ports().items()
+            if network.nodes[host].kind == "worker"
+            for mac in [network.host_ports(loopback=True)[host].mac]
+        ]
+        ports = {port.number: port for port in open_udp_ports(configs)}
+    else:
+        for number, name in map(_interface, interface or []):
+            ports[number] = AfPacketPort(name)
+    with (
+        PortRunner(device, ports) as runner,
+        P4RuntimeServer(
+            device,
+            p4runtime,
+            device_id=DEFAULT_DEVICE_ID,
+            inject=runner.inject,
+            spare=lambda: EmbeddedSwitch(seed=seed),
+        ),
+    ):
+        _wait_for_signal()
+
+
+def _read(program: Path) -> bytes:
+    try:
+        return program.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"Cannot read the program {program}: {error.strerror}.") from error
+
+
+def _interface(text: str) -> tuple[int, str]:
+    number, found, name = text.partition("@")
+    if not found or not number.isdigit() or not name:
+        raise ConfigurationError(f"--interface {text!r} is not port@name.", "For example --interface 1@s1-eth1.")
+    return int(number), name
+
+
+def controller(
+    topology: Topology = "star4",
+    switch: Annotated[str, typer.Option(help="P4Runtime address of the switch: host:port or unix:path.")] = (
+        "127.0.0.1:9559"
+    ),
+    listen: Annotated[str, typer.Option(help="Address for workers: host:port.")] = f"127.0.0.1:{rpc.DEFAULT_PORT}",
+    words: Annotated[int, typer.Option(help="Accumulator words per packet: which build of the program.")] = (
+        DEFAULT_ACCUMULATOR_WORDS
+    ),
+    loopback: Loopback = False,
+) -> None:
+    """Push the P4 program to the switch, then admit jobs and hand out tickets."""
+    from lanesum_control.client import SwitchConnection
+    from lanesum_control.controller import Controller
+    from lanesum_control.pipelines import bmv2_pipeline
+    from lanesum_control.service import ControllerService
+    from lanesum_control.switch import P4RuntimeSwitch
+    from lanesum_control.topology import load
+
+    network = load(topology)
+    server = (network.address(network.names("server")[0], loopback=loopback), UDP_PORT)
+    pipeline = bmv2_pipeline(words)
+    with SwitchConnection(switch) as connection:
+        device = P4RuntimeSwitch.with_pipeline(connection, pipeline)
+        hosts = network.host_ports(loopback=loopback)
+        with ControllerService(Controller(device, hosts, server, accumulator_words=words), listen):
+            _wait_for_signal()

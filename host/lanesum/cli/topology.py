@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum topology``: look at topology files."""
+
+from __future__ import annotations
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+app = typer.Typer(help="Check and show topology files.", no_args_is_help=True)
+
+
+@app.command()
+def check(name_or_path: str) -> None:
+    """Say whether a topology can be used; errors name the line."""
+    from lanesum_control.topology import load
+
+    network = load(name_or_path)
+    typer.echo(f"{network.name}: {len(network.names('worker'))} workers at {network.switch}, no problems")
+
+
+@app.command()
+def show(name_or_path: str = "star4") -> None:
+    """The hosts, their addresses and ports."""
+    from lanesum_control.topology import load
+
+    network = load(name_or_path)
+    table = Table("host", "kind", "switch port", "address", "on loopback", "MAC")
+    for host, port in network.ports().items():
+        node = network.nodes[host]
+        table.add_row(host, node.kind, f"{network.switch}:{port}", str(node.ip), node.loopback_ip, node.mac_text)
+    Console().print(table)
+
+
+@app.command()
+def schema() -> None:
+    """The JSON schema of topology files."""
+    from lanesum_control.topology.model import schema_text
+
+    typer.echo(schema_text(), nl=False)

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines and environments of the processes of a run; the same on loopback and in Mininet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from lanesum.join import ENV_CONTROLLER, ENV_JOB
+from lanesum.run.plan import RunPlan
+
+JOB = "main"
+MASTER_PORT = 29500
+
+
+def lanesum_command(*arguments: str) -> list[str]:
+    """The lanesum command line under this very interpreter."""
+    return [sys.executable, "-m", "lanesum.cli", *arguments]
+
+
+def switch_command(plan: RunPlan, p4runtime: str, *ports: str) -> list[str]:
+    """The embedded switch; ``ports`` are its arguments for interfaces, none on loopback."""
+    command = lanesum_command("switch", "--topology", plan.topology_source, "--p4runtime", p4runtime, *ports)
+    return command + (["--loopback"] if plan.runner == "loopback" else [])
+
+
+def controller_command(plan: RunPlan, *, p4runtime: str, listen: str) -> list[str]:
+    """The controller: takes the switch, knows the topology's hosts, serves workers at ``listen``."""
+    arguments = ("--topology", plan.topology_source, "--switch", p4runtime, "--listen", listen)
+    command = lanesum_command("controller", *arguments)
+    return command + (["--loopback"] if plan.runner == "loopback" else [])
+
+
+def training_arguments(plan: RunPlan) -> list[str]:
+    """What every worker's training process is told."""
+    return [
+        "-m",
+        "lanesum.train.digits",
+        "--codec",
+        plan.codec,
+        "--epochs",
+        str(plan.epochs),
+        "--out",
+        str(plan.out),
+        "--target",
+        plan.target,
+        "--topology",
+        plan.topology.name,
+    ]
+
+
+def training_environment(controller: str, interface: str) -> dict[str, str]:
+    """Environment of a worker; ``interface`` is what gloo talks through."""
+    return {
+        ENV_CONTROLLER: controller,
+        ENV_JOB: JOB,
+        "GLOO_SOCKET_IFNAME": interface,
+        "TP_SOCKET_IFNAME": interface,
+        # Several workers share the machine's cores.
+        "OMP_NUM_THREADS": "1",
+        "PYTHONUNBUFFERED": "1",
+        # Hosts have addresses and no names; torch would warn about every connection.
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+    }
+
+
+def rank_environment(rank: int, workers: int, master: str) -> dict[str, str]:
+    """What torchrun would set, for runners that start one worker per host themselves."""
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(workers),
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "1",
+        "MASTER_ADDR": master,
+        "MASTER_PORT": str(MASTER_PORT),
+    }
+
+
+def torchrun_command(workers: int, arguments: Sequence[str]) -> list[str]:
+    """One torchrun for all workers of this machine, on a port that it picks itself."""
+    return [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        f"--nproc-per-node={workers}",
+        *arguments,
+    ]

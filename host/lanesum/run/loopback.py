@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The loopback runner: embedded switch, controller and torchrun as plain processes on 127.0.0.0/8. No root."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from lanesum import rpc
+from lanesum.run import commands, steps
+from lanesum.run.plan import RunPlan
+from lanesum.run.supervisor import Supervisor
+
+
+def run(plan: RunPlan, supervisor: Supervisor) -> dict[str, int]:
+    """Train; returns the switch's packet counts. Raises what the supervisor and the controller raise."""
+    topology = plan.topology
+    controller = f"{topology.address(topology.names('controller')[0], loopback=True)}:{rpc.DEFAULT_PORT}"
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as scratch:
+        p4runtime = f"unix:{Path(scratch) / 's1.sock'}"
+        supervisor.start("switch", commands.switch_command(plan, p4runtime))
+        supervisor.start("controller", commands.controller_command(plan, p4runtime=p4runtime, listen=controller))
+        steps.admit(supervisor, plan, controller)
+        training = supervisor.start(
+            "training",
+            commands.torchrun_command(len(plan.workers), commands.training_arguments(plan)),
+            environment=commands.training_environment(controller, "lo"),
+            to_terminal=True,
+        )
+        supervisor.wait([training])
+        counts: dict[str, int] = rpc.call(controller, rpc.COUNTERS, {})["packets"]
+        rpc.call(controller, rpc.REMOVE, {"job": commands.JOB})
+        return counts

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The Mininet runner: hosts in namespaces, a P4 switch between them, one worker per host."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from lanesum_control.client import DEFAULT_DEVICE_ID
+
+from lanesum import rpc
+from lanesum.run import commands, steps
+from lanesum.run.mininet_net import MininetNetwork, mininet_network
+from lanesum.run.plan import BMV2, RunPlan
+from lanesum.run.supervisor import Supervisor
+
+
+def run(plan: RunPlan, supervisor: Supervisor) -> dict[str, int]:
+    """Train; returns the switch's packet counts. Raises what the supervisor and the controller raise."""
+    topology = plan.topology
+    controller_host = topology.names("controller")[0]
+    controller = f"{topology.address(controller_host, loopback=False)}:{rpc.DEFAULT_PORT}"
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as scratch, mininet_network(topology) as network:
+        try:
+            _switch_offloads_off(plan, network)
+            # A socket file crosses namespaces: the switch needs no address of its own.
+            p4runtime = f"unix:{Path(scratch) / 's1.sock'}"
+            supervisor.start("switch", network.command(topology.switch, _switch(plan, network, p4runtime)))
+            command = commands.controller_command(plan, p4runtime=p4runtime, listen=controller)
+            supervisor.start("controller", network.command(controller_host, command))
+
+            def call(address: str, method: str, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+                del address  # the controller's host has it too, and we are in no namespace of the network
+                return _call_at(network, controller_host, controller, method, message, timeout_s)
+
+            steps.admit(supervisor, plan, controller, call)
+            workers = [_start_worker(plan, supervisor, network, rank, controller) for rank in range(len(plan.workers))]
+            supervisor.wait(workers)
+            counts: dict[str, int] = call(controller, rpc.COUNTERS, {}, rpc.DEFAULT_TIMEOUT_S)["packets"]
+            call(controller, rpc.REMOVE, {"job": commands.JOB}, rpc.DEFAULT_TIMEOUT_S)
+            return counts
+        finally:
+            # Before the network goes: a process in a namespace that is gone can only fail.
+            supervisor.close()
+
+
+def _switch(plan: RunPlan, network: MininetNetwork, p4runtime: str) -> list[str]:
+    interfaces = network.switch_interfaces()
+    if plan.switch == "embedded":
+        ports = [f"--interface={port}@{name}" for port, name in interfaces.items()]
+        return commands.switch_command(plan, p4runtime, *ports)
+    program = shutil.which(BMV2)
+    assert program is not None, "the plan chose BMv2 because it is on PATH"
+    ports = [argument for port, name in interfaces.items() for argument in ("-i", f"{port}@{name}")]
+    return [program, "--no-p4", "--device-id", str(DEFAULT_DEVICE_ID), *ports, "--", "--grpc-server-addr", p4runtime]
+
+
+def _start_worker(plan: RunPlan, supervisor: Supervisor, network: MininetNetwork, rank: int, controller: str) -> Any:
+    host = plan.workers[rank]
+    environment = commands.training_environment(controller, network.host_interface(host))
+    master = plan.topology.address(plan.workers[0], loopback=False)
+    environment |= commands.rank_environment(rank, len(plan.workers), master)
+    command = network.command(host, [sys.executable, *commands.training_arguments(plan)])
+    return supervisor.start(host, command, environment=environment, to_terminal=rank == 0)
+
+
+def _switch_offloads_off(plan: RunPlan, network: MininetNetwork) -> None:
+    """A switch that reads whole frames must see real ones: no segments of 60 kB, no checksums left for a NIC."""
+    nodes = {name: [network.host_interface(name)] for name in plan.topology.ports()}
+    nodes[plan.topology.switch] = list(network.switch_interfaces().values())
+    for node, interfaces in nodes.items():
+        command = [sys.executable, "-m", "lanesum.run.offloads", *interfaces]
+        subprocess.run(network.command(node, command), check=True, capture_output=True)
+
+
+def _call_at(
+    network: MininetNetwork, host: str, address: str, method: str, message: dict[str, Any], timeout_s: float
+) -> dict[str, Any]:
+    """One call to the controller, made from its own host's namespace."""
+    arguments = [sys.executable, "-m", "lanesum.rpc", address, method, rpc.encode(message).decode(), str(timeout_s)]
+    result = subprocess.run(network.command(host, arguments), capture_output=True)
+    if result.returncode == rpc.EXIT_UNREACHABLE:
+        raise rpc.UnreachableError(result.stderr.decode().strip())
+    if result.returncode != 0:
+        raise rpc.ControllerError(result.stderr.decode().strip())
+    return rpc.decode(result.stdout)

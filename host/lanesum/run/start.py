@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Carry out a plan."""
+
+from __future__ import annotations
+
+from lanesum.run import loopback, mininet, steps
+from lanesum.run.plan import RunPlan
+from lanesum.run.supervisor import Supervisor
+
+REPORT = "report.json"
+_STALE = (REPORT, "report.png")
+
+
+def start(plan: RunPlan) -> None:
+    """Run the job and complete its report. Whatever happens, no process, namespace or interface is left behind."""
+    plan.out.mkdir(parents=True, exist_ok=True)
+    for name in _STALE:  # a failed run must not look like the one before
+        (plan.out / name).unlink(missing_ok=True)
+    with Supervisor(plan.out / "logs") as supervisor:
+        runner = mininet if plan.runner == "mininet" else loopback
+        counts = runner.run(plan, supervisor)
+    steps.add_switch_counts(plan.out / REPORT, counts)

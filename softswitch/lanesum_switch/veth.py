@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A network namespace with veth pairs: a switch process on one end of each, raw sockets of ours on the other.
+
+Both ends of every pair live in the namespace, so that deleting it removes all of them, and nothing that the host's
+kernel or its daemons say can reach the switch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lanesum.errors import MissingToolError
+
+_CLONE_NEWNET = 0x40000000
+_ETH_P_ALL = 3
+_SOL_PACKET, _PACKET_IGNORE_OUTGOING = 263, 23
+_RECEIVE_BUFFER_BYTES = 8 << 20
+
+
+def obstacle() -> str:
+    """Why no namespace can be made here; empty when one can."""
+    if shutil.which("ip") is None:
+        return "ip is not on PATH (apt install iproute2)"
+    return "" if os.geteuid() == 0 else "network namespaces need root"
+
+
+def switch_interface(port: int) -> str:
+    """Name of the link end that the switch holds."""
+    return f"s{port}"
+
+
+def inside(namespace: str, command: Sequence[str]) -> list[str]:
+    """``command`` as it runs in the namespace; ``ip netns exec`` replaces itself by it."""
+    return ["ip", "netns", "exec", namespace, *command]
+
+
+@contextlib.contextmanager
+def veth_namespace(name: str, ports: Sequence[int]) -> Iterator[str]:
+    """A namespace with a veth pair (``sN`` for the switch, ``hN`` for us) per port; gone afterwards.
+
+    Raises MissingToolError without root or ``ip``.
+    """
+    problem = obstacle()
+    if problem:
+        raise MissingToolError(f"Cannot make a network namespace: {problem}.")
+    _run("ip", "netns", "add", name)
+    try:
+        # The kernel would greet IPv6 neighbours on every new link.
+        _run(*inside(name, ["sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6"]))
+        for port in ports:
+            ends = (switch_interface(port), f"h{port}")
+            _run("ip", "-n", name, "link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
+            for end in ends:
+                _run("ip", "-n", name, "link", "set", end, "arp", "off", "up")
+        yield name
+    finally:
+        _run("ip", "netns", "delete", name)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+@contextlib.contextmanager
+def raw_sockets(namespace: str, ports: Sequence[int]) -> Iterator[dict[int, socket.socket]]:
+    """One raw socket per port on our end, opened inside the namespace by a thread that enters it. Raises OSError."""
+    sockets: dict[int, socket.socket] = {}
+    problems: list[OSError] = []
+
+    def open_all() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        try:
+            with Path("/run/netns", namespace).open() as handle:
+                if libc.setns(handle.fileno(), _CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), "setns")
+            for port in ports:
+                # Protocol 0 hears nothing until the socket is bound to its link.
+                sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+                sockets[port] = sock
+                sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
+                sock.bind((f"h{port}", _ETH_P_ALL))
+        except OSError as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=open_all)
+    thread.start()
+    thread.join()
+    try:
+        if problems:
+            raise problems[0]
+        yield sockets
+    finally:
+        for sock in sockets.values():
+            sock.close()

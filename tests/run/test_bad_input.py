@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command line and wrong input: one message with a next step, exit code not 0, no traceback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lanesum.run import plan as plan_module
+from lanesum.run.plan import make_plan
+from lanesum_control.topology import available
+
+
+def lanesum(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "lanesum.cli", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment}
+    )
+
+
+def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None:
+    assert result.returncode not in (0, -2), result.stdout
+    assert "Traceback" not in result.stderr, result.stderr
+    message = " ".join(result.stderr.split())
+    for text in says:
+        assert text in message, message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("run", "--codec", "zip"), ("no codec 'zip'", "fixed, thc, thc-uniform")),
+        (("run", "--workers", "9"), ("9 workers are asked for, but the topology has 4", "fewer workers")),
+        (("run", "--workers", "0"), ("workers = 0 must be at least 1",)),
+        (("run", "--epochs", "0"), ("epochs = 0 must be at least 1",)),
+        (("run", "--runner", "cloud"), ("no runner 'cloud'", "loopback, mininet")),
+        (("run", "--topology", "nowhere"), ("no topology 'nowhere'", "star4")),
+        (("run", "--bogus"), ("No such option: --bogus",)),
+        (("fly",), ("No such command 'fly'",)),
+        (("switch",), ("needs ports", "--loopback or --interface")),
+        (("switch", "--interface", "eth0"), ("is not port@name",)),
+        (("switch", "--interface", "1@nosuchlink0"), ("nosuchlink0",)),
+        (("switch", "--loopback", "--program", "/nonexistent.json"), ("Cannot read the program /nonexistent.json",)),
+        (("controller", "--words", "48"), ("No program is built for 48 words", "32, 64, 128")),
+        (("controller", "--switch", "nonsense"), ("is no P4Runtime address",)),
+        (("job", "list", "--controller", "127.0.0.1:1"), ("No controller answers at 127.0.0.1:1",)),
+        (("bench", "switch", "--ops", "MUL"), ("no lane operation MUL", "ADD32")),
+        (("topology", "check", "/nonexistent.yaml"), ("no topology '/nonexistent.yaml'",)),
+    ],
+)
+def test_one_message_with_the_next_step(arguments: tuple[str, ...], says: tuple[str, ...]) -> None:
+    assert_refused(lanesum(*arguments), *says)
+
+
+def test_a_broken_topology_names_the_line(tmp_path: Path) -> None:
+    broken = tmp_path / "net.yaml"
+    broken.write_text(available()["star4"].read_text().replace("10.19.0.3", "10.19.0.2"))
+    assert_refused(lanesum("topology", "check", str(broken)), f"{broken}:14: nodes.w3.ip: 10.19.0.2 is the address of")
+    assert_refused(lanesum("run", "--topology", str(broken)), f"{broken}:14:")
+
+
+def test_programs_that_are_no_programs(tmp_path: Path) -> None:
+    for text in ("not json", "{}", '{"parsers": []}'):
+        program = tmp_path / "program.json"
+        program.write_text(text)
+        assert_refused(lanesum("switch", "--loopback", "--program", str(program)), "lanesum:")
+
+
+def test_the_switch_address_is_taken() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.19.0.100", 19539))
+        assert_refused(lanesum("switch", "--loopback", "--p4runtime", "127.0.0.1:0"), "127.19.0.100:19539", "is taken")
+
+
+def test_the_p4runtime_port_is_taken() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        assert_refused(lanesum("switch", "--loopback", "--p4runtime", address), address)
+
+
+def obstacle_of(monkeypatch: pytest.MonkeyPatch, change: Callable[[pytest.MonkeyPatch], None]) -> str:
+    change(monkeypatch)
+    with pytest.raises(plan_module.MissingToolError) as caught:
+        make_plan(topology="mininet", runner=None, workers=None, codec="thc", epochs=1, out=Path("x"))
+    return str(caught.value)
+
+
+def test_mininet_without_root_or_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "needs root" in obstacle_of(monkeypatch, lambda patch: patch.setattr(os, "geteuid", lambda: 1000))
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    message = obstacle_of(monkeypatch, lambda patch: patch.setattr(plan_module.shutil, "which", lambda _: None))
+    assert "mnexec, ip is not installed (apt install mininet iproute2)" in message
+
+
+def test_without_mininet_the_plan_is_loopback_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    plan = make_plan(topology="star4", runner=None, workers=2, codec="fixed", epochs=1, out=Path("x"))
+    assert (plan.runner, plan.switch, plan.workers) == ("loopback", "embedded", ("w1", "w2"))
+    assert plan.why == "Mininet needs root"
+    assert plan.target == "embedded switch on loopback"

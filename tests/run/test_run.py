@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum run`` as a user starts it, on every runner that this machine has."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from lanesum.run.plan import BMV2, mininet_obstacle
+
+REPORT_KEYS = {
+    "target", "topology", "workers", "codec", "steps", "loss_first", "loss_last", "accuracy", "accuracy_uncompressed",
+    "sums_checked", "sums_wrong", "packets", "bytes_up", "bytes_down", "bytes_fp32", "retransmissions", "wall_s",
+}  # fmt: skip
+needs_mininet = pytest.mark.skipif(bool(mininet_obstacle()), reason=f"Mininet runner: {mininet_obstacle()}")
+needs_bmv2 = pytest.mark.skipif(shutil.which(BMV2) is None, reason=f"BMv2: {BMV2} is not on PATH")
+
+
+def command(out: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "lanesum.cli", "run", "--out", str(out), "--epochs", "1", *options]
+
+
+def path_without_bmv2() -> str:
+    folders = os.environ["PATH"].split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if not (Path(folder) / BMV2).exists())
+
+
+def interfaces() -> set[str]:
+    return {name for _, name in socket.if_nameindex()}
+
+
+def run(out: Path, *options: str, **environment: str) -> dict[str, object]:
+    before = interfaces()
+    result = subprocess.run(
+        command(out, *options),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert interfaces() == before
+    assert (out / "report.png").read_bytes().startswith(b"\x89PNG")
+    report: dict[str, object] = json.loads((out / "report.json").read_text())
+    assert report.keys() >= REPORT_KEYS
+    assert report["sums_wrong"] == 0
+    assert isinstance(report["sums_checked"], int)
+    assert report["sums_checked"] > 100_000
+    return report
+
+
+def test_loopback_with_two_workers_and_fixed_point(tmp_path: Path) -> None:
+    report = run(tmp_path, "--topology", "loopback", "--workers", "2", "--codec", "fixed")
+    assert (report["target"], report["workers"], report["codec"]) == ("embedded switch on loopback", 2, "fixed")
+    counts = report["detail"]["switch_packets"]  # type: ignore[index]
+    # Every chunk is claimed once and completed once, whatever was sent again.
+    assert counts["claim"] == counts["contribute_and_complete"] > 0
+    assert counts["contribute"] == 0
+
+
+@needs_mininet
+def test_mininet_with_the_embedded_switch(tmp_path: Path) -> None:
+    report = run(tmp_path, "--topology", "mininet", PATH=path_without_bmv2())
+    assert (report["target"], report["workers"], report["codec"]) == ("embedded switch on mininet", 4, "thc")
+
+
+@needs_mininet
+@needs_bmv2
+def test_mininet_with_bmv2(tmp_path: Path) -> None:
+    report = run(tmp_path, "--topology", "mininet")
+    assert report["target"] == "simple_switch_grpc (BMv2) on mininet"
+
+
+@pytest.mark.parametrize(
+    "runner", ["loopback", pytest.param("mininet", marks=needs_mininet)], ids=["loopback", "mininet"]
+)
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, runner: str) -> None:
+    before = interfaces()
+    process = subprocess.Popen(
+        command(tmp_path, "--topology", runner, "--epochs", "200"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PATH": path_without_bmv2()},
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "epoch 1/" in line:
+                break
+        descendants = psutil.Process(process.pid).children(recursive=True)
+        assert len(descendants) >= 6  # switch, controller and four workers at least
+        process.send_signal(signal.SIGINT)
+        output = process.communicate(timeout=60)[0]
+    finally:
+        process.kill()
+    assert process.returncode == 130, output
+    assert "interrupted" in output
+    assert "Traceback" not in output
+    _, alive = psutil.wait_procs(descendants, timeout=10)
+    assert not alive
+    assert interfaces() == before
+    assert not (tmp_path / "report.json").exists()
+
+
+def test_a_supervisor_killed_outright_leaves_no_process(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command(tmp_path, "--topology", "loopback", "--epochs", "200"), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "epoch 1/" in line:
+            break
+    descendants = psutil.Process(process.pid).children(recursive=True)
+    assert descendants
+    process.kill()
+    process.communicate()
+    _, alive = psutil.wait_procs(descendants, timeout=20)
+    assert not alive
+
+
+def test_a_dead_switch_ends_the_run_with_its_log(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command(tmp_path, "--topology", "loopback", "--epochs", "200"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "epoch 1/" in line:
+            break
+    (switch,) = [
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if "lanesum.cli switch" in " ".join(child.cmdline()) and "setpriv" not in child.cmdline()[0]
+    ]
+    switch.kill()
+    started = time.monotonic()
+    output = process.communicate(timeout=60)[0]
+    assert process.returncode not in (0, None)
+    assert "switch was ended by SIGKILL" in output
+    assert str(tmp_path / "logs" / "switch.log") in output
+    assert time.monotonic() - started < 30, "the workers' own deadline of 30 s should not be waited for"
