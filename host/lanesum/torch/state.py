@@ -171,22 +171,18 @@ class State:
             if self.error is not None:
                 raise self.error
             mean = torch.from_numpy(self._average(name, vector, parts))
-            if buffer.device.type == "cuda":
-                # The future records an event of the current stream, and DDP's stream waits for that event.
-                with torch.cuda.stream(torch.cuda.Stream(buffer.device)):
-                    buffer.copy_(mean)
-                    future.set_result(buffer)
-            else:
+            with _side_stream(buffer.device):
                 buffer.copy_(mean)
+                # Counted before anybody who waits for the bucket can look.
+                self._buckets += 1
+                self._elements += vector.size
+                self._busy_s += time.perf_counter() - start
                 future.set_result(buffer)
-            self._buckets += 1
-            self._elements += vector.size
         except Exception as error:
             # The first failure is the cause; what fails after it, or because of close(), follows from it.
             self.error = self.error or error
             future.set_exception(self.error)
         finally:
-            self._busy_s += time.perf_counter() - start
             done.set()
 
     def _average(self, name: str, vector: NDArray[np.float32], parts: list[Part]) -> NDArray[np.float32]:
@@ -234,6 +230,11 @@ class State:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _side_stream(device: torch.device) -> contextlib.AbstractContextManager[object]:
+    """A stream of its own on CUDA: a future records an event there when it completes, and DDP waits for that."""
+    return torch.cuda.stream(torch.cuda.Stream(device)) if device.type == "cuda" else contextlib.nullcontext()
 
 
 def _plain_name(name: str) -> str:
