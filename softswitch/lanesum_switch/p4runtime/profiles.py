@@ -227,20 +227,28 @@ class ProfileManager:
         if self._info.with_selector:
             with on_target(f"a change of group {message.group_id} of {self._info.name}"):
                 self._target().modify_group(message.group_id, [(i, s.weight) for i, s in slots.items()])
-        touched = sorted(set(slots) | set(group.members))
+        touched = set(slots) | set(group.members)
         group.members = slots
-        for member_id in touched:
-            self._fit_handles(member_id)
+        self._fit_handles(touched)
 
-    def _fit_handles(self, member_id: int) -> None:
-        """BMv2 has no weights: PI makes as many copies of a member as its largest weight in any group."""
-        handles = self._members[member_id].handles
+    def _fit_handles(self, member_ids: set[int]) -> None:
+        """BMv2 has no weights: PI makes as many copies of a member as its largest weight in any group.
+
+        It makes all copies before it deletes any, both in the order of ids.
+        """
+        wanted = {member_id: self._largest_weight(member_id) for member_id in sorted(member_ids)}
+        for member_id, weight in wanted.items():
+            handles = self._members[member_id].handles
+            while len(handles) < weight:
+                handles.append(self._member_handles.take())
+        for member_id, weight in wanted.items():
+            handles = self._members[member_id].handles
+            while len(handles) > weight:
+                self._member_handles.give_back(handles.pop())
+
+    def _largest_weight(self, member_id: int) -> int:
         weights = [g.members[member_id].weight for g in self._groups.values() if member_id in g.members]
-        wanted = max([1, *weights])
-        while len(handles) < wanted:
-            handles.append(self._member_handles.take())
-        while len(handles) > wanted:
-            self._member_handles.give_back(handles.pop())
+        return max([1, *weights])
 
     def _delete_group(self, group_id: int) -> None:
         group = self._group(group_id)
@@ -251,8 +259,7 @@ class ProfileManager:
                 self._target().delete_group(group_id)
         self._group_handles.give_back(group.handle)
         del self._groups[group_id]
-        for member_id in group.members:
-            self._fit_handles(member_id)
+        self._fit_handles(set(group.members))
 
     def _group(self, group_id: int) -> _Group:
         group = self._groups.get(group_id)

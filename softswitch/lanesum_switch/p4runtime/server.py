@@ -92,6 +92,8 @@ class P4RuntimeServer:
         """
         if self._requested.startswith("unix:"):
             _check_socket_free(self._requested)
+        else:
+            _check_port(self._requested)
         server = grpc.server(
             ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="p4runtime"),
             options=[
@@ -147,6 +149,15 @@ def _cannot_listen(address: str) -> ConfigurationError:
         f"Cannot listen on {address} for P4Runtime.",
         "Stop the process that uses it, or choose another address (host:port or unix:/path).",
     )
+
+
+def _check_port(address: str) -> None:
+    """gRPC takes a missing port as 443 and cuts one beyond 65535."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise ConfigurationError(
+            f"{address!r} is not an address to listen on.", "Give host:port (port 0 takes a free one) or unix:/path."
+        )
 
 
 def _check_socket_free(address: str) -> None:
