@@ -14,6 +14,7 @@ from lanesum.errors import ConfigurationError
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.p4runtime.arbitration import MAX_QUEUED, Connection
+from lanesum_switch.p4runtime.service import MAX_STREAMS
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from .client import OK, Client, Outcome, Program, exact
@@ -139,6 +140,35 @@ def test_a_client_that_does_not_read_loses_packets_not_arbitration() -> None:
     assert received == [*range(MAX_QUEUED), "arbitration"]
     connection.close()
     assert connection.receive() is None
+
+
+def test_idle_streams_leave_room_for_other_calls(client: Client) -> None:
+    streams = [client.stream() for _ in range(MAX_STREAMS)]
+    for number, stream in enumerate(streams[:3]):
+        stream.arbitrate(number + 1)
+        assert stream.role() == ("OK", number + 1)
+    # Slots are taken as the calls arrive: only the refusal says when all have.
+    refused = client.stream()
+    while refused.silent(0.1):
+        refused.cancel()
+        refused = client.stream()
+    assert client.stub.Capabilities(p4rt.CapabilitiesRequest(), timeout=5).p4runtime_api_version
+    for stream in streams:
+        stream.cancel()
+
+
+def test_a_stream_that_ended_does_not_become_primary(client: Client) -> None:
+    for _ in range(20):
+        short = client.stream()
+        short.arbitrate(9)
+        short.cancel()
+    last = client.stream()
+    last.arbitrate(1)
+    message = last.get()
+    while message.arbitration.election_id.low != 1:
+        message = last.get()
+    assert message.arbitration.status.code == 0
+    assert last.silent()
 
 
 # -- configurations that do not fit together: BMv2 loads them, and fails later

@@ -16,13 +16,12 @@ from lanesum.errors import ConfigurationError
 from p4.v1 import p4runtime_pb2_grpc
 
 from ..api import Switch
-from .arbitration import MAX_CONNECTIONS
 from .devices import Devices
 from .idle import SWEEP_SECONDS
 from .packet_io import Inject
 from .pipeline import PipelineManager
 from .scheduler import Scheduler
-from .service import P4RuntimeService
+from .service import MAX_STREAMS, P4RuntimeService
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
@@ -30,14 +29,15 @@ DEFAULT_ADDRESS = "127.0.0.1:9559"
 _MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 
 # A stream occupies a thread for as long as it is open; the rest serve the short RPCs.
-_THREADS = 4 * MAX_CONNECTIONS
+_THREADS = MAX_STREAMS + 16
 
 
 class P4RuntimeServer:
     """Serves one switch over P4Runtime.
 
     Args:
-        switch: the switch to drive. Its CPU-packet and digest listeners belong to the server from now on.
+        switch: the switch to drive. Its CPU-packet and digest listeners belong to the server from now on. The last
+            hits of its entries must be in the time of ``time.monotonic_ns``.
         address: ``host:port`` (port 0 takes a free one) or ``unix:/path``.
         device_id: what clients have to give, as in simple_switch_grpc's ``--device-id``.
         inject: takes (port, frame) for each packet-out. The default runs the packet and drops what it sends; a

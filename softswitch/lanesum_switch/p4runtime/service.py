@@ -16,13 +16,16 @@ from p4.v1 import p4runtime_pb2_grpc
 from .arbitration import Connection, election_id
 from .devices import Device, Devices
 from .read import read_entities
-from .status import DETAILS_KEY, FAILED_PRECONDITION, PERMISSION_DENIED, StatusError
+from .status import DETAILS_KEY, FAILED_PRECONDITION, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNKNOWN, StatusError
 from .write import write_updates
 
 logger = logging.getLogger(__name__)
 
 # What PI f96af95 reports.
 API_VERSION = "1.3.0"
+
+# Open streams, whether they have arbitrated or not. Each takes a thread: more of them would starve the other RPCs.
+MAX_STREAMS = 48
 
 
 def _abort(context: Any, error: StatusError) -> NoReturn:
@@ -36,6 +39,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
+        self._stream_slots = threading.BoundedSemaphore(MAX_STREAMS)
 
     def Write(self, request: Any, context: Any) -> Any:
         device = self._devices.get(request.device_id)
@@ -89,9 +93,17 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
         return p4rt.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     def StreamChannel(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        if not self._stream_slots.acquire(blocking=False):
+            _abort(context, StatusError(RESOURCE_EXHAUSTED, f"The server has {MAX_STREAMS} open streams already"))
+        try:
+            yield from self._stream(requests, context)
+        finally:
+            self._stream_slots.release()
+
+    def _stream(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
         connection = Connection()
         stream = _Stream(self._devices, connection)
-        # The generator writes and another thread reads; the end of the call wakes either.
+        # This generator writes and another thread reads; the end of the call wakes either.
         context.add_callback(connection.close)
         reader = threading.Thread(target=stream.read, args=(requests,), name="p4runtime-stream", daemon=True)
         reader.start()
@@ -118,6 +130,9 @@ class _Stream:
         self._devices = devices
         self._connection = connection
         self._device: Device | None = None
+        # The writer may leave while the reader arbitrates: a stream that has ended must not become primary.
+        self._lock = threading.Lock()
+        self._ended = False
 
     def read(self, requests: Iterator[Any]) -> None:
         try:
@@ -130,18 +145,23 @@ class _Stream:
             self._connection.close()
         except Exception:
             logger.exception("A stream ended by an error of the server")
-            self._connection.close(StatusError(2, "Internal error of the server"))
+            self._connection.close(StatusError(UNKNOWN, "Internal error of the server"))
         else:
             self._connection.close()
 
     def leave(self) -> None:
-        if self._device is not None:
-            self._device.arbitration.remove(self._connection)
+        """The stream has ended. Safe to call twice."""
+        with self._lock:
+            self._ended = True
+            if self._device is not None:
+                self._device.arbitration.remove(self._connection)
 
     def _handle(self, request: Any) -> None:
         kind = request.WhichOneof("update")
         if kind == "arbitration":
-            self._arbitrate(request.arbitration)
+            with self._lock:
+                if not self._ended:
+                    self._arbitrate(request.arbitration)
             return
         # Before arbitration, and from backups, everything else is ignored (specification, section 16.1).
         if self._device is None or not self._device.arbitration.is_primary(self._connection):
