@@ -152,6 +152,8 @@ class _Loader:
 
     def _field(self, value: list[str]) -> ir.FieldRef:
         header, name = value
+        if not isinstance(header, str):
+            raise _unsupported("a field of something that is no header instance")
         ref = ir.FieldRef(header, name)
         try:
             self.program.field_type(ref)
@@ -197,7 +199,7 @@ class _Loader:
         if kind == "string":
             return ir.Text(value)
         if kind == "parameters_vector":
-            return ir.Vector(tuple(self._expr(part) for part in value))
+            return ir.Vector(tuple(self._expr(part) for part in value or ()))  # p4c writes {} for an empty one
         raise _unsupported(f"value of type {kind!r}", place_of(item))
 
     @staticmethod

@@ -27,12 +27,16 @@ from .api import (
 )
 from .bmv2json import load_program
 from .compiler.context import Runtime
-from .compiler.program import AssertionFailed, Compiled, build_state, compile_program
+from .compiler.program import AssertionFailed, Compiled, Run, build_state, compile_program
 from .tables import MatchTable
 
 _log = logging.getLogger("lanesum_switch")
 
 DROP_PORT = 511  # simple_switch's default
+
+
+def _no_program(port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: Any) -> None:
+    """What a switch runs before a program is loaded: it drops everything, as simple_switch_grpc does."""
 
 
 class EmbeddedSwitch:
@@ -63,12 +67,15 @@ class EmbeddedSwitch:
         self._lock = threading.RLock()
         self._cpu_listener: CpuListener | None = None
         self._digest_listener: DigestListener | None = None
+        self._has_listeners = False
         self._reset()
 
     def _reset(self) -> None:
         self._start_ns = self._clock()
         self._runtime = Runtime(rng=random.Random(self._seed), clock=self._clock)
-        self._run: Any = None
+        self._run: Run = _no_program
+        self._effects: list[Any] = []
+        self._digests: list[Digest] = []
         self._received: defaultdict[int, int] = defaultdict(int)
         self._sent: defaultdict[int, int] = defaultdict(int)
         self._dropped = 0
@@ -146,49 +153,61 @@ class EmbeddedSwitch:
 
     def process(self, port: int, frame: bytes) -> list[PacketOut]:
         """Run one packet to completion: parser, ingress, replication, egress, deparser. Never raises on input."""
-        return self.process_batch(((port, frame),))
+        out: list[PacketOut] = []
+        with self._lock:
+            self._one(port, frame, out)
+        if self._has_listeners:
+            return self._notify(out)
+        return out
 
     def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]:
         """``process`` for several packets under one lock; outputs in order."""
         out: list[PacketOut] = []
-        effects: list[Any] = []
-        digests: list[Digest] = []
         with self._lock:
-            run, received = self._run, self._received
             for port, frame in packets:
-                received[port] += 1
-                before = len(out)
-                if run is None:
-                    self._dropped += 1
-                    continue
-                try:
-                    run(port, frame, out, effects, None)
-                    if effects:
-                        self._run_effects(out, effects, digests)
-                except Exception as error:
-                    self._fault(error, out, before)
-                    effects.clear()
-                if len(out) == before:
-                    self._dropped += 1
-            cpu_port, cpu_listener, digest_listener = self.cpu_port, self._cpu_listener, self._digest_listener
-        # Listeners run without the lock: they may write tables.
-        if digests and digest_listener is not None:
-            for digest in digests:
-                digest_listener(digest)
-        if cpu_listener is not None and cpu_port is not None:
-            to_cpu = [item for item in out if item.port == cpu_port]
-            if to_cpu:
-                out = [item for item in out if item.port != cpu_port]
-                for item in to_cpu:
-                    cpu_listener(item.frame)
+                self._one(port, frame, out)
+        if self._has_listeners:
+            return self._notify(out)
         return out
 
-    def _run_effects(self, out: list[PacketOut], effects: list[Any], digests: list[Digest]) -> None:
+    def _one(self, port: int, frame: bytes, out: list[PacketOut]) -> None:
+        """One packet; the lock is held."""
+        self._received[port] += 1
+        before = len(out)
+        effects = self._effects
+        try:
+            self._run(port, frame, out, effects, None)
+            if effects:
+                self._run_effects(out, effects)
+        except Exception as error:
+            self._fault(error, out, before)
+            effects.clear()
+        if len(out) == before:
+            self._dropped += 1
+
+    def _notify(self, out: list[PacketOut]) -> list[PacketOut]:
+        """Hand digests and packets to the CPU to the listeners, without the lock: they may write tables."""
+        with self._lock:
+            digests, self._digests = self._digests, []
+            cpu_port, cpu_listener, digest_listener = self.cpu_port, self._cpu_listener, self._digest_listener
+        if digest_listener is not None:
+            for digest in digests:
+                digest_listener(digest)
+        if cpu_listener is None or cpu_port is None:
+            return out
+        for item in out:
+            if item.port == cpu_port:
+                cpu_listener(item.frame)
+        return [item for item in out if item.port != cpu_port]
+
+    def _run_effects(self, out: list[PacketOut], effects: list[Any]) -> None:
+        """Digests, and packets that start again."""
         passes = 0
         while effects:
             first, second, origin = effects.pop(0)
             if isinstance(first, str):
-                digests.append(Digest(first, tuple(int(value) for value in second)))
+                if self._digest_listener is not None:
+                    self._digests.append(Digest(first, tuple(int(value) for value in second)))
                 continue
             passes += 1
             if passes > self.max_passes:
@@ -279,10 +298,12 @@ class EmbeddedSwitch:
     def on_cpu_packet(self, listener: CpuListener | None) -> None:
         """Packets sent to ``cpu_port`` go to the listener (as raw bytes, controller header first)."""
         self._cpu_listener = listener
+        self._has_listeners = self._cpu_listener is not None or self._digest_listener is not None
 
     def on_digest(self, listener: DigestListener | None) -> None:
         """Digests go to the listener, after the packet that caused them."""
         self._digest_listener = listener
+        self._has_listeners = self._cpu_listener is not None or self._digest_listener is not None
 
     def expire_idle(self, now_ns: int) -> Iterator[tuple[str, TableEntry]]:
         """Entries whose idle timeout has passed since their last hit (each is reported once per timeout)."""

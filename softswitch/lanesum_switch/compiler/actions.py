@@ -175,7 +175,7 @@ class Actions:
                 self._plain(statement, scope, indices)
         with writer.block("else:"):
             for statement in statements:
-                self._checked(statement, scope, indices)
+                self._checked(statement, scope, indices, len(conditions) == 1)
 
     def _index(self, index: ir.Expr, scope: Scope) -> Value:
         value = self.expressions.value(index, scope)
@@ -183,26 +183,34 @@ class Actions:
             return value
         return Value(f"{value} & 0xffffffff", 0, 0xFFFFFFFF)  # BMv2 takes the index as an unsigned int
 
-    def _checked(self, statement: Statement, scope: Scope, indices: dict[ir.Expr, str]) -> None:
-        """A statement where at least one index of the run is out of range."""
+    def _checked(self, statement: Statement, scope: Scope, indices: dict[ir.Expr, str], only: bool) -> None:
+        """A statement where at least one index of the run is out of range; ``only``: there is just one."""
         guards = self._guards(statement)
         if not guards:
             self._plain(statement, scope, indices)
+            return
+        if only:
+            self._out_of_range(statement, scope)
             return
         writer = self.context.writer
         condition = " and ".join(f"{indices[index]} < {size}" for index, size in sorted(guards, key=repr))
         with writer.block(f"if {condition}:"):
             self._plain(statement, scope, indices)
         with writer.block("else:"):
-            writer.line("out_of_range()")
-            if isinstance(statement, Assign) and not isinstance(statement.value, ir.RegisterCell):
-                # BMv2 leaves the variable that was read unchanged; fused reads had none, and count as 0.
-                zero = Scope(scope.params, lambda cell: Value("0", 0, 0, True))
-                writer.line(self.layout.store(statement.target, self.expressions.value(statement.value, zero)))
-            elif isinstance(statement, Assign) and self.context.usage.block_local(statement.target):
-                writer.line(self.layout.store(statement.target, Value("0", 0, 0, True)))
-            elif isinstance(statement, Special):
-                statement.emit_out_of_range(self, scope)
+            self._out_of_range(statement, scope)
+
+    def _out_of_range(self, statement: Statement, scope: Scope) -> None:
+        """A statement with a register index that is out of range."""
+        writer = self.context.writer
+        writer.line("out_of_range()")
+        if isinstance(statement, Assign) and not isinstance(statement.value, ir.RegisterCell):
+            # BMv2 leaves the variable that was read unchanged; fused reads had none, and count as 0.
+            zero = Scope(scope.params, lambda cell: Value("0", 0, 0, True))
+            writer.line(self.layout.store(statement.target, self.expressions.value(statement.value, zero)))
+        elif isinstance(statement, Assign) and self.context.usage.block_local(statement.target):
+            writer.line(self.layout.store(statement.target, Value("0", 0, 0, True)))
+        elif isinstance(statement, Special):
+            statement.emit_out_of_range(self, scope)
 
     def _plain(self, statement: Statement, scope: Scope, indices: dict[ir.Expr, str]) -> None:
         writer = self.context.writer
@@ -470,8 +478,12 @@ class Actions:
 
     def _do_modify_field_rng_uniform(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         low, high = self.expressions.value(args[1], scope), self.expressions.value(args[2], scope)
+        drawn = Value(f"random_int({low}, {high})", low.low, high.high)
+        if low.high <= high.low:
+            self._store_cases(args[0], drawn, scope)
+            return
         with self.context.writer.block(f"if {low} <= {high}:"):
-            self._store_cases(args[0], Value(f"random_int({low}, {high})", low.low, high.high), scope)
+            self._store_cases(args[0], drawn, scope)
 
     def _do_clone_ingress_pkt_to_egress(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         self._line(f"clone_session = {self.expressions.value(args[0], scope)} & 0x7fff")

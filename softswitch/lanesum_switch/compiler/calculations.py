@@ -31,6 +31,8 @@ class Calculations:
         if function is None:
             raise UnsupportedProgramError(f"Unsupported: hash algorithm {algorithm!r} of calculation {name!r}.")
         number, bits = context.names.fresh("data"), context.names.fresh("bits")
+        if algorithm in ("csum16", "cksum16") and self._additive(inputs):
+            return self._checksum(inputs)
         groups = self._groups(inputs)
         payload = any(part.kind == "payload" for part in inputs)
         checksum = algorithm in ("csum16", "cksum16")
@@ -63,6 +65,35 @@ class Calculations:
         writer.line(f"{number} <<= -{bits} % {word}")
         return self._apply(algorithm, number, f"({bits} + 7) // 8", checksum)
 
+    def _additive(self, inputs: list[ir.CalcInput]) -> bool:
+        """Whether leaving out the fields of an invalid header moves no other field within its 16-bit word."""
+        return all(not dynamic and size % 16 == 0 for _, _, size, dynamic in self._groups(inputs))
+
+    def _checksum(self, inputs: list[ir.CalcInput]) -> str:
+        """2**16 is 1 modulo 65535: each field counts shifted by its place in its 16-bit word only."""
+        writer, data = self.context.writer, self.context.names.fresh("data")
+        sums: list[tuple[str, list[str]]] = []
+        position = 0
+        for condition, code, size, _ in self._pieces(inputs):
+            position += size
+            shift = -position % 16
+            if not sums or sums[-1][0] != condition:
+                sums.append((condition, []))
+            sums[-1][1].append(f"({code} << {shift})" if shift else code)
+        first = True
+        for condition, terms in sums:
+            total = " + ".join(terms)
+            if first:
+                writer.line(f"{data} = {total} if {condition} else 0" if condition else f"{data} = {total}")
+            else:
+                writer.line(f"if {condition}: {data} += {total}" if condition else f"{data} += {total}")
+            first = False
+        if first:
+            writer.line(f"{data} = 0")
+        if any(part.kind == "payload" for part in inputs):
+            writer.line(f"rest = frame[offset:]; {data} += int_from(rest, 'big') << 8 * (len(rest) & 1)")
+        return f"(65534 - ({data} - 1) % 65535 if {data} else 65535)"
+
     def _apply(self, algorithm: str, number: str, size: str, checksum: bool) -> str:
         if checksum:
             return f"ones_complement_sum({number})"
@@ -70,8 +101,8 @@ class Calculations:
         name = self.context.names.constant(f"hash_{algorithm}", ("hash", algorithm), function)
         return f"{name}({number}.to_bytes({size}, 'big'))"
 
-    def _groups(self, inputs: list[ir.CalcInput]) -> list[tuple[str, str, int, str]]:
-        """(condition, value, bits, code of a number of bits that varies) of neighbouring inputs of one header."""
+    def _pieces(self, inputs: list[ir.CalcInput]) -> list[tuple[str, str, int, str]]:
+        """(condition, value, bits, code of a number of bits that varies) of each input but the payload."""
         layout, program = self.context.layout, self.context.program
         pieces: list[tuple[str, str, int, str]] = []
         for part in inputs:
@@ -96,6 +127,11 @@ class Calculations:
             elif value is not None:
                 number = self.context.expressions.value(value, Scope())
                 pieces.append(("", str(number), part.bits, ""))
+        return pieces
+
+    def _groups(self, inputs: list[ir.CalcInput]) -> list[tuple[str, str, int, str]]:
+        """``_pieces`` with neighbouring inputs of one header joined."""
+        layout, pieces = self.context.layout, self._pieces(inputs)
         merged: list[tuple[str, str, int, str]] = []
         i = 0
         while i < len(pieces):

@@ -87,6 +87,10 @@ class Expressions:
             case ir.AccessUnionHeader(union, number):
                 cases = self.union_cases(union, scope)
                 return [(c, self.program.unions[u].headers[number]) for c, u in cases]
+            case ir.LastField(stack, "last"):  # p4c writes a stack's .last header like a field
+                last = self.layout.next_index(stack)
+                elements = self.program.stacks[stack].elements
+                return [(f"{last} == {i + 1}", element) for i, element in enumerate(elements)]
         raise UnsupportedProgramError(f"Unsupported: {type(expr).__name__} where a header is needed.")
 
     def union_cases(self, expr: ir.Expr, scope: Scope) -> list[tuple[str, str]]:

@@ -18,6 +18,8 @@ from .usage import Usage
 from .writer import Names
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+# Two numbers and a shift are cheaper than int.from_bytes: (code, code, bits of the second).
+_PAIRS = {3: ("B", "H", 16), 5: ("B", "I", 32), 6: ("H", "I", 32), 12: ("I", "Q", 64), 16: ("Q", "Q", 64)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,9 @@ class Layout:
 
     def locals_of(self, header: str) -> list[str]:
         """Every local that holds a part of a header, without its validity."""
+        instance = self.program.instances[header]
+        if instance.metadata:
+            return [self.field_local(header, f.name) for f in instance.type.fields]
         found: list[str] = []
         for segment in self.layout_of(header).segments:
             if segment.kind == "shared":
@@ -121,6 +126,8 @@ class Layout:
 
     def zeros_of(self, header: str) -> list[tuple[str, str]]:
         """(local, zero value) of every part of a header."""
+        if self.program.instances[header].metadata:
+            return [(local, "0") for local in self.locals_of(header)]
         found: list[tuple[str, str]] = []
         for segment in self.layout_of(header).segments:
             if segment.kind == "raw":
@@ -241,8 +248,13 @@ class Layout:
             else:
                 name = self.segment_local(header, segment)
                 targets.append(name)
+                pair = _PAIRS.get(segment.size) if segment.kind == "single" else None
                 if plain is not None and segment.kind != "lanes":
                     code += plain
+                elif pair is not None:
+                    code += pair[0] + pair[1]
+                    targets.append(f"{name}_low")
+                    after.append(f"{name} = {name} << {pair[2]} | {name}_low")
                 else:
                     code += f"{segment.size}s"
                     after.append(f"{name} = int_from({name}, 'big')")
@@ -318,6 +330,9 @@ class Layout:
         plain = _CODES.get(segment.size)
         if plain is not None:
             return plain, value
+        pair = _PAIRS.get(segment.size)
+        if pair is not None and segment.kind == "single" and value.isidentifier():
+            return pair[0] + pair[1], f"{value} >> {pair[2]}, {value} & {(1 << pair[2]) - 1:#x}"
         if not value.isidentifier():
             value = f"({value})"
         return f"{segment.size}s", f"{value}.to_bytes({segment.size}, 'big')"

@@ -122,6 +122,11 @@ class Usage:
                 for part in self.program.calculations[arg.name].inputs:
                     if part.value is not None:
                         reads += self.fields_in(part.value)
+        if primitive.op in ("assign_header", "copy_header"):
+            # A copy of a metadata struct copies every field (headers are copied by segments).
+            for arg, found in ((primitive.args[0], writes), (primitive.args[1], reads)):
+                if isinstance(arg, ir.HeaderRef) and self.program.instances[arg.name].metadata:
+                    found += [ir.FieldRef(arg.name, f.name) for f in self.program.instances[arg.name].type.fields]
         if primitive.op == "mark_to_drop" or primitive.op == "drop":
             for name in ("standard_metadata.egress_spec", "intrinsic_metadata.mcast_grp"):
                 ref = self.program.standard(name)
@@ -190,7 +195,8 @@ class Usage:
             reads, writes = self.primitive_effects(primitive)
             for ref in reads:
                 self.read.add(ref)
-                if ref not in fresh:
+                # The test that ends a block is written apart from the block's statements.
+                if ref not in fresh or primitive.op == "_jump_if_zero":
                     self.exposed.add(ref)
             self.written.update(writes)
             # A meter or a random number may leave its target unchanged.
