@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The packet codec: single headers, whole packets, batches, and frames around them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lanesum.protocol import LANE_SHAPES, ChunkBatch, Flag, Header, LaneOp, Packet, PacketError, spec
+from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int, ipv4_text, mac_bytes, mac_text
+
+headers = st.builds(Header, **{field.name: st.integers(0, (1 << field.bits) - 1) for field in spec.HEADER})
+words = st.lists(st.integers(0, (1 << 32) - 1), max_size=40).map(lambda values: np.array(values, np.uint32))
+
+
+@given(header=headers)
+def test_header_round_trip(header: Header) -> None:
+    data = header.pack()
+    assert len(data) == spec.HEADER_BYTES == 32
+    assert Header.unpack(data) == header
+    assert Header.unpack(memoryview(data + b"more")) == header
+
+
+@given(header=headers)
+def test_header_bits_are_those_of_the_specification(header: Header) -> None:
+    """The header as one big number, field after field, most significant bit first."""
+    number = 0
+    for field in spec.HEADER:
+        number = number << field.bits | getattr(header, field.name)
+    assert header.pack() == number.to_bytes(32, "big")
+
+
+@given(data=st.binary(min_size=32, max_size=32))
+def test_any_32_bytes_are_a_header(data: bytes) -> None:
+    assert Header.unpack(data).pack() == data
+
+
+@pytest.mark.parametrize("field", spec.HEADER, ids=lambda field: field.name)
+def test_values_that_do_not_fit_are_refused(field: spec.Field) -> None:
+    for value in (1 << field.bits, -1):
+        with pytest.raises(PacketError, match=rf"{field.name} = {value} does not fit {field.bits} bits"):
+            Header(**{field.name: value}).pack()
+
+
+@pytest.mark.parametrize("size", [0, 1, 31])
+def test_short_header(size: int) -> None:
+    with pytest.raises(PacketError, match=f"{size} bytes is shorter than the 32-byte header"):
+        Header.unpack(bytes(size))
+
+
+@given(header=headers, payload=words)
+def test_packet_round_trip(header: Header, payload: np.ndarray) -> None:
+    header.version = spec.VERSION
+    data = Packet(header, payload).pack()
+    packet = Packet.unpack(data)
+    assert packet.header == header and packet.header.words == len(payload)
+    assert (packet.payload == payload).all() and packet.payload.dtype == np.uint32
+    assert data[32:] == b"".join(int(word).to_bytes(4, "big") for word in payload)
+
+
+def test_packet_length_must_match() -> None:
+    data = Packet(Header(), np.arange(3, dtype=np.uint32)).pack()
+    for wrong in (data[:-1], data + b"\0", data[:32]):
+        with pytest.raises(PacketError, match=f"{len(wrong)} bytes, but its header announces 3 words"):
+            Packet.unpack(wrong)
+
+
+@pytest.mark.parametrize("version", [0, 2, 15])
+def test_packet_of_another_version(version: int) -> None:
+    data = Packet(Header(version=version), np.zeros(1, np.uint32)).pack()
+    with pytest.raises(PacketError, match=f"version {version}; this host speaks 1"):
+        Packet.unpack(data)
+
+
+@given(
+    chunks=st.integers(1, 40),
+    position=st.integers(0, 1000),
+    slots=st.integers(1, 17),
+    seed=st.integers(0, 99),
+)
+def test_batch_positions(chunks: int, position: int, slots: int, seed: int) -> None:
+    """Slot = position mod slots, shadow set = position div slots mod 2, one packet per chunk."""
+    payload = np.random.default_rng(seed).integers(0, 1 << 32, (chunks, 8), dtype=np.uint32)
+    header = Header(job=3, tag=4, epoch=5, op=LaneOp.EXPAND8, workers=2, fan_in_workers=6)
+    batch = ChunkBatch(header, payload, position=position, slots=slots)
+    assert len(batch) == chunks
+    for chunk in range(chunks):
+        packet = Packet.unpack(batch.packet(chunk))
+        at = position + chunk
+        expected = {**asdict(header), "chunk": chunk, "slot": at % slots, "shadow": at // slots % 2, "words": 8}
+        assert asdict(packet.header) == expected
+        assert (packet.payload == payload[chunk]).all()
+
+
+def test_batch_places_are_shared_by_no_two_chunks_of_a_window() -> None:
+    """2 x slots positions in a row use 2 x slots different entries, wherever they begin."""
+    for position in (0, 3, 5, 11):
+        batch = ChunkBatch(Header(), np.zeros((10, 1), np.uint32), position=position, slots=5)
+        unpacked = [Header.unpack(batch.packet(chunk)) for chunk in range(10)]
+        assert len({(header.slot, header.shadow) for header in unpacked}) == 10
+
+
+def test_batch_marks_one_packet() -> None:
+    batch = ChunkBatch(Header(), np.zeros((3, 1), np.uint32), position=0, slots=4)
+    batch.mark_resend(1, Flag.RESEND)
+    assert [Header.unpack(batch.packet(chunk)).flags for chunk in range(3)] == [0, Flag.RESEND, 0]
+
+
+def test_lane_shapes_are_consistent() -> None:
+    """As many values come down as went up, and lanes fill the accumulator words."""
+    assert set(LANE_SHAPES) == set(LaneOp)
+    for shape in LANE_SHAPES.values():
+        lanes = shape.lanes_per_accumulator_word
+        assert lanes * shape.lane_bits == 32
+        assert lanes * shape.accumulator_words_per_uplink_word == shape.lanes_per_uplink_word
+        for accumulator_words in spec.BUILT_ACCUMULATOR_WORDS:
+            uplink = shape.uplink_words(accumulator_words)
+            assert uplink * shape.accumulator_words_per_uplink_word == accumulator_words
+
+
+frames = st.builds(
+    UdpFrame,
+    source_mac=st.binary(min_size=6, max_size=6),
+    destination_mac=st.binary(min_size=6, max_size=6),
+    source_ip=st.integers(0, (1 << 32) - 1),
+    destination_ip=st.integers(0, (1 << 32) - 1),
+    source_port=st.integers(0, 0xFFFF),
+    destination_port=st.integers(0, 0xFFFF),
+    payload=st.binary(max_size=100),
+    ttl=st.integers(0, 255),
+)
+
+
+@given(frame=frames, padding=st.binary(max_size=20))
+def test_frame_round_trip(frame: UdpFrame, padding: bytes) -> None:
+    data = frame.pack()
+    assert internet_checksum(data[14:34]) == 0
+    assert UdpFrame.unpack(data) == frame
+    assert UdpFrame.unpack(data + padding) == frame, "Ethernet padding is cut off"
+
+
+def test_frames_that_are_no_plain_udp() -> None:
+    good = UdpFrame(bytes(6), bytes(6), 1, 2, 3, 4, b"data").pack()
+    assert UdpFrame.unpack(good) is not None
+    changes = {
+        "type": (12, 0x86),
+        "options": (14, 0x46),
+        "fragment": (20, 0x20),
+        "protocol": (23, 6),
+        "length": (39, 9),
+    }
+    for what, (at, byte) in changes.items():
+        assert UdpFrame.unpack(good[:at] + bytes([byte]) + good[at + 1 :]) is None, what
+    for size in range(len(good)):
+        assert UdpFrame.unpack(good[:size]) is None
+
+
+def test_addresses_as_text() -> None:
+    assert ipv4_int("10.0.1.200") == 0x0A0001C8
+    assert ipv4_text(0x0A0001C8) == "10.0.1.200"
+    assert mac_text(mac_bytes("02:00:00:00:ff:01")) == "02:00:00:00:ff:01"
