@@ -141,6 +141,7 @@ class EmbeddedSwitch:
             "out_of_range": out_of_range,
             "microseconds": lambda: (clock() - start) // 1000,
             "clone_targets": self._clone_targets,
+            "clone_length": self._clone_length,
         }
 
     def _clone_targets(self, session_id: int) -> tuple[tuple[int, int], ...]:
@@ -148,6 +149,11 @@ class EmbeddedSwitch:
         if session is None:
             return ()
         return tuple((r.port, r.instance) for r in session.replicas)
+
+    def _clone_length(self, session_id: int) -> int:
+        """To how many bytes a session's clones are cut; 0 for not at all."""
+        session = self.clone_sessions.get(session_id)
+        return 0 if session is None else session.packet_length_bytes
 
     # Packets
 

@@ -268,9 +268,14 @@ class FunctionWriter:
         if self.clones_ingress:
             with writer.block("if clone_session is not None:"):
                 self._values("clone_list", "values")
+                writer.line("first_clone = len(out)")
                 writer.line(
                     f"run(port, frame, out, effects, "
                     f"({INGRESS_CLONE}, clone_list, values, clone_targets(clone_session)))"
+                )
+                writer.line("clone_cut = clone_length(clone_session)")
+                writer.line(
+                    "if clone_cut: out[first_clone:] = [PacketOut(p, d[:clone_cut]) for p, d in out[first_clone:]]"
                 )
         if self.digests:
             self._digest()
@@ -339,6 +344,8 @@ class FunctionWriter:
                 writer.line(line)
             if self.truncates:
                 writer.line("if truncated is not None: data = data[:truncated]")
+            if self.clones_egress:
+                writer.line("if clone_cut: data = data[:clone_cut]")
             if self.recirculates:
                 with writer.block("if recirculate_list:"):
                     self._values("recirculate_list", "values")
@@ -399,15 +406,16 @@ class FunctionWriter:
         with writer.block(f"if clone_session is not None and len(copies) < {_MAX_COPIES}:"):
             self._values("clone_list", "values")
             snapshot = "".join(f"{name}, " for name in self._snapshot_locals())
-            writer.line(f"snapshot = (({snapshot}), clone_list, values)")
+            writer.line(f"snapshot = (({snapshot}), clone_list, values, clone_length(clone_session))")
             with writer.block("for clone_port, clone_rid in clone_targets(clone_session):"):
                 writer.line(f"copies.append((clone_port, clone_rid, {EGRESS_CLONE}, snapshot))")
 
     def _restore_snapshot(self) -> None:
         writer = self.context.writer
+        writer.line("clone_cut = 0")
         with writer.block("if snapshot is not None:"):
             names = "".join(f"{name}, " for name in self._snapshot_locals())
-            writer.line(f"({names}) , list_id, values = snapshot" if names else "_, list_id, values = snapshot")
+            writer.line(f"{f'({names})' if names else '_'}, list_id, values, clone_cut = snapshot")
             self._restore("values", "list_id")
 
     # Deparser
