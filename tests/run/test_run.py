@@ -82,29 +82,34 @@ def test_mininet_with_bmv2(tmp_path: Path) -> None:
     assert report["target"] == "simple_switch_grpc (BMv2) on mininet"
 
 
-@pytest.mark.parametrize(
-    "runner", ["loopback", pytest.param("mininet", marks=needs_mininet)], ids=["loopback", "mininet"]
-)
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, runner: str) -> None:
-    before = interfaces()
+def start_training(out: Path, runner: str) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+    """A run that has reached its first epoch, and all processes that it has started by then."""
     process = subprocess.Popen(
-        command(tmp_path, "--topology", runner, "--epochs", "200"),
+        command(out, "--topology", runner, "--epochs", "200"),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         env={**os.environ, "PATH": path_without_bmv2()},
     )
-    try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if "epoch 1/" in line:
-                break
-        descendants = psutil.Process(process.pid).children(recursive=True)
-        assert len(descendants) >= 6  # switch, controller and four workers at least
-        process.send_signal(signal.SIGINT)
-        output = process.communicate(timeout=60)[0]
-    finally:
-        process.kill()
+    assert process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if "epoch 1/" in line:
+            descendants = psutil.Process(process.pid).children(recursive=True)
+            assert len(descendants) >= 6  # switch, controller and four workers at least
+            return process, descendants
+    raise AssertionError(f"no training: {''.join(seen)}")
+
+
+@pytest.mark.parametrize(
+    "runner", ["loopback", pytest.param("mininet", marks=needs_mininet)], ids=["loopback", "mininet"]
+)
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, runner: str) -> None:
+    before = interfaces()
+    process, descendants = start_training(tmp_path, runner)
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=60)[0]
     assert process.returncode == 130, output
     assert "interrupted" in output
     assert "Traceback" not in output
@@ -115,41 +120,20 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, runner: str) -> None:
 
 
 def test_a_supervisor_killed_outright_leaves_no_process(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        command(tmp_path, "--topology", "loopback", "--epochs", "200"), stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "epoch 1/" in line:
-            break
-    descendants = psutil.Process(process.pid).children(recursive=True)
-    assert descendants
+    process, descendants = start_training(tmp_path, "loopback")
     process.kill()
-    process.communicate()
-    _, alive = psutil.wait_procs(descendants, timeout=20)
+    _, alive = psutil.wait_procs(descendants, timeout=30)
+    process.communicate(timeout=30)
     assert not alive
 
 
 def test_a_dead_switch_ends_the_run_with_its_log(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        command(tmp_path, "--topology", "loopback", "--epochs", "200"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "epoch 1/" in line:
-            break
-    (switch,) = [
-        child
-        for child in psutil.Process(process.pid).children(recursive=True)
-        if "lanesum.cli switch" in " ".join(child.cmdline()) and "setpriv" not in child.cmdline()[0]
-    ]
+    process, descendants = start_training(tmp_path, "loopback")
+    (switch,) = [child for child in descendants if "lanesum.cli switch" in " ".join(child.cmdline())]
     switch.kill()
     started = time.monotonic()
     output = process.communicate(timeout=60)[0]
     assert process.returncode not in (0, None)
     assert "switch was ended by SIGKILL" in output
-    assert str(tmp_path / "logs" / "switch.log") in output
-    assert time.monotonic() - started < 30, "the workers' own deadline of 30 s should not be waited for"
+    assert str(tmp_path / "logs" / "switch.log") in output.replace("\n", "")
+    assert time.monotonic() - started < 25, "the workers' own deadline of 30 s must not be waited for"

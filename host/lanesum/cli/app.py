@@ -40,6 +40,8 @@ def main() -> int:
     errors = Console(stderr=True, highlight=False)
     try:
         status = app(standalone_mode=False)
+        if status == EXIT_INTERRUPTED:
+            errors.print("[bold]lanesum:[/] interrupted; everything was taken down.")
         return status if isinstance(status, int) else 0
     except LanesumError as error:
         errors.print(f"[bold red]lanesum:[/] {escape(str(error))}", soft_wrap=True)
@@ -49,8 +51,7 @@ def main() -> int:
     except typer.TyperException as error:
         errors.print(f"[bold red]lanesum:[/] {escape(error.format_message())} See lanesum --help.", soft_wrap=True)
         return error.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        errors.print("[bold]lanesum:[/] interrupted; everything was taken down.")
+    except typer.Abort:
         return EXIT_INTERRUPTED
 
 

@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from lanesum.join import ENV_CONTROLLER, ENV_JOB
 from lanesum.run.plan import RunPlan
 
 JOB = "main"
-MASTER_PORT = 29500
 
 
 def lanesum_command(*arguments: str) -> list[str]:
@@ -65,25 +63,13 @@ def training_environment(controller: str, interface: str) -> dict[str, str]:
     }
 
 
-def rank_environment(rank: int, workers: int, master: str) -> dict[str, str]:
-    """What torchrun would set, for runners that start one worker per host themselves."""
+def rank_environment(rank: int, workers: int, master: tuple[str, int]) -> dict[str, str]:
+    """What torchrun sets for its processes: a run places its workers itself, one per host."""
     return {
         "RANK": str(rank),
         "WORLD_SIZE": str(workers),
         "LOCAL_RANK": "0",
         "LOCAL_WORLD_SIZE": "1",
-        "MASTER_ADDR": master,
-        "MASTER_PORT": str(MASTER_PORT),
+        "MASTER_ADDR": master[0],
+        "MASTER_PORT": str(master[1]),
     }
-
-
-def torchrun_command(workers: int, arguments: Sequence[str]) -> list[str]:
-    """One torchrun for all workers of this machine, on a port that it picks itself."""
-    return [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        f"--nproc-per-node={workers}",
-        *arguments,
-    ]

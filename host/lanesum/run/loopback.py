@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The loopback runner: embedded switch, controller and torchrun as plain processes on 127.0.0.0/8. No root."""
+"""The loopback runner: embedded switch, controller and workers as plain processes on 127.0.0.0/8. No root."""
 
 from __future__ import annotations
 
+import socket
 import tempfile
 from pathlib import Path
 
@@ -22,13 +23,23 @@ def run(plan: RunPlan, supervisor: Supervisor) -> dict[str, int]:
         supervisor.start("switch", commands.switch_command(plan, p4runtime))
         supervisor.start("controller", commands.controller_command(plan, p4runtime=p4runtime, listen=controller))
         steps.admit(supervisor, plan, controller)
-        training = supervisor.start(
-            "training",
-            commands.torchrun_command(len(plan.workers), commands.training_arguments(plan)),
-            environment=commands.training_environment(controller, "lo"),
-            to_terminal=True,
+        workers = steps.start_workers(
+            supervisor,
+            plan,
+            controller,
+            master=_free_address(),
+            interface=lambda _host: "lo",
+            at=lambda _host, command: command,
         )
-        supervisor.wait([training])
+        supervisor.wait(workers)
         counts: dict[str, int] = rpc.call(controller, rpc.COUNTERS, {})["packets"]
         rpc.call(controller, rpc.REMOVE, {"job": commands.JOB})
         return counts
+
+
+def _free_address() -> tuple[str, int]:
+    """For the process group's store, which the first worker opens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address: tuple[str, int] = probe.getsockname()
+        return address

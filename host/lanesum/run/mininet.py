@@ -19,6 +19,8 @@ from lanesum.run.mininet_net import MininetNetwork, mininet_network
 from lanesum.run.plan import BMV2, RunPlan
 from lanesum.run.supervisor import Supervisor
 
+MASTER_PORT = 29500  # torch's usual one; the network is ours alone
+
 
 def run(plan: RunPlan, supervisor: Supervisor) -> dict[str, int]:
     """Train; returns the switch's packet counts. Raises what the supervisor and the controller raise."""
@@ -39,7 +41,14 @@ def run(plan: RunPlan, supervisor: Supervisor) -> dict[str, int]:
                 return _call_at(network, controller_host, controller, method, message, timeout_s)
 
             steps.admit(supervisor, plan, controller, call)
-            workers = [_start_worker(plan, supervisor, network, rank, controller) for rank in range(len(plan.workers))]
+            workers = steps.start_workers(
+                supervisor,
+                plan,
+                controller,
+                master=(topology.address(plan.workers[0], loopback=False), MASTER_PORT),
+                interface=network.host_interface,
+                at=network.command,
+            )
             supervisor.wait(workers)
             counts: dict[str, int] = call(controller, rpc.COUNTERS, {}, rpc.DEFAULT_TIMEOUT_S)["packets"]
             call(controller, rpc.REMOVE, {"job": commands.JOB}, rpc.DEFAULT_TIMEOUT_S)
@@ -58,15 +67,6 @@ def _switch(plan: RunPlan, network: MininetNetwork, p4runtime: str) -> list[str]
     assert program is not None, "the plan chose BMv2 because it is on PATH"
     ports = [argument for port, name in interfaces.items() for argument in ("-i", f"{port}@{name}")]
     return [program, "--no-p4", "--device-id", str(DEFAULT_DEVICE_ID), *ports, "--", "--grpc-server-addr", p4runtime]
-
-
-def _start_worker(plan: RunPlan, supervisor: Supervisor, network: MininetNetwork, rank: int, controller: str) -> Any:
-    host = plan.workers[rank]
-    environment = commands.training_environment(controller, network.host_interface(host))
-    master = plan.topology.address(plan.workers[0], loopback=False)
-    environment |= commands.rank_environment(rank, len(plan.workers), master)
-    command = network.command(host, [sys.executable, *commands.training_arguments(plan)])
-    return supervisor.start(host, command, environment=environment, to_terminal=rank == 0)
 
 
 def _switch_offloads_off(plan: RunPlan, network: MininetNetwork) -> None:

@@ -1,18 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every runner does with the controller: admit the job once it answers, keep the switch's counts."""
+"""What every runner does with the controller: admit the job, start the workers, keep the switch's counts."""
 
 from __future__ import annotations
 
 import json
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from lanesum import rpc
-from lanesum.run.commands import JOB
+from lanesum.run import commands
 from lanesum.run.plan import RunPlan
-from lanesum.run.supervisor import Supervisor
+from lanesum.run.supervisor import Child, Supervisor
 
 _CONTROLLER_START_S = 60.0
 _TRY_S = 1.0
@@ -24,7 +26,7 @@ def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rp
     Raises ProcessFailedError when a process ends meanwhile, ControllerError when the controller refuses or stays
     silent for a minute.
     """
-    message = {"name": JOB, "workers": list(plan.workers), "slots": plan.slots, "codec": plan.codec}
+    message = {"name": commands.JOB, "workers": list(plan.workers), "slots": plan.slots, "codec": plan.codec}
     deadline = time.monotonic() + _CONTROLLER_START_S
     while True:
         supervisor.check()
@@ -34,6 +36,28 @@ def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rp
         except rpc.UnreachableError:
             if time.monotonic() > deadline:
                 raise
+
+
+def start_workers(
+    supervisor: Supervisor,
+    plan: RunPlan,
+    controller: str,
+    *,
+    master: tuple[str, int],
+    interface: Callable[[str], str],
+    at: Callable[[str, list[str]], list[str]],
+) -> list[Child]:
+    """One training process per worker; the first one has the terminal.
+
+    ``interface`` names a host's interface, ``at`` makes a command run at a host.
+    """
+    children = []
+    for rank, host in enumerate(plan.workers):
+        environment = commands.training_environment(controller, interface(host))
+        environment |= commands.rank_environment(rank, len(plan.workers), master)
+        command = at(host, [sys.executable, *commands.training_arguments(plan)])
+        children.append(supervisor.start(host, command, environment=environment, to_terminal=rank == 0))
+    return children
 
 
 def add_switch_counts(report: Path, counts: dict[str, int]) -> None:
