@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+from google.protobuf import text_format
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from .client import OK, Client, Outcome, Program, exact
@@ -195,3 +198,18 @@ def test_the_envelope_of_old_controllers(fresh: Client, small: Program) -> None:
     assert fresh.push(config) == OK
     assert fresh.insert(entry_for(small, 1)) == "OK"
     assert fresh.pipeline().p4_device_config == envelope
+
+
+OWN_PROGRAMS = sorted((Path(__file__).parents[2] / "p4src" / "build").glob("*.p4info.txtpb"))
+
+
+@pytest.mark.parametrize("p4info", OWN_PROGRAMS, ids=lambda path: path.name.split(".")[0])
+def test_our_own_programs_can_be_pushed(fresh: Client, p4info: Path) -> None:
+    program = p4info.with_name(p4info.name.replace(".p4info.txtpb", ".json"))
+    if not program.exists():
+        pytest.skip("not a BMv2 program")
+    config = p4rt.ForwardingPipelineConfig(p4_device_config=program.read_bytes())
+    text_format.Merge(p4info.read_text(), config.p4info)
+    assert fresh.push(config) == OK
+    assert fresh.pipeline() == config
+    assert fresh.read(p4rt.Entity(table_entry=p4rt.TableEntry(is_default_action=True)))[1] == "OK"

@@ -224,6 +224,18 @@ def test_mismatches_are_named(client: Client, everything: Program, small: Progra
         assert "elsewhere" in message_of(client, config)
 
 
+def test_translated_types_may_have_another_width(client: Client, everything: Program) -> None:
+    config = everything.config()
+    field = config.p4info.tables[0].match_fields[1]
+    field.bitwidth = 32
+    field.type_name.name = "nibble_id_t"
+    assert client.push(config, Set.VERIFY) == OK
+    action = next(a for a in config.p4info.actions if a.preamble.alias == "set_odd")
+    action.params[0].bitwidth = 32
+    action.params[0].type_name.name = "odd_id_t"
+    assert client.push(config, Set.VERIFY) == OK
+
+
 def test_a_device_config_that_is_no_program(client: Client, small: Program) -> None:
     for garbage in (b"{", b"[]", b"{}", b"\xff\xfe"):
         config = p4rt.ForwardingPipelineConfig(p4info=small.p4info, p4_device_config=garbage)

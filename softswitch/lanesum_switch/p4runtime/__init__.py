@@ -6,7 +6,8 @@ Status codes and what reads return are the same; ``tests/p4runtime`` runs one su
 Where it differs, it does so on purpose:
 
 - A P4Info that does not fit the device config is refused with INVALID_ARGUMENT and the name of what is missing. BMv2
-  loads both, and fails or aborts at the first access. A program that the embedded switch cannot run is UNIMPLEMENTED.
+  loads both, and fails or aborts at the first access. That includes a table that p4c put into the P4Info and then
+  optimized away. A program that the embedded switch cannot run is UNIMPLEMENTED.
 - A push clears the multicast groups and clone sessions. In BMv2 their replicas stay in the replication engine,
   invisible to P4Runtime, and join those of a later group with the same id: delete them before a push there.
 - An update that the switch refuses changes nothing. BMv2 keeps half of a meter whose committed rate exceeds its peak

@@ -93,7 +93,10 @@ def _check_names(what: str, wanted: Iterable[str], found: Iterable[Any]) -> None
 def _check_action(action: Action, found: dict[str, Any]) -> None:
     widths = [p.get("bitwidth") for p in _objects(found, "runtime_data")]
     wanted = [p.bits for p in action.params]
-    if widths != wanted:
+    same = len(widths) == len(wanted) and all(
+        p.translated or p.bits == bits for p, bits in zip(action.params, widths, strict=True)
+    )
+    if not same:
         raise invalid(
             f"The parameters of action {action.name} have widths {wanted} in the P4Info and {widths} in the"
             " device config"
@@ -125,6 +128,8 @@ def _check_field(table: TableInfo, field: Field, key: dict[str, Any], widths: _W
             f"Field {field.name} of table {table.name} is matched by {field.kind} in the P4Info and by {kind} in"
             " the device config"
         )
+    if field.translated or field.bits == 0:
+        return  # types without bits of their own, such as error, have width 0 in the P4Info
     bits = widths.of(key.get("target"))
     if bits is not None and bits != field.bits:
         raise invalid(

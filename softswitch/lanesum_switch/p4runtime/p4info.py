@@ -29,6 +29,7 @@ class Param:
     id: int
     name: str
     bits: int
+    translated: bool = False  # a type with @p4runtime_translation: the data plane may have another width
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Field:
     name: str
     bits: int
     kind: MatchKind
+    translated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ def build_index(info: Any) -> P4InfoIndex:
     """
     index = P4InfoIndex()
     for action in info.actions:
-        params = tuple(Param(p.id, p.name, p.bitwidth) for p in action.params)
+        params = tuple(Param(p.id, p.name, p.bitwidth, p.HasField("type_name")) for p in action.params)
         entry = Action(action.preamble.id, action.preamble.name, params)
         index.actions[entry.id] = entry
         index.actions_by_name[entry.name] = entry
@@ -163,7 +165,8 @@ def _table(table: Any) -> TableInfo:
         kind = _MATCH_KINDS.get(match_field.match_type)
         if kind is None:
             raise _import_error(f"field {match_field.name} of table {name} has an unknown match type")
-        fields.append(Field(match_field.id, match_field.name, match_field.bitwidth, kind))
+        translated = match_field.HasField("type_name")
+        fields.append(Field(match_field.id, match_field.name, match_field.bitwidth, kind, translated))
     scopes = {}
     for ref in table.action_refs:
         if ref.scope not in p4info_pb2.ActionRef.Scope.values():
