@@ -19,6 +19,18 @@ _BINARY = frozenset(
     + ("and", "or", "two_comp_mod", "usat_cast", "sat_cast")
 )
 _UNARY = frozenset(("not", "~", "d2b", "b2d", "valid", "valid_union", "last_stack_index", "size_stack"))
+# P4_14's arithmetic primitives: (target, operand) or (target, left, right).
+_ARITHMETIC = {
+    "add_to_field": "+",
+    "subtract_from_field": "-",
+    "add": "+",
+    "subtract": "-",
+    "bit_and": "&",
+    "bit_or": "|",
+    "bit_xor": "^",
+    "shift_left": "<<",
+    "shift_right": ">>",
+}
 _OBJECT_TYPES = frozenset(("calculation", "register_array", "meter_array", "counter_array", "extern"))
 
 Json = dict[str, Any]
@@ -234,8 +246,12 @@ class _Loader:
         raise _unsupported(f"operator {op!r}", place_of(item))
 
     def _primitive(self, item: Json) -> ir.Primitive:
+        op = item["op"]
         args = tuple(self._expr(arg) for arg in item["parameters"])
-        return ir.Primitive(item["op"], args, place_of(item))
+        if op in _ARITHMETIC:
+            operands = args if len(args) == 2 else args[1:]
+            return ir.Primitive("assign", (args[0], ir.Op(_ARITHMETIC[op], operands)), place_of(item))
+        return ir.Primitive(op, args, place_of(item))
 
     # Stateful objects, calculations, actions
 
@@ -444,7 +460,11 @@ class _Loader:
             mask = None if part.get("mask") is None else _number(part["mask"])
             name = part.get("name") or f"{source.header}.{source.name}"
             keys.append(ir.KeyField(name, kind, source, bits, mask))
-        actions = tuple(self.program.actions[number] for number in item["action_ids"])
+        if "action_ids" in item:
+            actions = tuple(self.program.actions[number] for number in item["action_ids"])
+        else:  # before JSON format 2.0
+            by_name = {action.name: action for action in self.program.actions.values()}
+            actions = tuple(by_name[name] for name in item["actions"])
         following: dict[str, str | None] = item["next_tables"]
         hit_miss = "__HIT__" in following or "__MISS__" in following
         default = item.get("default_entry")

@@ -136,14 +136,14 @@ class FunctionWriter:
         return [self.layout.next_index(name) for name in (*self.program.stacks, *self.program.union_stacks)]
 
     def _initialize(self, writer: Writer, used: set[str]) -> None:
-        by_value: dict[str, list[str]] = {"False": self._flags()}
-        zeros = [(name, "0") for name in self._metadata_locals() + self._stack_indices()]
-        for name, zero in zeros + self._header_zeros():
-            by_value.setdefault(zero, []).append(name)
-        for value, names in by_value.items():
-            present = [name for name in names if name in used]
-            for start in range(0, len(present), 16):
-                writer.line(f"{' = '.join(present[start : start + 16])} = {value}")
+        # Unpacking one constant tuple is the cheapest way to set many locals.
+        zeros = [(name, "False") for name in self._flags()]
+        zeros += [(name, "0") for name in self._metadata_locals() + self._stack_indices()]
+        zeros = [(name, zero) for name, zero in zeros + self._header_zeros() if name in used]
+        if zeros:
+            bound = self.context.names.bound
+            values = tuple(bound[zero] if zero in bound else ast.literal_eval(zero) for _, zero in zeros)
+            writer.line(f"{', '.join(name for name, _ in zeros)}, = {self.context.names.bind('initial', values)}")
         for instance in self.program.instances.values():
             valid = self.layout.valid(instance.name)
             if instance.metadata and valid in used:
