@@ -20,6 +20,7 @@ from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import grpc
+from google.rpc import status_pb2
 from p4.v1 import p4runtime_pb2
 from p4runtime_sh import p4runtime as shell
 
@@ -31,6 +32,8 @@ DEFAULT_DEVICE_ID = 1
 DEFAULT_ELECTION_ID = (0, 1)
 DEFAULT_CONNECT_TIMEOUT_S = 10.0
 _RETRY_S = 0.05
+# The errors of all updates of a request travel in gRPC metadata, which has a limit.
+_UPDATES_PER_REQUEST = 64
 
 # The client starts its receiving thread in its constructor and never as a daemon: an error later on would leave the
 # process waiting for the server to go away.
@@ -109,6 +112,7 @@ class SwitchConnection:
 
     def push_pipeline(self, pipeline: CompiledPipeline) -> None:
         """Load a program; wipes the switch's state. Raises PipelineError with the switch's reason."""
+        self._clear_replication()
         try:
             self._client.set_fwd_pipe_config(str(pipeline.p4info_path), str(pipeline.json_path))
         except shell.P4RuntimeException as error:
@@ -117,6 +121,22 @@ class SwitchConnection:
                 "Rebuild the program and its P4Info together (make p4).",
             ) from error
         self.names = P4InfoNames.from_text(pipeline.p4info_path.read_text())
+
+    def _clear_replication(self) -> None:
+        """BMv2 keeps replicas across a push, unseen, and adds them to the next group of the same number."""
+        everything = p4runtime_pb2.Entity()
+        everything.packet_replication_engine_entry.multicast_group_entry.SetInParent()
+        try:
+            groups = self.read([everything])
+        except SwitchUnreachableError:
+            return  # a switch without a program has nothing to read
+        for group in groups:
+            # Only the key: some switches compare what else a deletion says.
+            entity = p4runtime_pb2.Entity()
+            entry = group.packet_replication_engine_entry.multicast_group_entry
+            key = entity.packet_replication_engine_entry.multicast_group_entry
+            key.multicast_group_id = entry.multicast_group_id
+            self.write([(p4runtime_pb2.Update.DELETE, entity)])
 
     def load_names(self) -> P4InfoNames:
         """The names of the program that the switch runs now. Raises PipelineError where it runs none."""
@@ -129,28 +149,34 @@ class SwitchConnection:
         return self.names
 
     def write(self, updates: Iterable[tuple[int, p4runtime_pb2.Entity]]) -> None:
-        """Apply updates in one request; ``updates`` are (``Update.INSERT`` ..., entity).
+        """Apply updates; ``updates`` are (``Update.INSERT`` ..., entity).
 
         Raises SwitchWriteError naming every update that was refused; the others were applied.
         """
-        request = p4runtime_pb2.WriteRequest()
-        for kind, entity in updates:
-            update = request.updates.add(type=kind)
-            update.entity.CopyFrom(entity)
-        if not request.updates:
-            return
+        pending = [p4runtime_pb2.Update(type=kind, entity=entity) for kind, entity in updates]
+        problems: list[str] = []
+        for start in range(0, len(pending), _UPDATES_PER_REQUEST):
+            problems += self._write_some(pending[start : start + _UPDATES_PER_REQUEST])
+        if problems:
+            raise SwitchWriteError(f"The switch at {self.address} refused: {'; '.join(problems)}.")
+
+    def _write_some(self, updates: list[p4runtime_pb2.Update]) -> list[str]:
+        """Not through the client's own ``write``: its error class never ends on a request that failed in part."""
+        client = self._client
+        request = p4runtime_pb2.WriteRequest(device_id=client.device_id, updates=updates)
+        request.election_id.high, request.election_id.low = client.election_id
         try:
-            self._client.write(request)
-        except shell.P4RuntimeWriteException as error:
-            problems = [
-                f"{self._describe(request.updates[i])}: {_code_name(detail.canonical_code)} {detail.message}".strip()
-                for i, detail in error.errors
-            ]
-            raise SwitchWriteError(f"The switch at {self.address} refused: {'; '.join(problems)}.") from error
+            client.stub.Write(request)
+            return []
         except grpc.RpcError as error:
-            raise SwitchWriteError(
-                f"The switch at {self.address} refused the request: {error.code().name} {error.details()}."
-            ) from error
+            details = _update_errors(error)
+            if details is None:
+                return [f"the request: {error.code().name} {error.details()}"]
+            return [
+                f"{self._describe(update)}: {_code_name(detail.canonical_code)} {detail.message}".strip()
+                for update, detail in zip(updates, details, strict=True)
+                if detail.canonical_code != grpc.StatusCode.OK.value[0]
+            ]
 
     def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[p4runtime_pb2.Entity]:
         """Everything that matches. Raises SwitchUnreachableError when the switch went away or refused to read."""
@@ -184,6 +210,19 @@ class SwitchConnection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _update_errors(error: grpc.RpcError) -> list[p4runtime_pb2.Error] | None:
+    """One p4.v1.Error per update of a failed Write (P4Runtime specification, 12.3), or None where there is none."""
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            status = status_pb2.Status.FromString(value)
+            errors = []
+            for detail in status.details:
+                errors.append(p4runtime_pb2.Error())
+                detail.Unpack(errors[-1])
+            return errors or None
+    return None
 
 
 def _code_name(code: int) -> str:

@@ -12,11 +12,23 @@ import pytest
 from lanesum_control.client import SwitchConnection
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.p4info import Lpm
 from lanesum_control.pipelines import bmv2_pipeline
-from lanesum_control.switch import ARP, FORWARD, LOOKUP, MEMBER, RECEIVER, P4RuntimeSwitch, slots_of_program
+from lanesum_control.switch import (
+    ARP,
+    DELETE,
+    FORWARD,
+    INSERT,
+    LOOKUP,
+    MEMBER,
+    RECEIVER,
+    P4RuntimeSwitch,
+    slots_of_program,
+)
 from lanesum_control.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
+from p4.v1 import p4runtime_pb2
 
 
 @pytest.fixture
@@ -103,3 +115,43 @@ def test_no_program_and_the_wrong_p4info(address: str, tmp_path: Path) -> None:
 
 def test_slots_come_from_the_sources() -> None:
     assert slots_of_program() == 1024
+
+
+def test_a_request_that_fails_in_part_names_what_failed(address: str) -> None:
+    """One update of two is refused: the error must come back, name that one, and the other one must be applied."""
+    with SwitchConnection(address) as connection:
+        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+        host = load("star4").host_ports(loopback=False)["w1"]
+        switch.add_host(host)
+        (route,) = (entry for entry in switch.entries(FORWARD))
+        assert connection.names is not None
+        entry = connection.names.entry(FORWARD, {"destination": Lpm(route.match["destination"], 32)})
+        connection.write([(DELETE, p4runtime_pb2.Entity(table_entry=entry))])
+        with pytest.raises(SwitchWriteError) as caught:
+            switch.add_host(host)
+        assert "INSERT IngressPipeline.arp.arp" in str(caught.value)
+        assert "forward" not in str(caught.value)
+        assert len(switch.entries(FORWARD)) == 1
+
+
+def test_many_updates_are_split_over_requests(address: str) -> None:
+    with SwitchConnection(address) as connection:
+        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+        assert connection.names is not None
+        params = {"mac": 1}
+        entries = [
+            connection.names.entry(ARP, {"operation": 1, "target": n}, "IngressPipeline.arp.reply", params)
+            for n in range(300)
+        ]
+        connection.write([(INSERT, p4runtime_pb2.Entity(table_entry=entry)) for entry in entries])
+        assert len(switch.entries(ARP)) == 300
+
+
+def test_pushing_again_forgets_groups(device: EmbeddedSwitch, address: str) -> None:
+    with SwitchConnection(address) as connection:
+        for _ in range(2):
+            switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+            assert not device.multicast_groups
+            controller = Controller(switch, load("star4").host_ports(loopback=False), ("10.19.0.100", 19539))
+            job = controller.admit(JobRequest("a", ("w1", "w2"))).switch_job
+            assert len(device.multicast_groups[job.group]) == 2
