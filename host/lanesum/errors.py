@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class LanesumError(Exception):
     """An error with a next step.
@@ -18,6 +20,10 @@ class LanesumError(Exception):
         super().__init__(f"{what} {next_step}".strip())
         self.what = what
         self.next_step = next_step
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors cross process borders: exceptions pickle by ``args``, which is the message alone."""
+        return type(self), (self.what, self.next_step)
 
 
 class ConfigurationError(LanesumError):

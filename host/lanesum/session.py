@@ -56,12 +56,17 @@ class Session:
         observer: RoundObserver | None = None,
     ) -> None:
         self.ticket = ticket
-        self.codec = self._codec(codec)
+        self.codec = self.resolve_codec(codec)
         self._observer = observer
         self._all_reduces = 0
         self._transport = UdpTransport(ticket, window=window, deadline_s=deadline_s)
 
-    def _codec(self, codec: str | Codec) -> Codec:
+    def resolve_codec(self, codec: str | Codec) -> Codec:
+        """The codec for this job, by name or as given.
+
+        Raises ConfigurationError when it is unknown, has no room for the job's workers, or sums by another code table
+        than the job was admitted with.
+        """
         if isinstance(codec, str):
             codec = codecs.get(codec, workers=self.ticket.workers)
         if codec.workers < self.ticket.workers:
@@ -119,7 +124,7 @@ class Session:
         keep_residual: bool = False,
     ) -> Result:
         """As ``all_reduce``, with the codec's whole result: flat values, and the residual when asked for."""
-        chosen = self.codec if codec is None else self._codec(codec)
+        chosen = self.codec if codec is None else self.resolve_codec(codec)
         array = np.asarray(array)
         if array.dtype.kind != "f":
             raise ConfigurationError(

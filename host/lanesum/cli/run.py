@@ -36,5 +36,5 @@ def run(
     console = Console(highlight=False)
     console.print(f"[bold]Target[/]    {plan.target} ({escape(plan.why)})")
     console.print(f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}")
-    start(plan)
+    console.print(start(plan).table())
     console.print(f"[bold]Report[/]    {out / 'report.json'}, {out / 'report.png'}; logs in {out / 'logs'}")

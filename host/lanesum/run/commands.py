@@ -45,6 +45,7 @@ def training_arguments(plan: RunPlan) -> list[str]:
         plan.target,
         "--topology",
         plan.topology.name,
+        "--no-table",
     ]
 
 

@@ -4,20 +4,27 @@
 
 from __future__ import annotations
 
-from lanesum.run import loopback, mininet, steps
+from lanesum.run import loopback, mininet
 from lanesum.run.plan import RunPlan
 from lanesum.run.supervisor import Supervisor
+from lanesum.train.report import Report
 
 REPORT = "report.json"
 _STALE = (REPORT, "report.png")
 
 
-def start(plan: RunPlan) -> None:
-    """Run the job and complete its report. Whatever happens, no process, namespace or interface is left behind."""
+def start(plan: RunPlan) -> Report:
+    """Run the job and complete its report with the switch's counts.
+
+    Whatever happens, no process, namespace or interface is left behind.
+    """
     plan.out.mkdir(parents=True, exist_ok=True)
     for name in _STALE:  # a failed run must not look like the one before
         (plan.out / name).unlink(missing_ok=True)
     with Supervisor(plan.out / "logs") as supervisor:
         runner = mininet if plan.runner == "mininet" else loopback
         counts = runner.run(plan, supervisor)
-    steps.add_switch_counts(plan.out / REPORT, counts)
+    report = Report.read(plan.out / REPORT)
+    report.add_switch_packets(counts)
+    report.write(plan.out / REPORT)
+    return report

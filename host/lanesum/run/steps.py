@@ -1,14 +1,12 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every runner does with the controller: admit the job, start the workers, keep the switch's counts."""
+"""What every runner does with the controller: admit the job, then start the workers."""
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from lanesum import rpc
@@ -58,10 +56,3 @@ def start_workers(
         command = at(host, [sys.executable, *commands.training_arguments(plan)])
         children.append(supervisor.start(host, command, environment=environment, to_terminal=rank == 0))
     return children
-
-
-def add_switch_counts(report: Path, counts: dict[str, int]) -> None:
-    """Put the switch's own packet counts beside what the workers reported."""
-    content = json.loads(report.read_text())
-    content.setdefault("detail", {})["switch_packets"] = counts
-    report.write_text(json.dumps(content, indent=2) + "\n")

@@ -16,7 +16,6 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-from lanesum import codecs
 from lanesum.codecs import FixedPoint
 from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
@@ -70,11 +69,8 @@ class State:
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
     ) -> None:
-        workers = session.ticket.workers
-        if isinstance(codec, str):
-            codec = codecs.get(codec, workers=workers)
         self.session = session
-        self.codec: Codec = session.codec if codec is None else codec
+        self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
         lossy = not isinstance(self.codec, FixedPoint)
         names = {} if model is None else {p: _plain_name(name) for name, p in model.named_parameters()}

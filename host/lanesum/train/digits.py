@@ -65,6 +65,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--target", default="server", help="what aggregates, for the report (default: server)")
     parser.add_argument("--topology", default="none", help="name of the topology, for the report (default: none)")
     parser.add_argument("--deadline", type=float, default=DEFAULT_DEADLINE_S, help="seconds without progress")
+    parser.add_argument("--no-table", action="store_true", help="leave the table to whoever started the ranks")
     parser.add_argument(
         "--ticket", help="ticket file, {rank} stands for the rank; without it the job is joined at the controller"
     )
@@ -138,9 +139,10 @@ def _gather(options: argparse.Namespace, record: RankRecord) -> Report:
 
         report.write(options.out / "report.json")
         plot(report, options.out / "report.png")
-        console = Console()
-        console.print(report.table())
-        console.print(f"Report: {options.out / 'report.json'} and {options.out / 'report.png'}", highlight=False)
+        if not options.no_table:
+            console = Console()
+            console.print(report.table())
+            console.print(f"Report: {options.out / 'report.json'} and {options.out / 'report.png'}", highlight=False)
     return report
 
 
@@ -170,7 +172,6 @@ def summarize(options: argparse.Namespace, records: Sequence[RankRecord]) -> Rep
         retransmissions=transport.retransmissions,
         wall_s=max(record.through.seconds for record in records),
         detail={
-            "fallbacks": 0,
             "replicas_identical": len({record.through.weights_sha256 for record in records}) == 1,
             "epochs": options.epochs,
             "steps_per_epoch": epoch,

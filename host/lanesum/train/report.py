@@ -19,7 +19,7 @@ class Report:
     """One training run. Counts are summed over all workers and cover the training with lanesum only.
 
     Attributes:
-        target: what aggregated: ``softswitch``, ``bmv2``, ``server``, ...
+        target: what aggregated, in words: ``embedded switch on loopback``, ``server`` ...
         topology: name of the topology.
         workers: number of workers.
         codec: name of the codec.
@@ -37,7 +37,8 @@ class Report:
         bytes_fp32: what the same gradients would take as bare float32, one way: 4 bytes x elements x steps x workers.
         retransmissions: packets sent more than once.
         wall_s: seconds of the training with lanesum, tests and checks included, without the uncompressed one.
-        detail: everything else: curves, settings, fall-backs, times.
+        detail: everything else: curves, settings, times; ``switch_packets`` and ``fallbacks`` where the switch was
+            asked (see ``add_switch_packets``).
     """
 
     target: str
@@ -63,6 +64,15 @@ class Report:
     def correct(self) -> bool:
         """Sums were checked and none was wrong, and all replicas ended with the same bits."""
         return self.sums_checked > 0 and self.sums_wrong == 0 and self.detail.get("replicas_identical", True)
+
+    def add_switch_packets(self, packets: dict[str, int]) -> None:
+        """Put the switch's own counts, by table action, beside what the workers saw.
+
+        ``detail.fallbacks`` are contributions that the switch passed on to the server instead of summing them: of
+        strangers, for slots or operations that the job does not have, or of another packet size than the program's.
+        """
+        self.detail["switch_packets"] = packets
+        self.detail["fallbacks"] = packets["aggregate"] - packets["accept"] + packets["route_other_size"]
 
     def write(self, path: Path) -> None:
         """Write the JSON file."""
@@ -97,7 +107,8 @@ class Report:
         table.add_row("steps", f"{self.steps:,}", f"{self.steps:,}")
         table.add_row("packets", f"{self.packets:,}", "")
         table.add_row("retransmissions", f"{self.retransmissions:,}", "")
-        table.add_row("fall-backs", f"{detail.get('fallbacks', 0):,}", "")
+        if "fallbacks" in detail:
+            table.add_row("fall-backs", f"{detail['fallbacks']:,}", "")
         table.add_row("sums checked", f"{self.sums_checked:,}", "")
         table.add_row("sums wrong", f"{self.sums_wrong:,}", "", style="bold red" if self.sums_wrong else None)
         return table

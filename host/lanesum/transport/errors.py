@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lanesum.errors import LanesumError
 
 
@@ -18,6 +20,9 @@ class AggregationTimeoutError(TransportError):
     def __init__(self, what: str, next_step: str, missing: tuple[int, ...]) -> None:
         super().__init__(what, next_step)
         self.missing = missing
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.what, self.next_step, self.missing)
 
 
 class SessionClosedError(TransportError):

@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Errors: one line, an exit code, and the same after a process border."""
+
+from __future__ import annotations
+
+import pickle
+
+from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
+from lanesum.transport.errors import AggregationTimeoutError
+
+
+def test_message_and_next_step() -> None:
+    error = ConfigurationError("There is no codec 'x'.", "Known codecs: a, b.")
+    assert str(error) == "There is no codec 'x'. Known codecs: a, b."
+    assert str(LanesumError("Short.")) == "Short."
+    assert LanesumError.exit_code != 0
+    assert len({LanesumError.exit_code, ConfigurationError.exit_code, MissingToolError.exit_code}) == 3
+
+
+def test_errors_cross_process_borders() -> None:
+    for error in (LanesumError("a", "b"), AggregationTimeoutError("what", "next", (1, 3))):
+        copy = pickle.loads(pickle.dumps(error))
+        assert type(copy) is type(error)
+        assert (copy.what, copy.next_step, str(copy)) == (error.what, error.next_step, str(error))
+        assert getattr(copy, "missing", ()) == getattr(error, "missing", ())
