@@ -11,6 +11,7 @@ worker 3 ---+
 from __future__ import annotations
 
 import struct
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -136,3 +137,31 @@ def test_single_words_are_reachable_beside_whole_rows(vectorize: bool) -> None:
     expected[5] += expected[6]
     assert words_of(out[0].frame) == expected
     assert switch.read_register("I.r17", 0) == words[7]
+
+
+def test_tables_may_be_written_while_packets_run() -> None:
+    switch = switch_with_workers(True)
+    table = switch.tables["I.forwarding"]
+    failures: list[Exception] = []
+
+    def write() -> None:
+        try:
+            for i in range(300):
+                table.insert(TableEntry((Match(i),), ActionCall("I.forward", (3,))))
+                if i % 2:
+                    table.delete((Match(i),), 0)
+        except Exception as error:
+            failures.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    packets = 0
+    while writer.is_alive() or packets < 100:
+        switch.process(9, (packets % 300).to_bytes(6, "big") + bytes(20))
+        packets += 1
+    writer.join()
+    assert not failures
+    assert switch.counts.faults == 0
+    assert switch.process(9, (0).to_bytes(6, "big") + bytes(20))[0].port == 3
+    assert switch.process(9, (1).to_bytes(6, "big") + bytes(20)) == []
+    assert len(table.entries()) == 150

@@ -82,3 +82,10 @@ def test_verify_advance_masks_and_value_sets(switch: EmbeddedSwitch) -> None:
 def test_packet_shorter_than_the_first_header(switch: EmbeddedSwitch) -> None:
     (out,) = switch.process(0, b"\x4c")
     assert out.frame == bytes([TOO_SHORT, 0, 0, 0, 0x4C])
+
+
+def test_parser_loop_that_consumes_nothing_ends(load: Load) -> None:
+    switch = load("loop")
+    assert switch.process(0, b"\x02x")[0].frame == b"\x02x"
+    assert switch.process(0, b"\x01x")[0].frame == b"\xeex"
+    assert switch.counts.parser_errors == 1

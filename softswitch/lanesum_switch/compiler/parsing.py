@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .context import Context
 
 
+_MAX_STEPS = 10_000  # states without extract that one packet may pass in a parser with loops
+
+
 class ParserWriter:
     """Writes the parser of one program."""
 
@@ -30,6 +33,7 @@ class ParserWriter:
         self.actions = actions
         self.program = context.program
         self._entry: dict[str, int | None] = {}
+        self.cyclic = False
 
     def emit(self) -> None:
         """Write the parser; afterwards ``offset`` is the number of bytes consumed."""
@@ -44,6 +48,9 @@ class ParserWriter:
             nodes[state.name] = Node([*targets, state.default], self._emitter(state))
         structurer = Structurer(writer, nodes, parser.initial, self.context.names.fresh("state"))
         self._offsets(structurer)
+        self.cyclic = structurer.cyclic
+        if self.cyclic:
+            writer.line("steps = 0")
         with writer.block("try:"):
             if self._entry.get(parser.initial, None) is None:
                 writer.line("offset = 0")
@@ -104,6 +111,11 @@ class _State:
         self.context.writer.line(text)
 
     def emit(self, go: Go) -> None:
+        if self.parser.cyclic and not any(isinstance(op, ir.Extract) for op in self.state.ops):
+            # A loop that consumes nothing would never end.
+            self._line("steps += 1")
+            with self.context.writer.block(f"if steps > {_MAX_STEPS}:"):
+                self._error("ParserTimeout")
         for op in self.state.ops:
             match op:
                 case ir.Extract(target, length):
