@@ -9,31 +9,10 @@ Format: docs/JSON_format.md of p4lang/behavioral-model, version 2.x. Whatever th
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from . import ir
 from .api import InvalidArgumentError, UnsupportedProgramError
-
-_BINARY = frozenset(
-    ("+", "-", "*", "/", "%", "<<", ">>", "==", "!=", ">", "<", ">=", "<=", "&", "|", "^")
-    + ("and", "or", "two_comp_mod", "usat_cast", "sat_cast")
-)
-_UNARY = frozenset(("not", "~", "d2b", "b2d", "valid", "valid_union", "last_stack_index", "size_stack"))
-# P4_14's arithmetic primitives: (target, operand) or (target, left, right).
-_ARITHMETIC = {
-    "add_to_field": "+",
-    "subtract_from_field": "-",
-    "add": "+",
-    "subtract": "-",
-    "bit_and": "&",
-    "bit_or": "|",
-    "bit_xor": "^",
-    "shift_left": "<<",
-    "shift_right": ">>",
-}
-_OBJECT_TYPES = frozenset(("calculation", "register_array", "meter_array", "counter_array", "extern"))
-
-Json = dict[str, Any]
+from .bmv2expr import ExpressionLoader, Json, number_of, place_of, unsupported
 
 
 def load_program(text: bytes) -> ir.Program:
@@ -64,30 +43,10 @@ def load_program(text: bytes) -> ir.Program:
         ) from error
 
 
-def place_of(item: Json) -> str:
-    """``file(line)`` of a JSON object's source_info, or an empty string."""
-    info = item.get("source_info") or {}
-    if "filename" not in info:
-        return ""
-    return f"{info['filename']}({info.get('line', '?')})"
-
-
-def _unsupported(what: str, place: str = "") -> UnsupportedProgramError:
-    where = f" at {place}" if place else ""
-    return UnsupportedProgramError(f"Unsupported: {what}{where}.")
-
-
-def _number(text: str) -> int:
-    negative = text.startswith("-")
-    digits = text.lstrip("-")
-    value = int(digits, 16)
-    return -value if negative else value
-
-
-class _Loader:
+class _Loader(ExpressionLoader):
     def __init__(self, root: Json) -> None:
+        super().__init__(ir.Program(root.get("program") or "program"))
         self.root = root
-        self.program = ir.Program(root.get("program") or "program")
         self.union_types: dict[str, tuple[str, ...]] = {}
         self.union_stack_types: dict[str, str] = {}
 
@@ -95,7 +54,7 @@ class _Loader:
         root, program = self.root, self.program
         if root.get("extern_instances"):
             names = ", ".join(str(e.get("name")) for e in root["extern_instances"])
-            raise _unsupported(f"extern instances ({names})")
+            raise unsupported(f"extern instances ({names})")
         self._headers()
         for alias, (header, member) in root.get("field_aliases", []):
             program.aliases[alias] = ir.FieldRef(header, member)
@@ -115,7 +74,7 @@ class _Loader:
             elif pipeline["name"] == "egress":
                 program.egress = loaded
             else:
-                raise _unsupported(f"pipeline {pipeline['name']!r} (v1model has ingress and egress)")
+                raise unsupported(f"pipeline {pipeline['name']!r} (v1model has ingress and egress)")
         self._checksums()
         for key, lists in (("field_lists", program.field_lists), ("learn_lists", program.learn_lists)):
             for item in root.get(key, []):
@@ -129,12 +88,12 @@ class _Loader:
         types: dict[str, ir.HeaderType] = {}
         for item in root["header_types"]:
             if item.get("length_exp"):
-                raise _unsupported(f"length expression of header type {item['name']!r} (P4_14)")
+                raise unsupported(f"length expression of header type {item['name']!r} (P4_14)")
             fields = []
             for entry in item["fields"]:
                 variable = entry[1] == "*"
                 if len(entry) > 3 and entry[3]:
-                    raise _unsupported(f"saturating field {item['name']}.{entry[0]}")
+                    raise unsupported(f"saturating field {item['name']}.{entry[0]}")
                 signed = len(entry) > 2 and bool(entry[2])
                 fields.append(ir.FieldType(entry[0], 0 if variable else int(entry[1]), signed, variable))
             types[item["name"]] = ir.HeaderType(item["name"], tuple(fields), int(item.get("max_length") or 0))
@@ -143,7 +102,7 @@ class _Loader:
             header_type = types[item["header_type"]]
             metadata = bool(item["metadata"])
             if not metadata and header_type.fixed_bits % 8:
-                raise _unsupported(f"header {item['name']!r} is not a whole number of bytes", place_of(item))
+                raise unsupported(f"header {item['name']!r} is not a whole number of bytes", place_of(item))
             program.instances[item["name"]] = ir.Instance(item["name"], header_type, metadata)
             by_id[item["id"]] = item["name"]
         for item in root.get("header_stacks", []):
@@ -161,97 +120,6 @@ class _Loader:
             elements = tuple(union_by_id[number] for number in item["header_union_ids"])
             program.union_stacks[item["name"]] = ir.UnionStackType(item["name"], elements)
             self.union_stack_types[item["name"]] = item["union_type"]
-
-    def _field(self, value: list[str]) -> ir.FieldRef:
-        header, name = value
-        if not isinstance(header, str):
-            raise _unsupported("a field of something that is no header instance")
-        ref = ir.FieldRef(header, name)
-        try:
-            self.program.field_type(ref)
-        except KeyError:
-            raise InvalidArgumentError(f"The program names a field that it lacks: {header}.{name}.") from None
-        return ref
-
-    # Expressions
-
-    def _expr(self, item: Json | None) -> ir.Expr:
-        if item is None:
-            return ir.Const(0)
-        kind: str = item["type"]
-        value: Any = item.get("value")
-        if kind == "expression":
-            return self._operation(value) if "op" in value else self._expr(value)
-        if kind == "field":
-            return self._field(value)
-        if kind == "hexstr":
-            return ir.Const(_number(value))
-        if kind == "bool":
-            return ir.Bool(bool(value))
-        if kind in ("local", "runtime_data"):
-            return ir.Param(int(value))
-        if kind == "header":
-            return ir.HeaderRef(self._known(value, self.program.instances))
-        if kind == "header_stack":
-            return ir.StackRef(self._known(value, self.program.stacks))
-        if kind == "header_union":
-            return ir.UnionRef(self._known(value, self.program.unions))
-        if kind == "header_union_stack":
-            return ir.UnionStackRef(self._known(value, self.program.union_stacks))
-        if kind == "stack_field":
-            return ir.LastField(self._known(value[0], self.program.stacks), value[1])
-        if kind == "union_stack_field":
-            return ir.LastUnionField(self._known(value[0], self.program.union_stacks), value[1], value[2])
-        if kind == "register":
-            return ir.RegisterCell(value[0], self._expr(value[1]))
-        if kind == "lookahead":
-            return ir.Lookahead(int(value[0]), int(value[1]))
-        if kind in _OBJECT_TYPES:
-            return ir.Named(kind, value)
-        if kind == "string":
-            return ir.Text(value)
-        if kind == "parameters_vector":
-            return ir.Vector(tuple(self._expr(part) for part in value or ()))  # p4c writes {} for an empty one
-        raise _unsupported(f"value of type {kind!r}", place_of(item))
-
-    @staticmethod
-    def _known(name: str, names: dict[str, Any]) -> str:
-        if name not in names:
-            raise InvalidArgumentError(f"The program refers to {name!r}, which it does not define.")
-        return name
-
-    def _operation(self, item: Json) -> ir.Expr:
-        op = item["op"]
-        left, right = item.get("left"), item.get("right")
-        if op == "?":
-            return ir.Op(op, (self._expr(item["cond"]), self._expr(left), self._expr(right)))
-        if op == "access_field":
-            assert left is not None
-            return ir.AccessField(self._expr(left), int(right))  # type: ignore[arg-type]
-        if op == "access_union_header":
-            assert left is not None
-            return ir.AccessUnionHeader(self._expr(left), int(right))  # type: ignore[arg-type]
-        if op in ("dereference_header_stack", "dereference_stack", "dereference_union_stack"):
-            stack = self._expr(left)
-            index = self._expr(right)
-            if isinstance(stack, ir.StackRef):
-                return ir.StackElement(stack.name, index)
-            if isinstance(stack, ir.UnionStackRef):
-                return ir.UnionStackElement(stack.name, index)
-            raise _unsupported(f"{op} of something that is no stack", place_of(item))
-        if op in _BINARY:
-            return ir.Op(op, (self._expr(left), self._expr(right)))
-        if op in _UNARY:
-            return ir.Op(op, (self._expr(right if right is not None else left),))
-        raise _unsupported(f"operator {op!r}", place_of(item))
-
-    def _primitive(self, item: Json) -> ir.Primitive:
-        op = item["op"]
-        args = tuple(self._expr(arg) for arg in item["parameters"])
-        if op in _ARITHMETIC:
-            operands = args if len(args) == 2 else args[1:]
-            return ir.Primitive("assign", (args[0], ir.Op(_ARITHMETIC[op], operands)), place_of(item))
-        return ir.Primitive(op, args, place_of(item))
 
     # Stateful objects, calculations, actions
 
@@ -279,7 +147,7 @@ class _Loader:
             for part in item["input"]:
                 kind = part["type"]
                 if kind not in ("field", "header", "hexstr", "payload"):
-                    raise _unsupported(f"input of type {kind!r} of calculation {item['name']!r}", place_of(item))
+                    raise unsupported(f"input of type {kind!r} of calculation {item['name']!r}", place_of(item))
                 value = None if kind == "payload" else self._expr(part)
                 inputs.append(ir.CalcInput(kind, value, int(part.get("bitwidth") or 0)))
             program.calculations[item["name"]] = ir.Calculation(item["name"], item["algo"], tuple(inputs))
@@ -312,7 +180,7 @@ class _Loader:
         for part in item["elements"]:
             expr = self._expr(part)
             if not isinstance(expr, ir.FieldRef | ir.Const):
-                raise _unsupported(f"element of field list {item['name']!r}", place_of(item))
+                raise unsupported(f"element of field list {item['name']!r}", place_of(item))
             fields.append(expr)
         return ir.FieldList(item["name"], tuple(fields))
 
@@ -321,7 +189,7 @@ class _Loader:
     def _parser(self) -> None:
         parsers = self.root.get("parsers", [])
         if len(parsers) > 1:
-            raise _unsupported("more than one parser")
+            raise unsupported("more than one parser")
         for item in parsers:
             states = {s["name"]: self._state(s) for s in item["parse_states"]}
             for state in states.values():
@@ -345,18 +213,18 @@ class _Loader:
             if kind == "default":
                 default = part["next_state"]
             elif kind == "hexstr":
-                values = self._split(_number(part["value"]), keys)
+                values = self._split(number_of(part["value"]), keys)
                 mask = part.get("mask")
                 masks: tuple[int | None, ...] = (None,) * len(keys)
                 if mask is not None:
-                    masks = tuple(self._split(_number(mask), keys))
+                    masks = tuple(self._split(number_of(mask), keys))
                 transitions.append(ir.Transition(tuple(values), masks, part["next_state"]))
             elif kind == "parse_vset":
                 if part.get("mask") is not None:
-                    raise _unsupported("masked parser value set", place_of(part))
+                    raise unsupported("masked parser value set", place_of(part))
                 transitions.append(ir.Transition((), (), part["next_state"], part["value"]))
             else:
-                raise _unsupported(f"parser transition of type {kind!r}", place_of(part))
+                raise unsupported(f"parser transition of type {kind!r}", place_of(part))
         return ir.ParserState(item["name"], ops, tuple(keys), tuple(transitions), default)
 
     @staticmethod
@@ -382,7 +250,7 @@ class _Loader:
                 return self.program.instances[header].type.field(name).bits
             case ir.Lookahead(_, bits):
                 return bits
-        raise _unsupported(f"parser transition key {expr!r}")
+        raise unsupported(f"parser transition key {expr!r}")
 
     def _parser_op(self, item: Json) -> ir.ParserOp:
         op, args = item["op"], item["parameters"]
@@ -400,7 +268,7 @@ class _Loader:
             return ir.Advance(self._expr(args[0]))
         if op == "primitive":
             return ir.Call(self._primitive(args[0]))
-        raise _unsupported(f"parser operation {op!r}", place)
+        raise unsupported(f"parser operation {op!r}", place)
 
     def _extract_target(self, item: Json, place: str) -> ir.Expr:
         kind, value = item["type"], item["value"]
@@ -412,7 +280,7 @@ class _Loader:
             stack = self._known(value[0], self.program.union_stacks)
             members = self.union_types[self.union_stack_types[stack]]
             return ir.AccessUnionHeader(ir.UnionStackRef(stack), members.index(value[1]))
-        raise _unsupported(f"extract to {kind!r}", place)
+        raise unsupported(f"extract to {kind!r}", place)
 
     # Control
 
@@ -455,9 +323,9 @@ class _Loader:
             else:
                 source = self._field(target)
             if kind not in ("exact", "lpm", "ternary", "range", "optional"):
-                raise _unsupported(f"match kind {kind!r} in table {item['name']!r}", place)
+                raise unsupported(f"match kind {kind!r} in table {item['name']!r}", place)
             bits = self.program.field_type(source).bits
-            mask = None if part.get("mask") is None else _number(part["mask"])
+            mask = None if part.get("mask") is None else number_of(part["mask"])
             name = part.get("name") or f"{source.header}.{source.name}"
             keys.append(ir.KeyField(name, kind, source, bits, mask))
         if "action_ids" in item:
@@ -473,7 +341,7 @@ class _Loader:
         default_const = False
         if default is not None:
             default_action = self.program.actions[default["action_id"]]
-            default_args = tuple(_number(text) for text in default.get("action_data", []))
+            default_args = tuple(number_of(text) for text in default.get("action_data", []))
             default_const = bool(default.get("action_entry_const") or default.get("action_const"))
         entries = tuple(self._const_entry(e, keys) for e in item.get("entries", []))
         return ir.TableNode(
@@ -504,14 +372,14 @@ class _Loader:
             kind = part["match_type"]
             full = (1 << key.bits) - 1
             if kind == "range":
-                match.append((_number(part["start"]), _number(part["end"])))
+                match.append((number_of(part["start"]), number_of(part["end"])))
                 continue
             value = part["key"]
-            number = int(value) if isinstance(value, bool) else _number(value)
+            number = int(value) if isinstance(value, bool) else number_of(value)
             if kind == "lpm":
                 match.append((number, int(part["prefix_length"])))
             elif kind in ("ternary", "optional"):
-                match.append((number, _number(part["mask"])))
+                match.append((number, number_of(part["mask"])))
             elif key.kind == "lpm":
                 match.append((number, key.bits))
             elif key.kind in ("ternary", "optional"):
@@ -520,5 +388,5 @@ class _Loader:
                 match.append((number, 0))
         entry = item["action_entry"]
         action = self.program.actions[entry["action_id"]]
-        args = tuple(_number(text) for text in entry["action_data"])
+        args = tuple(number_of(text) for text in entry["action_data"])
         return ir.ConstEntry(tuple(match), action.name, args, int(item.get("priority") or 0))

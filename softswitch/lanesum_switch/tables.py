@@ -33,97 +33,10 @@ from .api import (
     Target,
 )
 from .profiles import ActionProfile
+from .search import GROUP, NO_ACTION, Row, Search
 from .stateful import GREEN, TokenBuckets
 
-Row = tuple[Any, ...]
-NO_ACTION = -1  # action number of a row that runs nothing (an indirect table without a default action)
-GROUP = -2  # action number of a row whose third item is a group's list of rows
 _PRIORITY_BASE = 1 << 24  # const entries: BMv2 counts down, P4Runtime counts up
-
-_CACHE_LIMIT = 65536
-
-
-class Search(dict[Any, Row | None]):
-    """Maps key values to the row that matches; None where nothing does."""
-
-    def __init__(self, kinds: tuple[str, ...], widths: tuple[int, ...]) -> None:
-        super().__init__()
-        self.single = len(kinds) == 1
-        self.kinds = kinds
-        self.widths = widths
-        self.has_range = "range" in kinds
-        # Tuple-space search: entries that share their masks are one dict from masked key to (rank, row).
-        self.groups: list[tuple[int, tuple[int, ...], dict[tuple[int, ...], tuple[int, Row]]]] = []
-        self.ranges: list[tuple[int, list[tuple[int, int, int]], Row]] = []
-
-    def rebuild(self, entries: list[tuple[tuple[Match, ...], int, Row]]) -> None:
-        """Replace all entries: (match, rank, row); a larger rank wins."""
-        self.clear()
-        self.groups = []
-        self.ranges = []
-        groups: dict[tuple[int, ...], dict[tuple[int, ...], tuple[int, Row]]] = {}
-        for match, rank, row in entries:
-            masks = self.masks(match)
-            if masks is None:
-                tests = [self.test(k, w, m) for k, w, m in zip(self.kinds, self.widths, match, strict=True)]
-                self.ranges.append((rank, tests, row))
-                continue
-            values = tuple(m.value & mask for m, mask in zip(match, masks, strict=True))
-            known = groups.setdefault(masks, {})
-            if values not in known or known[values][0] < rank:
-                known[values] = (rank, row)
-        self.groups = [(max(r for r, _ in rows.values()), masks, rows) for masks, rows in groups.items()]
-        self.groups.sort(key=lambda group: -group[0])
-        self.ranges.sort(key=lambda item: -item[0])
-
-    def masks(self, match: tuple[Match, ...]) -> tuple[int, ...] | None:
-        """The bits of each key field that matter; None where a range needs comparisons."""
-        masks = []
-        for kind, bits, item in zip(self.kinds, self.widths, match, strict=True):
-            full = (1 << bits) - 1
-            if kind == "exact":
-                masks.append(full)
-            elif kind == "lpm":
-                masks.append(full ^ (full >> item.aux))
-            elif kind == "range":
-                if item.value == item.aux:
-                    masks.append(full)
-                elif item.value == 0 and item.aux == full:
-                    masks.append(0)
-                else:
-                    return None
-            else:
-                masks.append(item.aux)
-        return tuple(masks)
-
-    @staticmethod
-    def test(kind: str, bits: int, match: Match) -> tuple[int, int, int]:
-        """(mask, low, high) such that a key value matches if low <= value & mask <= high."""
-        full = (1 << bits) - 1
-        if kind == "range":
-            return full, match.value, match.aux
-        mask = full if kind == "exact" else full ^ (full >> match.aux) if kind == "lpm" else match.aux
-        return mask, match.value & mask, match.value & mask
-
-    def __missing__(self, key: Any) -> Row | None:
-        values = (key,) if self.single else key
-        best = -1
-        found: Row | None = None
-        for highest, masks, rows in self.groups:
-            if highest <= best:
-                break
-            item = rows.get(tuple(v & m for v, m in zip(values, masks, strict=True)))
-            if item is not None and item[0] > best:
-                best, found = item
-        for rank, tests, row in self.ranges:
-            if rank <= best:
-                break
-            if all(low <= v & mask <= high for v, (mask, low, high) in zip(values, tests, strict=True)):
-                best, found = rank, row
-        if len(self) >= _CACHE_LIMIT:
-            self.clear()
-        self[key] = found
-        return found
 
 
 class MatchTable:

@@ -12,6 +12,7 @@ from ..api import UnsupportedProgramError
 from .blocks import Assign, Other, RegisterWrite, Special, Statement, cells, fuse, statements_of, written_fields
 from .expr import Scope
 from .layout import Value, cut_to
+from .primitives import Primitives
 from .structure import END, Go, Node, Structurer, Target
 from .usage import blocks_of
 
@@ -22,14 +23,11 @@ if TYPE_CHECKING:
 Vectorizer = Callable[[list[Statement]], list[Statement]]
 
 
-class Actions:
+class Actions(Primitives):
     """Writes actions, and primitives of parser and deparser, into the context's writer."""
 
     def __init__(self, context: Context) -> None:
-        self.context = context
-        self.program = context.program
-        self.layout = context.layout
-        self.expressions = context.expressions
+        super().__init__(context)
         self._fused: dict[tuple[int, int], list[Statement]] = {}
 
     def exits(self, action: ir.Action) -> str:
@@ -177,12 +175,6 @@ class Actions:
             for statement in statements:
                 self._checked(statement, scope, indices, len(conditions) == 1)
 
-    def _index(self, index: ir.Expr, scope: Scope) -> Value:
-        value = self.expressions.value(index, scope)
-        if value.fits(32):
-            return value
-        return Value(f"{value} & 0xffffffff", 0, 0xFFFFFFFF)  # BMv2 takes the index as an unsigned int
-
     def _checked(self, statement: Statement, scope: Scope, indices: dict[ir.Expr, str], only: bool) -> None:
         """A statement where at least one index of the run is out of range; ``only``: there is just one."""
         guards = self._guards(statement)
@@ -231,298 +223,12 @@ class Actions:
                 kind = ir.FieldType("", register.bits)
                 writer.line(self.context.registers.write(array, indices[index], Value(cut_to(code, kind), 0, 0)))
             case Other(primitive):
-                self._primitive(primitive, scope)
+                self.primitive(primitive, scope)
             case Special():
                 statement.emit(self, inner, indices)
-
-    # Primitives
-
-    def _primitive(self, primitive: ir.Primitive, scope: Scope) -> None:
-        method = getattr(self, f"_do_{primitive.op}", None)
-        if method is None:
-            where = f" at {primitive.place}" if primitive.place else ""
-            raise UnsupportedProgramError(f"Unsupported: primitive {primitive.op!r}{where}.")
-        method(primitive.args, scope)
-
-    def _line(self, text: str) -> None:
-        self.context.writer.line(text)
-
-    def _store_cases(self, target: ir.Expr, value: Value, scope: Scope) -> None:
-        """Write a value to an lvalue that may be an element of a stack."""
-        if isinstance(target, ir.FieldRef):
-            self._line(self.layout.store(target, value))
-            return
-        if not isinstance(target, ir.AccessField):
-            raise UnsupportedProgramError(f"Unsupported: assignment to {type(target).__name__}.")
-        cases = self.expressions.header_cases(target.header, scope)
-        if cases and cases[0][0]:
-            name = self.context.names.fresh("t")
-            self._line(f"{name} = {value.code}")
-            value = Value(name, value.low, value.high, True)
-        for i, (condition, header) in enumerate(cases):
-            ref = ir.FieldRef(header, self.program.instances[header].type.fields[target.index].name)
-            if not condition:
-                self._line(self.layout.store(ref, value))
-                return
-            with self.context.writer.block(f"{'elif' if i else 'if'} {condition}:"):
-                self._line(self.layout.store(ref, value))
-
-    def _do_assign(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._store_cases(args[0], self.expressions.value(args[1], scope), scope)
-
-    _do_modify_field = _do_assign
-
-    def _do_register_read(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        assert isinstance(args[1], ir.Named)
-        temporary = self._index(args[2], scope)
-        register = self.program.registers[args[1].name]
-        name = self.context.names.fresh("ix")
-        self._line(f"{name} = {temporary.code}")
-        with self.context.writer.block(f"if {name} < {register.size}:"):
-            self._store_cases(args[0], self.context.registers.read(register.name, name), scope)
-        with self.context.writer.block("else:"):
-            self._line("out_of_range()")
-
-    def _do_assign_VL(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        left, right = args
-        if not isinstance(left, ir.FieldRef) or not isinstance(right, ir.FieldRef):
-            raise UnsupportedProgramError("Unsupported: variable-length field of a stack element.")
-        source = self.layout.field_local(right.header, right.name)
-        self._line(f"{self.layout.field_local(left.header, left.name)} = {source}")
-
-    def _copy_header(self, target: str, source: str) -> None:
-        if target == source:
-            return
-        writer = self.context.writer
-        with writer.block(f"if {self.layout.valid(source)}:"):
-            for line in self.layout.copy(target, source) + self.layout.set_valid(target):
-                writer.line(line)
-        with writer.block("else:"):
-            writer.line(f"{self.layout.valid(target)} = False")
-
-    def _do_assign_header(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._for_pairs(
-            self.expressions.header_cases(args[0], scope),
-            self.expressions.header_cases(args[1], scope),
-            self._copy_header,
-        )
-
-    _do_copy_header = _do_assign_header
-
-    def _for_pairs(
-        self,
-        targets: list[tuple[str, str]],
-        sources: list[tuple[str, str]],
-        copy: Callable[[str, str], None],
-    ) -> None:
-        """Write ``copy`` for the pair that the run-time indices choose."""
-        writer = self.context.writer
-        first = True
-        for target_condition, target in targets:
-            for source_condition, source in sources:
-                conditions = [c for c in (target_condition, source_condition) if c]
-                if not conditions:
-                    copy(target, source)
-                    continue
-                with writer.block(f"{'if' if first else 'elif'} {' and '.join(conditions)}:"):
-                    copy(target, source)
-                first = False
-
-    def _copy_union(self, target: str, source: str) -> None:
-        left, right = self.program.unions[target], self.program.unions[source]
-        for a, b in zip(left.headers, right.headers, strict=True):
-            self._copy_header(a, b)
-
-    def _do_assign_union(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._for_pairs(
-            self.expressions.union_cases(args[0], scope),
-            self.expressions.union_cases(args[1], scope),
-            self._copy_union,
-        )
-
-    def _do_assign_header_stack(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        target, source = args
-        assert isinstance(target, ir.StackRef) and isinstance(source, ir.StackRef)
-        self._line(f"{self.layout.next_index(target.name)} = {self.layout.next_index(source.name)}")
-        pairs = zip(self.program.stacks[target.name].elements, self.program.stacks[source.name].elements, strict=True)
-        for a, b in pairs:
-            self._copy_header(a, b)
-
-    def _do_assign_union_stack(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        target, source = args
-        assert isinstance(target, ir.UnionStackRef) and isinstance(source, ir.UnionStackRef)
-        self._line(f"{self.layout.next_index(target.name)} = {self.layout.next_index(source.name)}")
-        left, right = self.program.union_stacks[target.name], self.program.union_stacks[source.name]
-        for a, b in zip(left.elements, right.elements, strict=True):
-            self._copy_union(a, b)
-
-    def _do_add_header(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._for_pairs(self.expressions.header_cases(args[0], scope), [("", "")], self._add_header)
-
-    def _add_header(self, header: str, _: str) -> None:
-        writer = self.context.writer
-        with writer.block(f"if not {self.layout.valid(header)}:"):
-            for local, zero in self.layout.zeros_of(header):
-                writer.line(f"{local} = {zero}")
-            for line in self.layout.set_valid(header):
-                writer.line(line)
-            if self.context.tracks_length:
-                writer.line(f"length += {self.layout.layout_of(header).size}")
-
-    def _do_remove_header(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._for_pairs(self.expressions.header_cases(args[0], scope), [("", "")], self._remove_header)
-
-    def _remove_header(self, header: str, _: str) -> None:
-        writer = self.context.writer
-        valid = self.layout.valid(header)
-        if not self.context.tracks_length:
-            writer.line(f"{valid} = False")
-            return
-        with writer.block(f"if {valid}:"):
-            layout = self.layout.layout_of(header)
-            size = str(layout.size)
-            if layout.variable is not None:
-                size += f" + len({self.layout.field_local(header, layout.variable)})"
-            writer.line(f"length -= {size}")
-            writer.line(f"{valid} = False")
-
-    def _stack_parts(self, stack: ir.Expr) -> tuple[str, list[list[str]]]:
-        """(next index local, headers of each element)."""
-        if isinstance(stack, ir.StackRef):
-            return self.layout.next_index(stack.name), [[h] for h in self.program.stacks[stack.name].elements]
-        if isinstance(stack, ir.UnionStackRef):
-            unions = self.program.union_stacks[stack.name].elements
-            return self.layout.next_index(stack.name), [list(self.program.unions[u].headers) for u in unions]
-        raise UnsupportedProgramError("Unsupported: push or pop of something that is no stack.")
-
-    def _shift(self, target: list[str], source: list[str]) -> None:
-        for a, b in zip(target, source, strict=True):
-            for line in self.layout.copy(a, b):
-                self._line(line)
-            self._line(f"{self.layout.valid(a)} = {self.layout.valid(b)}")
-
-    def _do_push(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        last, elements = self._stack_parts(args[0])
-        if not isinstance(args[1], ir.Const):
-            raise UnsupportedProgramError("Unsupported: push_front by a number that is no constant.")
-        number = min(args[1].value, len(elements))
-        if number == 0:
-            return
-        self._line(f"{last} = min({len(elements)}, {last} + {number})")
-        for i in range(len(elements) - 1, number - 1, -1):
-            self._shift(elements[i], elements[i - number])
-        for headers in elements[:number]:
-            for header in headers:
-                self._line(f"{self.layout.valid(header)} = False")
-
-    def _do_pop(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        last, elements = self._stack_parts(args[0])
-        if not isinstance(args[1], ir.Const):
-            raise UnsupportedProgramError("Unsupported: pop_front by a number that is no constant.")
-        number = min(args[1].value, len(elements))
-        if number == 0:
-            return
-        self._line(f"{last} = max(0, {last} - {number})")
-        for i in range(len(elements) - number):
-            self._shift(elements[i], elements[i + number])
-        for headers in elements[len(elements) - number :]:
-            for header in headers:
-                self._line(f"{self.layout.valid(header)} = False")
-
-    def _do_mark_to_drop(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        for name, code in (
-            ("standard_metadata.egress_spec", str(self.context.drop_port)),
-            ("intrinsic_metadata.mcast_grp", "0"),
-        ):
-            ref = self.program.standard(name)
-            if ref is not None:
-                self._line(f"{self.layout.field_local(ref.header, ref.name)} = {code}")
-
-    _do_drop = _do_mark_to_drop
-
-    def _do_exit(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        if self.context.dynamic_exit:
-            self._line("exited = True")
-
-    def _do_count(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        assert isinstance(args[0], ir.Named)
-        counter = self.context.runtime.counters[args[0].name]
-        packets = self.context.names.constant("packets", ("packets", counter.name), counter.packets)
-        octets = self.context.names.constant("octets", ("octets", counter.name), counter.octets)
-        index = self.context.names.fresh("ix")
-        self._line(f"{index} = {self._index(args[1], scope).code}")
-        with self.context.writer.block(f"if {index} < {counter.size}:"):
-            self._line(f"{packets}[{index}] += 1")
-            self._line(f"{octets}[{index}] += frame_length")
-        with self.context.writer.block("else:"):
-            self._line("out_of_range()")
-
-    def _do_execute_meter(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        assert isinstance(args[0], ir.Named)
-        meter = self.context.runtime.meters[args[0].name]
-        execute = self.context.names.constant("meter", ("meter", meter.name), meter.execute)
-        index = self.context.names.fresh("ix")
-        self._line(f"{index} = {self._index(args[1], scope).code}")
-        with self.context.writer.block(f"if {index} < {meter.size}:"):
-            self._store_cases(args[2], Value(f"{execute}({index}, frame_length)", 0, 3), scope)
-        with self.context.writer.block("else:"):
-            self._line("out_of_range()")
-
-    def _do_modify_field_with_hash_based_offset(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        assert isinstance(args[2], ir.Named)
-        base, size = self.expressions.value(args[1], scope), self.expressions.value(args[3], scope)
-        result = self.context.calculations.emit(self.program.calculations[args[2].name])
-        divisor = str(size) if size.low > 0 else f"({size} or 1)"
-        high = base.high + max(size.high - 1, 0)
-        self._store_cases(args[0], Value(f"{result} % {divisor} + {base}", base.low, high), scope)
-
-    def _do_modify_field_rng_uniform(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        low, high = self.expressions.value(args[1], scope), self.expressions.value(args[2], scope)
-        drawn = Value(f"random_int({low}, {high})", low.low, high.high)
-        if low.high <= high.low:
-            self._store_cases(args[0], drawn, scope)
-            return
-        with self.context.writer.block(f"if {low} <= {high}:"):
-            self._store_cases(args[0], drawn, scope)
-
-    def _do_clone_ingress_pkt_to_egress(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._line(f"clone_session = {self.expressions.value(args[0], scope)} & 0x7fff")
-        self._line(f"clone_list = {_constant(args[1])}")
-
-    _do_clone_egress_pkt_to_egress = _do_clone_ingress_pkt_to_egress
-
-    def _do_resubmit(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._line(f"resubmit_list = {_constant(args[0])}")
-
-    def _do_recirculate(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._line(f"recirculate_list = {_constant(args[0])}")
-
-    def _do_generate_digest(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._line(f"digest_list = {_constant(args[1])}")
-
-    def _do_truncate(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._line(f"truncated = {self.expressions.value(args[0], scope)}")
-
-    def _do_log_msg(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        assert isinstance(args[0], ir.Text)
-        vector = args[1].items if len(args) > 1 and isinstance(args[1], ir.Vector) else ()
-        values = "".join(f"{self.expressions.value(item, scope)}, " for item in vector)
-        self._line(f"log_message({args[0].value!r}, ({values}))")
-
-    def _do_assert(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        with self.context.writer.block(f"if not ({self.expressions.condition(args[0], scope)}):"):
-            self._line("raise AssertionFailed")
-
-    _do_assume = _do_assert
 
 
 def _position(arg: ir.Expr) -> int:
     if not isinstance(arg, ir.Const):
         raise UnsupportedProgramError("Unsupported: a jump to a computed position.")
-    return arg.value
-
-
-def _constant(arg: ir.Expr) -> int:
-    if not isinstance(arg, ir.Const):
-        raise UnsupportedProgramError("Unsupported: a field list that is no constant.")
     return arg.value

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .. import ir
-from ..tables import GROUP, MatchTable, Search
+from ..search import GROUP, Search
+from ..tables import MatchTable
 from .actions import Actions
 from .expr import Scope
 from .structure import END, Go, Node, Structurer, Target

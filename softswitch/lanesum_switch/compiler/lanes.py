@@ -233,7 +233,7 @@ class LaneVectorizer:
                 assert isinstance(statement, Assign)
                 targets.append(statement.target)
                 values.append(statement.value)
-            place = self._lanes(targets)
+            place = self.lanes(targets)
             shape = vectors.Shape(len(targets), place.run.bits)
             value = vectors.build(values, shape, self)
             return LaneStatement(shape, value, place, None, None, set(targets))
@@ -248,7 +248,9 @@ class LaneVectorizer:
         value = vectors.build(values, shape, self)
         return LaneStatement(shape, value, None, bank, first.index, set())
 
-    def _lanes(self, refs: list[ir.FieldRef]) -> Gap:
+    # For vectors.build
+
+    def lanes(self, refs: list[ir.FieldRef]) -> Gap:
         """Where in its run a list of fields is: all of it, or every second field."""
         items = [self._runs.get(ref) for ref in refs]
         if any(item is None for item in items):
@@ -263,12 +265,6 @@ class LaneVectorizer:
             if len(run.names) % 2 == 0 and positions == list(range(offset, len(run.names), 2)):
                 return Gap(run, offset)
         raise NotVectorizable
-
-    # For vectors.build
-
-    def lanes(self, refs: list[ir.FieldRef]) -> Gap:
-        """See ``_lanes``."""
-        return self._lanes(refs)
 
     def bank(self, arrays: list[str]) -> tuple[str, ...]:
         """The bank that registers form, in lane order. Raises NotVectorizable."""

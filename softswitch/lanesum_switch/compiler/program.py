@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import ir
-from ..api import PacketOut, UnsupportedProgramError
+from ..api import ActionSpec, PacketOut, ParamSpec, UnsupportedProgramError
 from ..hashes import functions, ones_complement_sum
 from ..profiles import ActionProfile
 from ..stateful import CounterArray, MeterArray
@@ -53,8 +53,6 @@ def build_state(
     program: ir.Program, runtime: Runtime, lock: AbstractContextManager[object]
 ) -> dict[str, ActionProfile]:
     """Fill ``runtime`` with the program's tables, counters, meters and value sets; returns the action profiles."""
-    from ..api import ActionSpec, ParamSpec
-
     nodes = [n for p in (program.ingress, program.egress) for n in p.nodes.values() if isinstance(n, ir.TableNode)]
     profiles: dict[str, ActionProfile] = {}
     for name, profile in program.profiles.items():

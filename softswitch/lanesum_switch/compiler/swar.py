@@ -8,7 +8,6 @@ width; nothing ever carries from one lane into the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from .writer import Names, Writer
@@ -159,6 +158,3 @@ def _spread_steps(shape: Shape) -> list[tuple[int, int]]:
         steps.append((group * shape.bits, mask))
         group //= 2
     return steps
-
-
-Lookup = Callable[[int], bytes]
