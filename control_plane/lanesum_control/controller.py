@@ -7,7 +7,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from lanesum import codecs
 from lanesum.protocol.frames import ipv4_text
@@ -46,11 +46,16 @@ class JobRequest:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedJob:
-    """A job with what the controller gave it."""
+    """One incarnation of a job, with what the controller gave it.
+
+    ``joined`` are the workers that have taken their ticket. A ticket is good for one session: the rounds of a second
+    one would carry the numbers of the first one's, whose results the switch may still hold.
+    """
 
     request: JobRequest
     switch_job: SwitchJob
     tickets: tuple[JobTicket, ...]
+    joined: set[int] = field(default_factory=set)
 
 
 class Controller:
@@ -110,12 +115,31 @@ class Controller:
                 ops=ops,
                 code_table=table,
             )
-            self.switch.admit(job)
-            seed = secrets.randbits(64) if request.seed is None else request.seed
-            tickets = tuple(self._ticket(job, member, seed) for member in members)
-            admitted = AdmittedJob(request, job, tickets)
-            self._jobs[request.name] = admitted
-            return admitted
+            return self._program(request, job)
+
+    def join(self, name: str, worker: int) -> JobTicket:
+        """The ticket of one worker, for one session.
+
+        When the worker has taken its ticket before, its session is over: the job starts a new incarnation with a new
+        tag, and the other workers of the old one are no members any more. Raises UnknownJobError, AdmissionError for
+        a worker that the job does not have, SwitchWriteError.
+        """
+        with self._lock:
+            admitted = self.job(name)
+            if not 0 <= worker < len(admitted.tickets):
+                raise AdmissionError(f"Job {name!r} has no worker {worker}; it has {len(admitted.tickets)}.")
+            if worker in admitted.joined:
+                self.remove(name)
+                admitted = self._program(admitted.request, replace(admitted.switch_job, tag=secrets.randbits(32)))
+            admitted.joined.add(worker)
+            return admitted.tickets[worker]
+
+    def _program(self, request: JobRequest, job: SwitchJob) -> AdmittedJob:
+        self.switch.admit(job)
+        seed = secrets.randbits(64) if request.seed is None else request.seed
+        admitted = AdmittedJob(request, job, tuple(self._ticket(job, member, seed) for member in job.members))
+        self._jobs[request.name] = admitted
+        return admitted
 
     def remove(self, name: str) -> None:
         """Take the job out of the switch and give its slots back. Raises UnknownJobError."""

@@ -74,13 +74,10 @@ class ControllerService:
             ) from error
 
     def _join(self, message: dict[str, Any]) -> dict[str, Any]:
-        admitted = self._controller.job(str(message.get("job")))
         worker = message.get("worker")
-        if not isinstance(worker, int) or not 0 <= worker < len(admitted.tickets):
-            raise AdmissionError(
-                f"Job {admitted.request.name!r} has no worker {worker}; it has {len(admitted.tickets)}."
-            )
-        return {"ticket": admitted.tickets[worker].to_json()}
+        if not isinstance(worker, int):
+            raise AdmissionError(f"{worker!r} is no worker number.")
+        return {"ticket": self._controller.join(str(message.get("job")), worker).to_json()}
 
     def _admit(self, message: dict[str, Any]) -> dict[str, Any]:
         return job_message(self._controller.admit(request_from_message(message)))

@@ -32,16 +32,16 @@ def join(
         worker: this worker's number; else from RANK, which torchrun sets.
         timeout_s: how long to wait for the controller.
 
-    With LANESUM_TICKET set to a file and no controller given, the ticket is read from there.
+    A ticket is good for one session. A worker that joins a second time starts the job anew, for all workers.
+
+    With LANESUM_TICKET set to a file and no controller given, the ticket is read from there, and the file is renamed
+    to ``FILE.used``.
 
     Raises ConfigurationError when a value is missing, ControllerError when the controller refuses or is silent.
     """
     ticket_file = os.environ.get(ENV_TICKET)
     if ticket_file and controller is None:
-        try:
-            return JobTicket.from_json(Path(ticket_file).read_text())
-        except OSError as error:
-            raise ConfigurationError(f"{ENV_TICKET}: {error.strerror}: {ticket_file}.") from error
+        return take_ticket(Path(ticket_file))
     values = {
         ENV_CONTROLLER: controller or os.environ.get(ENV_CONTROLLER),
         ENV_JOB: job or os.environ.get(ENV_JOB),
@@ -59,3 +59,20 @@ def join(
     message = {"job": values[ENV_JOB], "worker": int(rank)}
     reply = rpc.call(values[ENV_CONTROLLER] or "", rpc.JOIN, message, timeout_s)
     return JobTicket.from_json(reply["ticket"])
+
+
+def take_ticket(ticket_file: Path) -> JobTicket:
+    """Read a ticket file once: renaming is what no two processes can both do. Raises ConfigurationError."""
+    used = ticket_file.with_name(ticket_file.name + ".used")
+    try:
+        ticket_file.rename(used)
+        return JobTicket.from_json(used.read_text())
+    except FileNotFoundError as error:
+        if used.exists():
+            raise ConfigurationError(
+                f"The ticket {ticket_file} was used already, and a ticket is good for one session.",
+                "Take a new one (lanesum job ticket).",
+            ) from error
+        raise ConfigurationError(f"There is no ticket {ticket_file}.") from error
+    except OSError as error:
+        raise ConfigurationError(f"Cannot read the ticket {ticket_file}: {error.strerror}.") from error

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -166,6 +167,8 @@ def test_the_service_says_what_is_wrong(service: ControllerService) -> None:
     with pytest.raises(rpc.ControllerError, match="No job 'a' is admitted"):
         join(controller=address, job="a", worker=0)
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "slots": 8})
+    with pytest.raises(rpc.ControllerError, match="'x' is no worker number"):
+        rpc.call(address, rpc.JOIN, {"job": "a", "worker": "x"})
     with pytest.raises(rpc.ControllerError, match="has no worker 1; it has 1"):
         join(controller=address, job="a", worker=1)
     with pytest.raises(rpc.ControllerError, match="Not a job request"):
@@ -184,5 +187,30 @@ def test_ports_taken_and_controllers_that_are_not_there(
     with pytest.raises(ConfigurationError, match="LANESUM_CONTROLLER, LANESUM_JOB, RANK must be set"):
         join()
     monkeypatch.setenv("LANESUM_TICKET", "/nonexistent")
-    with pytest.raises(ConfigurationError, match="LANESUM_TICKET"):
+    with pytest.raises(ConfigurationError, match="There is no ticket /nonexistent"):
+        join()
+
+
+def test_a_second_join_is_a_new_incarnation(controller: Controller, switch: RecordingSwitch) -> None:
+    """Two sessions must never share a tag: the switch could answer the second one with results of the first."""
+    first = controller.admit(request()).switch_job
+    tags = {controller.join("a", worker).tag for worker in range(4)}
+    assert tags == {first.tag}
+    again = controller.join("a", 2)
+    assert again.tag != first.tag
+    (job,) = switch.jobs.values()
+    assert (job.tag, job.slot_base, job.job) == (again.tag, first.slot_base, first.job)
+    assert {controller.join("a", worker).tag for worker in (0, 1, 3)} == {again.tag}
+    assert again.seed != controller.join("a", 0).seed
+
+
+def test_a_ticket_file_is_good_for_one_session(
+    controller: Controller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller.admit(request())
+    file = tmp_path / "ticket.json"
+    file.write_text(controller.join("a", 1).to_json())
+    monkeypatch.setenv("LANESUM_TICKET", str(file))
+    assert join().worker == 1
+    with pytest.raises(ConfigurationError, match="was used already"):
         join()

@@ -195,3 +195,14 @@ def test_a_codec_whose_table_the_switch_does_not_hold_is_refused() -> None:
             Session(other, codec="thc")
         with Session(ticket, codec="thc-uniform") as session, pytest.raises(ConfigurationError, match="no code table"):
             session.all_reduce(np.ones(8, np.float32), codec="thc")
+
+
+def test_a_ticket_is_good_for_one_session() -> None:
+    """A second session's first round has the numbers of the first one's: the old result must not come back as new."""
+    with AggregationServer((LOCALHOST, 0)) as server:
+        (ticket,) = tickets_for(server, 1)
+        server.aggregator.admit(ServerJob.from_tickets([ticket]))
+        with Session(ticket, codec="fixed") as session:
+            session.all_reduce(np.ones(8, np.float32))
+        with pytest.raises(SessionClosedError, match="used already"):
+            Session(ticket, codec="fixed")

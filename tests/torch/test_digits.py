@@ -101,7 +101,7 @@ def test_missing_ticket_is_one_line_and_not_0(tmp_path: Path, capsys: pytest.Cap
         code = digits.main([f"--out={tmp_path}", "--ticket=/nowhere/{rank}.json"])
     torch.set_num_threads(threads)
     assert code == 2
-    assert "Cannot read the ticket /nowhere/0.json" in capsys.readouterr().err
+    assert "There is no ticket /nowhere/0.json" in capsys.readouterr().err
 
 
 def test_without_torchrun_says_how(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,11 +26,11 @@ from rich.console import Console
 
 import lanesum.torch
 from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.join import take_ticket
 from lanesum.session import Session
 from lanesum.train.loop import Curve, Settings, train
 from lanesum.train.report import Report
 from lanesum.train.task import load_digits
-from lanesum.transport import JobTicket
 from lanesum.transport.udp import DEFAULT_DEADLINE_S
 
 # Longer than the transport's deadline: its error names the missing workers, the process group's does not.
@@ -119,11 +119,7 @@ def run_rank(options: argparse.Namespace) -> RankRecord:
 def _state(options: argparse.Namespace, check: lanesum.torch.SumCheck) -> lanesum.torch.State:
     if options.ticket is None:
         return lanesum.torch.State.join(codec=options.codec, deadline_s=options.deadline, observer=check)
-    path = Path(options.ticket.format(rank=dist.get_rank()))
-    try:
-        ticket = JobTicket.from_json(path.read_text())
-    except OSError as error:
-        raise ConfigurationError(f"Cannot read the ticket {path}: {error.strerror}.") from error
+    ticket = take_ticket(Path(options.ticket.format(rank=dist.get_rank())))
     session = Session(ticket, codec=options.codec, deadline_s=options.deadline, observer=check)
     return lanesum.torch.State(session)
 

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import select
 import socket
+import threading
 import time
 from collections.abc import Callable
 
@@ -34,6 +35,24 @@ _SEND_LATER = (errno.EAGAIN, errno.ENOBUFS, errno.ECONNREFUSED)
 
 Overlap = Callable[[], object]
 
+# Tickets that this process has used, by server, job, tag and worker: rounds of a second session with the same ticket
+# would carry the numbers of the first one's, and the aggregation point might answer with results that it still holds.
+_used: set[tuple[tuple[str, int], int, int, int]] = set()
+_used_lock = threading.Lock()
+
+
+def _use(ticket: JobTicket) -> None:
+    """Raises SessionClosedError for a ticket that was used before."""
+    key = (ticket.server, ticket.job, ticket.tag, ticket.worker)
+    with _used_lock:
+        if key in _used:
+            raise SessionClosedError(
+                f"The ticket of worker {ticket.worker} of job {ticket.job} was used already, and a ticket is good for "
+                "one session.",
+                "Join the job again for a new one.",
+            )
+        _used.add(key)
+
 
 class UdpTransport:
     """A worker's end of a job: sends rounds, one after another, and returns their sums.
@@ -43,7 +62,8 @@ class UdpTransport:
         window: packets under way at most (never more than the job's slots).
         deadline_s: a round without any progress for so long raises AggregationTimeoutError.
 
-    Raises ConfigurationError when the local address is not this host's or its port is in use.
+    Raises ConfigurationError when the local address is not this host's or its port is in use, SessionClosedError when
+    the ticket was used before.
     """
 
     def __init__(
@@ -74,6 +94,11 @@ class UdpTransport:
                 f"to {ticket.server[0]}:{ticket.server[1]}: {error.strerror}.",
                 "Check that the address belongs to this host and that no other process holds the port.",
             ) from error
+        try:
+            _use(ticket)
+        except SessionClosedError:
+            self._socket.close()
+            raise
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
 
@@ -190,8 +215,8 @@ class UdpTransport:
             )
         return AggregationTimeoutError(
             f"{what}; nothing ever came back from {ticket.server[0]}:{ticket.server[1]}.",
-            "Check that the switch runs, that the job is admitted there and that this worker's address is the "
-            "member's.",
+            "Check that the switch runs, that the job is admitted there with this worker's address, and that no "
+            "worker has joined it anew since.",
             (),
         )
 
