@@ -49,7 +49,8 @@ def main() -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except typer.TyperException as error:
-        errors.print(f"[bold red]lanesum:[/] {escape(error.format_message())} See lanesum --help.", soft_wrap=True)
+        message = escape(error.format_message().rstrip("."))
+        errors.print(f"[bold red]lanesum:[/] {message}. See lanesum --help.", soft_wrap=True)
         return error.exit_code
     except typer.Abort:
         return EXIT_INTERRUPTED

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -21,7 +23,7 @@ def check(name_or_path: str) -> None:
 
 
 @app.command()
-def show(name_or_path: str = "star4") -> None:
+def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or YAML file.")] = "star4") -> None:
     """The hosts, their addresses and ports."""
     from lanesum_control.topology import load
 
