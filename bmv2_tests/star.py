@@ -33,6 +33,7 @@ WORKER_PORTS = 6
 SERVER = HostPort(7, ipv4_int("10.0.0.200"), bytes.fromhex("020000000200"))
 STRANGER = HostPort(6, ipv4_int("10.0.0.100"), bytes.fromhex("020000000100"))
 ALL_OPS = tuple(LaneOp)
+_FIRST_UDP_PORT = 40000
 SLOT_DECISIONS = (
     "claim", "claim_and_complete", "contribute", "contribute_and_complete", "replay", "report_pending", "drop_late",
     "drop_conflict",
@@ -179,15 +180,21 @@ class Star:
         code_table: bytes | None = CODE_TABLE,
         job: int | None = None,
         tag: int | None = None,
-        udp_port: int = UDP_PORT,
+        udp_port: int | None = None,
     ) -> Job:
-        """A job of ``workers`` (how many, or on which hosts), by default with a number and tag never used before."""
+        """A job of ``workers`` (how many, or on which hosts), by default with a number and tag never used before.
+
+        Without ``udp_port`` every worker sends from a port of its own.
+        """
         if job is None:
             job, self._next_job = self._next_job, self._next_job + 1
         if tag is None:
             tag, self._next_tag = self._next_tag, self._next_tag + 1
         hosts = range(workers) if isinstance(workers, int) else workers
-        members = tuple(Member(worker, worker_host(host), udp_port) for worker, host in enumerate(hosts))
+        members = tuple(
+            Member(worker, worker_host(host), _FIRST_UDP_PORT + worker if udp_port is None else udp_port)
+            for worker, host in enumerate(hosts)
+        )
         groups = {other.group for other in self._jobs}
         group = next(number for number in range(1, len(groups) + 2) if number not in groups)
         table = code_table if LaneOp.TABLE8 in ops else None

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lanesum.protocol import LaneOp
+from lanesum.protocol import Header, LaneOp
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 
@@ -42,21 +42,28 @@ def test_any_order_of_workers(star: Star) -> None:
 
 def test_a_result_is_addressed_to_its_receiver(star: Star) -> None:
     """MAC, address, port and checksum of each copy, spelled out instead of built."""
-    job = star.admit([4, 2], udp_port=40000)
+    job = star.admit([4, 2])
     words = job.words(3)
     star.contribute(job, 0, words[0])
     copies = star.contribute(job, 1, words[1])
     assert [port for port, _ in copies] == [2, 4]
-    for (port, frame), address in zip(copies, ("10.0.0.3", "10.0.0.5"), strict=True):
+    for (port, frame), address, udp_port in zip(copies, ("10.0.0.3", "10.0.0.5"), (40001, 40000), strict=True):
         datagram = UdpFrame.unpack(frame)
         assert datagram is not None
         assert datagram.destination_mac == bytes([2, 0, 0, 0, 1, port])
         assert datagram.destination_ip == ipv4_int(address)
         assert (datagram.source_ip, datagram.source_port) == (SERVER.ip, 19539)
-        assert datagram.destination_port == 40000
+        assert datagram.destination_port == udp_port
         assert datagram.ttl == 64
         assert internet_checksum(frame[14:34]) == 0
         assert frame[40:42] == bytes(2), "UDP checksum 0: none"
+
+
+def test_workers_may_send_from_the_servers_port(star: Star) -> None:
+    job = star.admit(2, udp_port=19539)
+    words = job.words(3)
+    star.contribute(job, 0, words[0])
+    assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
 
 
 def test_fan_in_one(star: Star) -> None:
@@ -93,13 +100,20 @@ def test_zero_is_no_special_identifier(star: Star) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_an_empty_switch_owns_nothing(name: str) -> None:
-    """The registers of a switch that was just started are all 0, and so are all numbers of this job."""
+    """The registers of a switch that was just started are all 0, and so are the numbers of this job.
+
+    An owner "job 0, tag 0, epoch 0, chunk 0, operation 0" would take the second packet for a conflict and the third
+    for a late one.
+    """
+    places = [Place(), Place(slot=1, op=LaneOp.MAX), Place(epoch=0xFFFFFFFF, slot=2)]
     with open_target(name, DEFAULT_ACCUMULATOR_WORDS) as target:
         fresh = Star(target)
         job = fresh.admit(2, job=0, tag=0)
-        words = job.words(5)
-        assert fresh.contribute(job, 0, words[0]) == []
-        assert fresh.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
+        for place in places:
+            words = job.words(5, place.op)
+            assert fresh.contribute(job, 0, words[0], place) == []
+            assert fresh.contribute(job, 1, words[1], place) == job.result(aggregate(place.op, words), place)
+        assert target.decisions()["claim"] == len(places)
 
 
 def test_largest_identifiers(star: Star) -> None:
@@ -193,6 +207,18 @@ def test_a_new_incarnation_needs_no_cleared_registers(star: Star, finished: bool
     assert star.contribute(new, 1, words[1]) == new.result(aggregate(LaneOp.ADD32, words))
 
 
+def test_an_owner_is_job_and_tag(star: Star) -> None:
+    """Another job that happens to draw the tag of a dead one inherits nothing, even on the same slots."""
+    place = Place(epoch=500, chunk=9)
+    dead = star.admit(2, tag=0x600DCAFE)
+    star.contribute(dead, 0, dead.words(1)[0], place)
+    star.remove(dead)
+    heir = star.admit(2, tag=0x600DCAFE)
+    words = heir.words(2)
+    assert star.contribute(heir, 1, words[1]) == []
+    assert star.contribute(heir, 0, words[0]) == heir.result(aggregate(LaneOp.ADD32, words))
+
+
 def test_a_removed_job_is_routed(star: Star) -> None:
     job = star.admit(1)
     words = job.words(13)[0]
@@ -210,6 +236,33 @@ def test_what_a_worker_claims_about_itself_is_ignored(star: Star) -> None:
     assert star.contribute(job, 0, words[0], workers=0b10, fan_in_workers=1) == job.pending(0, [0])
     total = aggregate(LaneOp.ADD32, words)
     assert star.contribute(job, 1, words[1], workers=0, fan_in_workers=9) == job.result(total)
+
+
+def test_udp_checksum_of_answers_is_none(star: Star) -> None:
+    """Workers' kernels send one; it would not fit the new payload."""
+    job = star.admit(2)
+    words = job.words(15)
+    for worker, times in ((0, 2), (1, 2)):
+        port, frame = job.contribution(worker, words[worker])
+        frame = frame[:40] + b"\xbe\xef" + frame[42:]
+        answers = [answer for _ in range(times) for answer in star.exchange(port, frame)]
+        assert len(answers) == (1 if worker == 0 else 3)
+        assert {answer[40:42] for _, answer in answers} == {bytes(2)}
+
+
+def test_what_an_answer_keeps_of_the_contribution(star: Star) -> None:
+    """DSCP, ECN, identification and fragment flags of IPv4; spare, racks and their fan-in of the header."""
+    job = star.admit(1)
+    port, frame = job.contribution(0, job.words(16)[0], spare=0x5A, racks=0x01020304, fan_in_racks=9)
+    data = bytearray(frame)
+    data[15], data[18:20], data[20], data[24:26] = 0xB9, b"\x12\x34", 0, bytes(2)
+    data[24:26] = internet_checksum(bytes(data[14:34])).to_bytes(2, "big")
+    for _ in range(2):
+        ((_, answer),) = star.exchange(port, bytes(data))
+        assert (answer[15], answer[18:20], answer[20]) == (0xB9, b"\x12\x34", 0)
+        assert internet_checksum(answer[14:34]) == 0
+        header = Header.unpack(answer[42:])
+        assert (header.spare, header.racks, header.fan_in_racks) == (0x5A, 0x01020304, 9)
 
 
 def test_words_are_big_endian_on_the_wire(star: Star) -> None:

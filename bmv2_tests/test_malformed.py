@@ -183,6 +183,26 @@ def test_ipv4_options_are_routed(scene: Scene, option_words: int) -> None:
     assert hop[1][IPV4 + 8] == frame[IPV4 + 8] - 1
 
 
+def test_options_that_look_like_udp(scene: Scene) -> None:
+    """A perfect contribution whose IPv4 header claims to be 60 bytes long: all that follows are options."""
+    header = bytearray(scene.frame[IPV4 : IPV4 + 60])
+    header[0], header[10:12] = 0x4F, bytes(2)
+    header[10:12] = internet_checksum(bytes(header)).to_bytes(2, "big")
+    frame = scene.frame[:IPV4] + bytes(header) + scene.frame[IPV4 + 60 :]
+    (hop,) = scene.star.exchange(scene.port, frame)
+    assert hop[0] == SERVER.port
+    assert hop[1][UDP:] == frame[UDP:]
+    assert scene.star.decisions()["route"] == 1
+
+
+@pytest.mark.parametrize("first_byte", [0x40, 0x44, 0x05, 0x35, 0x55, 0x65, 0xF5], ids=hex)
+def test_no_ipv4_behind_its_ether_type(scene: Scene, first_byte: int) -> None:
+    """Another IP version, or a header shorter than the shortest: dropped, not routed."""
+    frame = patched(scene.frame, IPV4, bytes([first_byte]))
+    assert scene.star.exchange(scene.port, frame) == []
+    assert scene.star.decisions()["drop_malformed"] == 1
+
+
 @pytest.mark.parametrize("ether_type", [0x86DD, 0x8100, 0x88CC, 0x0000, 0x05DC, 0xFFFF], ids=hex)
 def test_neither_ipv4_nor_arp(scene: Scene, ether_type: int) -> None:
     frame = patched(scene.frame, 12, ether_type.to_bytes(2, "big"), fix_checksum=False)

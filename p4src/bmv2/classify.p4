@@ -31,7 +31,7 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         actions = { aggregate; route; route_other_size; answer_arp; drop_malformed; drop_unknown; }
         const default_action = drop_unknown();
         const entries = {
-            // Too short for a header that it announced, or a broken IPv4 checksum.
+            // Too short for a header that it announced, no IPv4 header, or one with a broken checksum.
             (true, _, _, _, _, _, _, _, _): drop_malformed();
             (_, 1, _, _, _, _, _, _, _): drop_malformed();
             (_, _, true, _, _, _, _, _, _): answer_arp();
@@ -51,7 +51,8 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     apply {
-        meta.parse_failed = standard_metadata.parser_error != error.NoError;
+        meta.parse_failed = standard_metadata.parser_error != error.NoError
+            || (hdr.ipv4.isValid() && (hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5));
         meta.length_matches =
             hdr.udp.length == UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + (hdr.lanesum.words << 2)
             && hdr.ipv4.total_length == hdr.udp.length + IPV4_HEADER_BYTES

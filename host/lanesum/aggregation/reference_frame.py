@@ -75,6 +75,10 @@ class Ipv4(_WireHeader):
     destination: int
 
     @property
+    def version(self) -> int:
+        return self.version_ihl >> 4
+
+    @property
     def ihl(self) -> int:
         return self.version_ihl & 0xF
 
@@ -111,6 +115,11 @@ class Frame:
     words: Words | None = None
     rest: bytes = b""
     parse_failed: bool = False
+
+    @property
+    def no_ipv4(self) -> bool:
+        """The Ethernet type says IPv4, the header does not."""
+        return self.ipv4 is not None and (self.ipv4.version != 4 or self.ipv4.ihl < _WITHOUT_OPTIONS)
 
     @property
     def checksum_error(self) -> bool:

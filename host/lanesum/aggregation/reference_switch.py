@@ -173,7 +173,7 @@ class ReferenceSwitch:
 
     @staticmethod
     def _classification(frame: Frame) -> str:
-        if frame.parse_failed or frame.checksum_error:
+        if frame.parse_failed or frame.no_ipv4 or frame.checksum_error:
             return "drop_malformed"
         if frame.arp is not None:
             return "answer_arp"
