@@ -171,7 +171,8 @@ def bmv2_target(accumulator_words: int) -> Iterator[Bmv2Target]:
         command = ["ip", "netns", "exec", namespace, PROGRAM, "--no-p4", "--device-id", str(DEVICE_ID)]
         command += [part for port in PORTS for part in ("-i", f"{port}@s{port}")]
         command += ["--", "--grpc-server-addr", address]
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder)
+        # In a session of its own: Ctrl-C is for us, and we end the switch after the tests have cleaned up on it.
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True)
         cleanup.callback(_end, process)
         connection = cleanup.enter_context(
             SwitchConnection(address, device_id=DEVICE_ID, timeout_s=_START_TIMEOUT_S),
