@@ -27,7 +27,7 @@ from .api import (
 )
 from .bmv2json import load_program
 from .compiler.context import Runtime
-from .compiler.program import AssertionFailed, Compiled, Run, build_state, compile_program
+from .compiler.program import AssertionFailed, Compiled, LoopLimit, Run, build_state, compile_program
 from .tables import MatchTable
 
 _log = logging.getLogger("lanesum_switch")
@@ -227,6 +227,8 @@ class EmbeddedSwitch:
         self._faults += 1
         if isinstance(error, AssertionFailed):
             _log.error("A P4 assert or assume failed; the packet is dropped.")
+        elif isinstance(error, LoopLimit):
+            _log.error("A loop of the P4 program did not end in time; the packet is dropped.")
         else:
             _log.error("Packet dropped: the compiled program failed on it.", exc_info=error)
 

@@ -115,6 +115,16 @@ def test_deep_graph_falls_back_to_a_loop() -> None:
     assert visited == list(range(size))
 
 
+def test_loop_without_end_is_cut_off() -> None:
+    writer = Writer()
+    with writer.block("def run():"):
+        Structurer(writer, {0: Node([0], lambda go: go(0))}, 0, "goto").write()
+    scope: dict[str, Any] = {"LoopLimit": TimeoutError}
+    exec(writer.source(), scope)
+    with pytest.raises(TimeoutError):
+        scope["run"]()
+
+
 def test_read_add_write_becomes_two_statements() -> None:
     program = load_program((PROGRAMS / "lanes.json").read_bytes())
     usage = Usage(program)

@@ -36,6 +36,10 @@ class ParseError(Exception):
     """Ends the parser of one packet; never leaves the generated code."""
 
 
+class LoopLimit(Exception):
+    """A loop of the P4 program (`for` in an action) ran for too long on a packet."""
+
+
 class AssertionFailed(Exception):
     """A P4 assert or assume did not hold for a packet."""
 
@@ -114,6 +118,7 @@ def compile_program(
         **names.bound,
         "ParseError": ParseError,
         "AssertionFailed": AssertionFailed,
+        "LoopLimit": LoopLimit,
         "PacketOut": PacketOut,
         "new_tuple": tuple.__new__,
         "int_from": int.from_bytes,

@@ -19,6 +19,7 @@ from .writer import Writer
 Target = Hashable  # a node key, or END
 END = None
 MAX_DEPTH = 90  # the tokenizer refuses 100 levels
+MAX_STEPS = 1 << 16  # nodes that one packet may visit in one loop; then LoopLimit is raised and the packet dropped
 
 Go = Callable[[Target], None]
 
@@ -82,7 +83,13 @@ class Structurer:
             self.writer.line(f"{self.variable} = {self._number(target)}")
 
         go(self.entry)
+        budget = f"{self.variable}_budget"
+        if self.cyclic:
+            self.writer.line(f"{budget} = {MAX_STEPS}")
         with self.writer.block(f"while {self.variable}:"):
+            if self.cyclic:
+                self.writer.line(f"{budget} -= 1")
+                self.writer.line(f"if {budget} < 0: raise LoopLimit")
             for i, key in enumerate(self.order):
                 with self.writer.block(f"{'if' if i == 0 else 'elif'} {self.variable} == {i + 1}:"):
                     self.nodes[key].emit(go)
