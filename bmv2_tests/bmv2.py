@@ -1,15 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""BMv2 as a target: ``simple_switch_grpc`` in a network namespace of its own, frames through raw sockets on veth pairs.
-
-Both ends of every pair live in the namespace, so that deleting it removes all of them, and nothing that the host's
-kernel or its daemons say can reach the switch.
-"""
+"""BMv2 as a target: ``simple_switch_grpc`` in a network namespace of its own, raw sockets on veth pairs."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import itertools
 import os
 import select
@@ -17,27 +12,24 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lanesum.aggregation.reference_switch import PortFrame
 from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import ETHERNET_BYTES
 from lanesum_control.client import SwitchConnection
 from lanesum_control.model import SWITCH_MAC, HostPort
+from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_switch.reference_switch import PortFrame
+from lanesum_switch.veth import inside, obstacle, raw_sockets, switch_interface, veth_namespace
 
 from .targets import DEVICE_ID, PORTS
 
 PROGRAM = "simple_switch_grpc"
 
-_CLONE_NEWNET = 0x40000000
-_ETH_P_ALL = 3
-_SOL_PACKET, _PACKET_IGNORE_OUTGOING = 263, 23
-_RECEIVE_BUFFER_BYTES = 8 << 20
 _FRAME_BYTES = 65536
 
 _START_TIMEOUT_S = 20.0
@@ -58,17 +50,15 @@ def missing() -> str | None:
     """Why BMv2 cannot run here; None where it can."""
     if shutil.which(PROGRAM) is None:
         return f"{PROGRAM} is not on PATH"
-    if shutil.which("ip") is None:
-        return "ip (iproute2) is not on PATH"
-    if os.geteuid() != 0:
-        return f"{PROGRAM} on veth pairs needs root"
-    return None
+    return obstacle() or None
 
 
 class _Control(P4RuntimeSwitch):
     """Remembers the ports that lose packets: no sentinel can be trusted there."""
 
-    lossy: set[tuple[int, bool]]
+    def __init__(self, connection: SwitchConnection, names: P4InfoNames) -> None:
+        super().__init__(connection, names)
+        self.lossy: set[tuple[int, bool]] = set()
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
         super().set_fault(port, ingress=ingress, share=share)
@@ -121,6 +111,11 @@ class Bmv2Target:
         counts["route"] -= self._sentinels
         return counts
 
+    def pushed_again(self) -> Bmv2Target:
+        """The same process after its program was pushed once more, as a restarted controller does."""
+        self.control.connection.push_pipeline(bmv2_pipeline(self.accumulator_words))
+        return Bmv2Target(self.control, self._sockets, self.accumulator_words)
+
     def _flush(self, ingress: int) -> list[PortFrame]:
         if self.control.lossy:
             return self._until_quiet()
@@ -162,77 +157,21 @@ def bmv2_target(accumulator_words: int) -> Iterator[Bmv2Target]:
     """Start BMv2 in a fresh namespace; process, namespace and links are gone afterwards, whatever happened."""
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
-        namespace = cleanup.enter_context(_namespace(f"lanesum-{os.getpid()}-{next(_runs)}"))
-        sockets = _raw_sockets(namespace)
-        for sock in sockets.values():
-            cleanup.callback(sock.close)
+        namespace = cleanup.enter_context(veth_namespace(f"lanesum-{os.getpid()}-{next(_runs)}", PORTS))
+        sockets = cleanup.enter_context(raw_sockets(namespace, PORTS))
         address = f"unix:{folder}/p4runtime"
         log = cleanup.enter_context((folder / "log").open("w"))
-        command = ["ip", "netns", "exec", namespace, PROGRAM, "--no-p4", "--device-id", str(DEVICE_ID)]
-        command += [part for port in PORTS for part in ("-i", f"{port}@s{port}")]
-        command += ["--", "--grpc-server-addr", address]
+        command = [PROGRAM, "--no-p4", "--device-id", str(DEVICE_ID)]
+        command += [part for port in PORTS for part in ("-i", f"{port}@{switch_interface(port)}")]
+        command = inside(namespace, [*command, "--", "--grpc-server-addr", address])
         # In a session of its own: Ctrl-C is for us, and we end the switch after the tests have cleaned up on it.
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True)
         cleanup.callback(_end, process)
         connection = cleanup.enter_context(
             SwitchConnection(address, device_id=DEVICE_ID, timeout_s=_START_TIMEOUT_S),
         )
-        pipeline = bmv2_pipeline(accumulator_words)
-        connection.push_pipeline(pipeline)
-        control = _Control(connection, connection.load_names())
-        control.lossy = set()
+        control = _Control.with_pipeline(connection, bmv2_pipeline(accumulator_words))
         yield Bmv2Target(control, sockets, accumulator_words)
-
-
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)
-
-
-@contextlib.contextmanager
-def _namespace(name: str) -> Iterator[str]:
-    """A network namespace with a veth pair (sN for the switch, hN for us) per port."""
-    _run("ip", "netns", "add", name)
-    try:
-        # The kernel would greet IPv6 neighbours on every new link.
-        _run("ip", "netns", "exec", name, "sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6")
-        for port in PORTS:
-            _run("ip", "-n", name, "link", "add", f"s{port}", "type", "veth", "peer", "name", f"h{port}")
-            for link in (f"s{port}", f"h{port}"):
-                _run("ip", "-n", name, "link", "set", link, "arp", "off", "up")
-        yield name
-    finally:
-        _run("ip", "netns", "delete", name)
-
-
-def _raw_sockets(namespace: str) -> dict[int, socket.socket]:
-    """One raw socket per port, opened inside the namespace by a thread that enters it."""
-    sockets: dict[int, socket.socket] = {}
-    problems: list[OSError] = []
-
-    def open_all() -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        try:
-            with Path("/run/netns", namespace).open() as handle:
-                if libc.setns(handle.fileno(), _CLONE_NEWNET) != 0:
-                    raise OSError(ctypes.get_errno(), "setns")
-            for port in PORTS:
-                # Protocol 0 hears nothing until the socket is bound to its link.
-                sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-                sockets[port] = sock
-                sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
-                sock.bind((f"h{port}", _ETH_P_ALL))
-        except OSError as error:
-            problems.append(error)
-
-    thread = threading.Thread(target=open_all)
-    thread.start()
-    thread.join()
-    if problems:
-        for sock in sockets.values():
-            sock.close()
-        raise problems[0]
-    return sockets
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

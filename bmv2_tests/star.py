@@ -20,11 +20,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from lanesum.aggregation.reference_switch import PortFrame, ReferenceSwitch
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import UDP_PORT, Flag
 from lanesum_control.model import SWITCH_MAC, HostPort, Member, SwitchJob
+from lanesum_switch.reference_switch import PortFrame, ReferenceSwitch
 
 from .oracle import CODE_TABLE, WIDENING, Words, random_words
 from .targets import Target

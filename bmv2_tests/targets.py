@@ -9,13 +9,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from lanesum.aggregation.reference_switch import PortFrame, ReferenceSwitch
 from lanesum_control.client import SwitchConnection
 from lanesum_control.model import ControlledSwitch
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
+from lanesum_switch.reference_switch import PortFrame, ReferenceSwitch
 
 PORTS = range(8)
 DEVICE_ID = 1
@@ -82,6 +82,11 @@ class EmbeddedTarget(_InMemoryTarget):
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
         return [(out.port, out.frame) for out in self.switch.process(port, frame)]
+
+    def pushed_again(self) -> EmbeddedTarget:
+        """The same switch after its program was pushed once more, as a restarted controller does."""
+        self.control.connection.push_pipeline(bmv2_pipeline(self.accumulator_words))
+        return EmbeddedTarget(self.switch, self.control, self.accumulator_words)
 
     def decisions(self) -> dict[str, int]:
         return self.control.decisions()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lanesum.aggregation import Decision, SlotTable
-from lanesum.aggregation.reference_switch import ReferenceSwitch
+from lanesum_switch.reference_switch import ReferenceSwitch
 from lanesum.protocol import Header, LaneOp, Packet, generate
 from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import UDP_PORT

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import CODE_TABLE_ENTRIES, DEFAULT_ACCUMULATOR_WORDS, MAX_SLOTS, MAX_WORKERS, UDP_PORT
+from lanesum.protocol.spec import (
+    CODE_TABLE_ENTRIES,
+    DEFAULT_ACCUMULATOR_WORDS,
+    MAX_SLOTS,
+    MAX_WORDS,
+    MAX_WORKERS,
+    UDP_PORT,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +57,7 @@ class JobTicket:
             "workers": (1, MAX_WORKERS),
             "worker": (0, self.workers - 1),
             "slots": (1, MAX_SLOTS),
-            "accumulator_words": (2, 0x3FFF),
+            "accumulator_words": (2, MAX_WORDS),
         }
         for name, (low, high) in limits.items():
             value = getattr(self, name)

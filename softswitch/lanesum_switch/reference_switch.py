@@ -12,11 +12,7 @@ import enum
 import random
 from dataclasses import dataclass, replace
 
-from lanesum_control.errors import SwitchWriteError
-from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, Member, SwitchJob
-
 from lanesum.aggregation.combine import Words
-from lanesum.aggregation.reference_frame import Frame, parse
 from lanesum.aggregation.slots import Decision, SlotTable
 from lanesum.protocol.spec import (
     DEFAULT_ACCUMULATOR_WORDS,
@@ -28,6 +24,10 @@ from lanesum.protocol.spec import (
     Flag,
     Kind,
 )
+from lanesum_control.errors import SwitchWriteError
+from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, Member, SwitchJob
+
+from lanesum_switch.reference_frame import Frame, parse
 
 PortFrame = tuple[int, bytes]
 
