@@ -51,6 +51,10 @@ def test_unicast_and_drop(switch: EmbeddedSwitch) -> None:
     assert switch.counts.by_port_out == {3: 1}
 
 
+def test_drop_through_a_copy_of_the_metadata(switch: EmbeddedSwitch) -> None:
+    assert send(switch, 8, 3) == []
+
+
 def test_multicast(switch: EmbeddedSwitch) -> None:
     assert send(switch, 1, 7) == []
     switch.set_multicast_group(7, [Replica(1, 10), Replica(2, 11), Replica(2, 12)])

@@ -225,13 +225,9 @@ class Primitives:
                 self._line(f"{self.layout.valid(header)} = False")
 
     def _do_mark_to_drop(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        for name, code in (
-            ("standard_metadata.egress_spec", str(self.context.drop_port)),
-            ("intrinsic_metadata.mcast_grp", "0"),
-        ):
-            ref = self.program.standard(name)
-            if ref is not None:
-                self._line(f"{self.layout.field_local(ref.header, ref.name)} = {code}")
+        for ref in self.context.usage.drop_targets(ir.Primitive("mark_to_drop", args, "")):
+            code = "0" if ref.name == "mcast_grp" else str(self.context.drop_port)
+            self._line(f"{self.layout.field_local(ref.header, ref.name)} = {code}")
 
     _do_drop = _do_mark_to_drop
 

@@ -128,11 +128,17 @@ class Usage:
                 if isinstance(arg, ir.HeaderRef) and self.program.instances[arg.name].metadata:
                     found += [ir.FieldRef(arg.name, f.name) for f in self.program.instances[arg.name].type.fields]
         if primitive.op == "mark_to_drop" or primitive.op == "drop":
-            for name in ("standard_metadata.egress_spec", "intrinsic_metadata.mcast_grp"):
-                ref = self.program.standard(name)
-                if ref is not None:
-                    writes.append(ref)
+            writes += self.drop_targets(primitive)
         return reads, writes
+
+    def drop_targets(self, primitive: ir.Primitive) -> list[ir.FieldRef]:
+        """The egress_spec and mcast_grp that a drop sets: its argument may be a copy of the metadata."""
+        if primitive.args and isinstance(primitive.args[0], ir.HeaderRef):
+            instance = self.program.instances[primitive.args[0].name]
+            names = {f.name for f in instance.type.fields}
+            return [ir.FieldRef(instance.name, name) for name in ("egress_spec", "mcast_grp") if name in names]
+        standard = ("standard_metadata.egress_spec", "intrinsic_metadata.mcast_grp")
+        return [ref for ref in map(self.program.standard, standard) if ref is not None]
 
     def _lvalue(self, expr: ir.AccessField) -> list[ir.FieldRef]:
         return [

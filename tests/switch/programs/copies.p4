@@ -12,6 +12,9 @@ struct metadata_t {
     bit<16> lost;
 }
 
+// Works on a copy of the metadata (copy in, copy out).
+action drop(inout standard_metadata_t metadata) { mark_to_drop(metadata); }
+
 parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     state start { packet.extract(hdr.order); transition accept; }
 }
@@ -31,6 +34,8 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
                 meta.kept = 0x4321;
                 resubmit_preserving_field_list(1);
             }
+        } else if (hdr.order.what == 8) {
+            drop(standard_metadata);
         } else if (hdr.order.what == 6) {
             truncate(20);
         }
