@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum import codecs
-from lanesum.codecs.base import Aggregate, Codec, CodecContext, Result, Round
+from lanesum.codecs.base import Aggregate, Codec, CodecContext, CodecError, Result, Round
 from lanesum.errors import ConfigurationError
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.errors import TransportError
@@ -108,7 +108,8 @@ class Session:
             float32 array of the same shape, bit-identical on all workers.
 
         Raises:
-            CodecError: NaN or infinity, or too many workers for the codec's lanes; nothing was sent.
+            CodecError: NaN or infinity, or too many workers for the codec's lanes; nothing was sent. The session ends
+                with it, because the other workers are left waiting for this all-reduce.
             AggregationTimeoutError: no progress until the deadline; names the missing workers where known.
             SessionClosedError: the session is closed or failed earlier.
         """
@@ -147,6 +148,10 @@ class Session:
                 round_ = steps.send(self._aggregate(chosen, round_))
         except StopIteration as stop:
             result: Result = stop.value
+        except CodecError:
+            # The others wait for this all-reduce: were the next one to take its place, their sums would mix the two.
+            self._transport.abandon()
+            raise
         self._all_reduces += 1
         return result
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lanesum.codecs import CodecError
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
@@ -206,3 +207,15 @@ def test_a_ticket_is_good_for_one_session() -> None:
             session.all_reduce(np.ones(8, np.float32))
         with pytest.raises(SessionClosedError, match="used already"):
             Session(ticket, codec="fixed")
+
+
+def test_a_vector_that_cannot_be_encoded_ends_the_session() -> None:
+    """Else the next all-reduce would take the place of this one, for which the other workers wait."""
+    with AggregationServer((LOCALHOST, 0)) as server:
+        (ticket,) = tickets_for(server, 1)
+        server.aggregator.admit(ServerJob.from_tickets([ticket]))
+        with Session(ticket, codec="fixed") as session:
+            with pytest.raises(CodecError, match="nan"):
+                session.all_reduce(np.array([1, np.nan], np.float32))
+            with pytest.raises(SessionClosedError):
+                session.all_reduce(np.ones(2, np.float32))

@@ -220,6 +220,10 @@ class UdpTransport:
             (),
         )
 
+    def abandon(self) -> None:
+        """No more rounds: this worker is out of step with the others."""
+        self._usable = False
+
     def close(self) -> None:
         """Give the socket back; idempotent."""
         self._usable = False
