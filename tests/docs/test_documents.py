@@ -123,3 +123,9 @@ def check_options(words: list[str]) -> None:
     assert result.returncode == 0, result.stderr
     for option in (word.split("=")[0] for word in words if word.startswith("--")):
         assert option in result.stdout, f"{option} is no option of lanesum {' '.join(subcommands)}"
+
+
+def test_published_figures_are_the_measured_ones() -> None:
+    script = ROOT / "benchmarks" / "publish.py"
+    result = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import shutil
 import socket
 import statistics
@@ -31,6 +30,7 @@ from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.veth import inside, obstacle, raw_sockets, switch_interface, veth_namespace
 
+from lanesum.bench.machine import machine
 from lanesum.bench.workload import Workload, admit, build
 from lanesum.errors import LanesumError
 from lanesum.protocol import LaneOp
@@ -149,6 +149,12 @@ def _drain(sock: socket.socket) -> None:
     sock.settimeout(timeout)
 
 
+def _bmv2_version() -> str:
+    program = shutil.which(BMV2)
+    assert program is not None, "it was measured"
+    return subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
@@ -205,8 +211,8 @@ def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int)
         "accumulator_words": accumulator_words,
         "workers": len(load(_TOPOLOGY).names("worker")),
         "packets_per_run": chunks * len(load(_TOPOLOGY).names("worker")),
-        "machine": {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()},
-        "python": platform.python_version(),
+        "machine": machine(),
+        "bmv2": None if "BMv2 on veth" in left_out else _bmv2_version(),
         "figures": [asdict(figure) for figure in figures],
         "left_out": left_out,
     }
