@@ -16,11 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from lanesum import codecs
 from lanesum.codecs import Aggregate, CodecContext
 from lanesum.codecs.simulate import simulate
 from lanesum.codecs.thc_tables import PUBLISHED, choose_table
-from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
+
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 
 from . import bmv2

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from lanesum.protocol.lanes import LaneOp
 from numpy.typing import NDArray
+
+from lanesum.protocol.lanes import LaneOp
 
 Words = NDArray[np.uint32]
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from lanesum.protocol import Kind, LaneOp, Packet
 from lanesum.protocol.frames import UdpFrame
 

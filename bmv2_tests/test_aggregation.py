@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from lanesum.protocol import Header, LaneOp
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+
 from lanesum.protocol import Kind, LaneOp, Packet
 from lanesum.protocol.frames import UdpFrame
 from lanesum_control.model import SWITCH_MAC

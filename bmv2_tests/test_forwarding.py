@@ -16,6 +16,7 @@ import struct
 from typing import Any
 
 import pytest
+
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
 from lanesum_control.model import SWITCH_MAC, HostPort
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from lanesum.protocol import LaneOp
 
 from .oracle import CODE_TABLE, aggregate, uplink_words

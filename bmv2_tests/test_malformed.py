@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from lanesum.protocol import Kind, LaneOp
 from lanesum.protocol.frames import internet_checksum
 

@@ -15,6 +15,7 @@ import dataclasses
 from collections.abc import Callable
 
 import pytest
+
 from lanesum.protocol import LaneOp
 from lanesum.protocol.frames import UdpFrame
 

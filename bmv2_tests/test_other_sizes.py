@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+
 from lanesum.protocol import LaneOp
 
 from .bmv2 import Bmv2Target

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import Flag
 

@@ -16,6 +16,7 @@ import random
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
 from lanesum.protocol import LaneOp
 
 from .schedule import EPOCHS, Plan, Schedule

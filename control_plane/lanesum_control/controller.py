@@ -14,7 +14,6 @@ from lanesum.protocol.frames import ipv4_text
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, MAX_SLOTS, MAX_WORKERS, UDP_PORT
 from lanesum.transport.ticket import JobTicket
-
 from lanesum_control.errors import AdmissionError, UnknownJobError
 from lanesum_control.model import ControlledSwitch, HostPort, Member, SwitchJob
 

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any
 
 import grpc
+
 from lanesum import rpc
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
-
 from lanesum_control.controller import AdmittedJob, Controller, JobRequest
 from lanesum_control.errors import AdmissionError
 

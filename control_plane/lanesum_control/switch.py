@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 
-from lanesum import resources
 from p4.v1 import p4runtime_pb2
 
+from lanesum import resources
 from lanesum_control.client import SwitchConnection
 from lanesum_control.errors import SwitchWriteError
 from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, SwitchJob

@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass
 from typing import ClassVar, TypeVar
 
 import numpy as np
+
 from lanesum.aggregation.combine import Words
 from lanesum.protocol.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, PROTOCOL_UDP, internet_checksum
 from lanesum.protocol.lanes import LaneOp

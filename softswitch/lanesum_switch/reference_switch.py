@@ -26,7 +26,6 @@ from lanesum.protocol.spec import (
 )
 from lanesum_control.errors import SwitchWriteError
 from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, Member, SwitchJob
-
 from lanesum_switch.reference_frame import Frame, parse
 
 PortFrame = tuple[int, bytes]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from lanesum.codecs import THC, Aggregate, Codec, CodecContext, CodecError, ErrorFeedback, FixedPoint
 from lanesum.codecs.simulate import simulate
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
 from lanesum import codecs
 from lanesum.codecs import CodecContext, CodecError, FixedPoint
 from lanesum.codecs.simulate import simulate

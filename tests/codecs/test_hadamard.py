@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from lanesum.codecs.hadamard import hadamard_transform
 
 scipy_linalg = pytest.importorskip("scipy.linalg")

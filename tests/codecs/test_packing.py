@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
 from lanesum.codecs import CodecError
 from lanesum.codecs.packing import lane_contribution, pack_codes, pack_lanes, unpack_codes, unpack_lanes
 from lanesum.codecs.simulate import aggregate

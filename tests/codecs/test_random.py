@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from lanesum.codecs.random import Stream, philox4x32, random_words, signs, uniforms
 
 # kat_vectors of the Random123 distribution, philox4x32 with 10 rounds: counter, key, result.

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
 from lanesum import codecs
 from lanesum.codecs import THC, Aggregate, CodecContext, CodecError
 from lanesum.codecs.hadamard import hadamard_transform

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+
 from lanesum.codecs.thc_tables import (
     PUBLISHED,
     best_table,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from lanesum import codecs, rpc
 from lanesum.errors import ConfigurationError
 from lanesum.join import join

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from p4.v1 import p4runtime_pb2
+
 from lanesum_control.client import SwitchConnection
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
@@ -28,7 +30,6 @@ from lanesum_control.switch import (
 from lanesum_control.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
-from p4.v1 import p4runtime_pb2
 
 
 @pytest.fixture

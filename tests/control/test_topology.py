@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+
 from lanesum_control.topology import TopologyError, available, load
 from lanesum_control.topology.files import parse
 from lanesum_control.topology.model import schema_text

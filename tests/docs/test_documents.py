@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from lanesum.resources import checkout_root
 
 ROOT = checkout_root() or Path()

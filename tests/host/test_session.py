@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from lanesum.codecs import CodecError
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, Kind, LaneOp, Packet

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.transport import JobTicket, RoundWindow, TransportStats
 from lanesum.transport.rtt import INITIAL_RTO_S, RttEstimator

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+
 from lanesum_switch.p4runtime import P4RuntimeServer
 
 from .fake_switch import FakeSwitch

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from p4.v1 import p4runtime_pb2 as p4rt
+
 from lanesum.errors import ConfigurationError
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.p4runtime.arbitration import MAX_QUEUED, Connection
 from lanesum_switch.p4runtime.service import MAX_STREAMS
-from p4.v1 import p4runtime_pb2 as p4rt
 
 from .client import OK, Client, Outcome, Program, exact
 from .fake_switch import FakeSwitch

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum.resources import checkout_root
 from lanesum_control.p4build import COMPILER, FLAGS, compile_program

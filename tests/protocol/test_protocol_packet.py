@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lanesum.protocol import LANE_SHAPES, ChunkBatch, Flag, Header, LaneOp, Packet, PacketError, spec
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int, ipv4_text, mac_bytes, mac_text
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from lanesum.aggregation import Decision, SlotTable
-from lanesum_switch.reference_switch import ReferenceSwitch
 from lanesum.protocol import Header, LaneOp, Packet, generate
 from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.resources import checkout_root
 from lanesum_control.model import SWITCH_MAC, HostPort, Member, SwitchJob
+from lanesum_switch.reference_switch import ReferenceSwitch
 
 ROOT = checkout_root() or Path()
 PAGE = (ROOT / "docs" / "protocol.md").read_text()

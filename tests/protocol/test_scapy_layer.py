@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
+
 from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
 from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import HEADER, UDP_PORT
 from lanesum.resources import checkout_root
 from lanesum.tools.scapy_layer import LanesumPacket
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
-from scapy.packet import Raw
 
 headers = st.builds(
     Header,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from lanesum.run import plan as plan_module
 from lanesum.run.plan import make_plan
 from lanesum_control.topology import available

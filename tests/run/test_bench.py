@@ -8,6 +8,7 @@ import json
 import shutil
 
 import pytest
+
 from lanesum.bench import switch as bench
 from lanesum.protocol import LaneOp
 from lanesum_switch import veth

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from lanesum.run.plan import BMV2, mininet_obstacle
 
 REPORT_KEYS = {

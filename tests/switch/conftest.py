@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from lanesum_switch.dataplane import EmbeddedSwitch
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -10,6 +10,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lanesum_switch.api import ActionCall, GroupRef, InvalidArgumentError, Match, MemberRef, NotFoundError, TableEntry
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.hashes import crc16, crc32, crc_ccitt, csum16, functions, identity, xor16

@@ -11,6 +11,7 @@ import struct
 from typing import NamedTuple
 
 import pytest
+
 from lanesum_switch.api import CloneSession, InvalidArgumentError, NotFoundError, Replica
 from lanesum_switch.dataplane import EmbeddedSwitch
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lanesum_switch.api import ActionCall, Match, PacketOut, Replica, TableEntry
 from lanesum_switch.dataplane import EmbeddedSwitch
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+
 from lanesum_switch.dataplane import EmbeddedSwitch
 
 from .conftest import Load

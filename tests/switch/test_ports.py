@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 import pytest
+
 from lanesum.errors import MissingToolError
 from lanesum_switch.api import PacketOut
 from lanesum_switch.ports.afpacket import AfPacketPort

@@ -8,6 +8,7 @@ import struct
 import zlib
 
 import pytest
+
 from lanesum_switch.api import (
     ActionCall,
     AlreadyExistsError,

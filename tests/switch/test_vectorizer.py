@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lanesum_switch.api import ActionCall, Match, Replica, TableEntry
 from lanesum_switch.compiler.swar import Shape, Swar
 from lanesum_switch.compiler.vectors import shift_table

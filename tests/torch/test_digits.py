@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from rich.console import Console
+from torch_ranks import LOCALHOST, Ranks, free_port, served_job
+
 from lanesum.errors import ConfigurationError
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.train import digits
@@ -22,8 +25,6 @@ from lanesum.train.plot import plot
 from lanesum.train.report import Report
 from lanesum.train.task import DigitsNet, load_digits
 from lanesum.transport import JobTicket
-from rich.console import Console
-from torch_ranks import LOCALHOST, Ranks, free_port, served_job
 
 KEYS = """
     target topology workers codec steps loss_first loss_last accuracy accuracy_uncompressed sums_checked sums_wrong

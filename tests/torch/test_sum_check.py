@@ -4,17 +4,18 @@
 
 from __future__ import annotations
 
-import lanesum.torch
 import numpy as np
 import pytest
 import torch.distributed as dist
+from torch_ranks import Ranks
+
+import lanesum.torch
 from lanesum.codecs import THC, FixedPoint
 from lanesum.codecs.base import Round
 from lanesum.codecs.packing import lane_contribution
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.session import FinishedRound
-from torch_ranks import Ranks
 
 WORDS = 1000
 

@@ -9,15 +9,16 @@ import random
 import time
 from typing import Any
 
-import lanesum.torch
 import pytest
 import torch
 import torch.distributed as dist
-from lanesum.session import Session
-from lanesum.transport import JobTicket
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch_ranks import Failure, Ranks, served_job
+
+import lanesum.torch
+from lanesum.session import Session
+from lanesum.transport import JobTicket
 
 STEPS = 4
 

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import lanesum.torch
 import pytest
 import torch
+from torch_ranks import served_job
+
+import lanesum.torch
 from lanesum.codecs import CodecError
 from lanesum.errors import ConfigurationError
 from lanesum.session import Session
-from torch_ranks import served_job
 
 
 @dataclass

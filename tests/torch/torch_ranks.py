@@ -17,6 +17,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+
 from lanesum import codecs
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.server.udp import Loss

@@ -7,10 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import yaml
-from lanesum import resources
-from lanesum.errors import ConfigurationError
 from pydantic import ValidationError
 
+from lanesum import resources
+from lanesum.errors import ConfigurationError
 from lanesum_control.topology.model import Topology
 
 

@@ -12,10 +12,10 @@ import json
 import re
 from typing import Annotated, Any, Literal
 
-from lanesum.protocol.frames import ipv4_int, mac_bytes
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from lanesum.protocol.frames import ipv4_int, mac_bytes
 from lanesum_control.model import HostPort
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,14}$")]

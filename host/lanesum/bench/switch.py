@@ -22,6 +22,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lanesum.bench.machine import machine
+from lanesum.bench.workload import Workload, admit, build
+from lanesum.errors import LanesumError
+from lanesum.protocol import LaneOp
+from lanesum.run.commands import lanesum_command
 from lanesum_control.client import DEFAULT_DEVICE_ID, SwitchConnection
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
@@ -29,12 +34,6 @@ from lanesum_control.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.veth import inside, obstacle, raw_sockets, switch_interface, veth_namespace
-
-from lanesum.bench.machine import machine
-from lanesum.bench.workload import Workload, admit, build
-from lanesum.errors import LanesumError
-from lanesum.protocol import LaneOp
-from lanesum.run.commands import lanesum_command
 
 BMV2 = "simple_switch_grpc"
 WINDOW_CHUNKS = 16  # BMv2 queues 64 packets per port; the job's 64 slots would allow more

@@ -8,13 +8,13 @@ import secrets
 from dataclasses import dataclass
 
 import numpy as np
-from lanesum_control.controller import AdmittedJob, Controller, JobRequest
-from lanesum_control.model import SWITCH_MAC, ControlledSwitch
-from lanesum_control.topology import Topology
 
 from lanesum.protocol import ChunkBatch, Header, LaneOp
 from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import UDP_PORT
+from lanesum_control.controller import AdmittedJob, Controller, JobRequest
+from lanesum_control.model import SWITCH_MAC, ControlledSwitch
+from lanesum_control.topology import Topology
 
 JOB = "bench"
 

@@ -11,13 +11,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lanesum_control.client import DEFAULT_DEVICE_ID
-
 from lanesum import rpc
 from lanesum.run import commands, steps
 from lanesum.run.mininet_net import MininetNetwork, mininet_network
 from lanesum.run.plan import BMV2, RunPlan
 from lanesum.run.supervisor import Supervisor
+from lanesum_control.client import DEFAULT_DEVICE_ID
 
 MASTER_PORT = 29500  # torch's usual one; the network is ours alone
 

@@ -14,10 +14,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from lanesum_control.topology import Topology
-
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum.run.plan import mininet_path
+from lanesum_control.topology import Topology
 
 
 class NetworkError(LanesumError):

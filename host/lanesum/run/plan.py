@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from lanesum_control.controller import DEFAULT_SLOTS, worker_names
-from lanesum_control.topology import Topology, load
-
 from lanesum import codecs
 from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum_control.controller import DEFAULT_SLOTS, worker_names
+from lanesum_control.topology import Topology, load
 
 Runner = Literal["loopback", "mininet"]
 SwitchKind = Literal["embedded", "bmv2"]

@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import Any
 
 import grpc
-from lanesum.errors import ConfigurationError
 from p4.v1 import p4runtime_pb2_grpc
+
+from lanesum.errors import ConfigurationError
 
 from ..api import Switch
 from .devices import Devices
