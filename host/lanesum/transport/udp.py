@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError, TransportError
-from lanesum.transport.rtt import RttEstimator
+from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.window import RoundWindow, TransportStats
+from lanesum.transport.window import RoundWindow
 
 # BMv2 holds 64 packets per egress port and drops what comes beyond.
 DEFAULT_WINDOW = 64
@@ -72,12 +72,9 @@ class UdpTransport:
         if window < 1 or deadline_s <= 0:
             raise ConfigurationError(f"window = {window} and deadline_s = {deadline_s} must be positive.")
         self.ticket = ticket
-        self.stats = TransportStats()
-        self._window = window
+        self._rounds = RoundSequence(ticket, window=window)
+        self.stats = self._rounds.stats
         self._deadline_s = deadline_s
-        self._rtt = RttEstimator()
-        self._epoch = 0
-        self._position = 0
         self._usable = True
         self._buffer = bytearray(_MAX_DATAGRAM_BYTES)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -135,25 +132,14 @@ class UdpTransport:
         if op not in self.ticket.ops:
             allowed = ", ".join(one.name for one in self.ticket.ops)
             raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
-        window = RoundWindow(
-            self.ticket,
-            op,
-            words,
-            epoch=self._epoch,
-            position=self._position,
-            rtt=self._rtt,
-            stats=self.stats,
-            window=self._window,
-        )
+        window = self._rounds.start(op, words)
         # Out of step until the round has ended well: an exception in between leaves the job's positions unknown.
         self._usable = False
         self._send(window, window.due(time.monotonic()))
         if overlap is not None:
             overlap()
         self._run(window)
-        self._epoch = (self._epoch + 1) % (1 << 32)
-        self._position = (self._position + window.chunks) % (2 * self.ticket.slots)
-        self.stats.rounds += 1
+        self._rounds.finish(window)
         self._usable = True
         return window.result(), window.contributors()
 
@@ -202,7 +188,8 @@ class UdpTransport:
         ticket = self.ticket
         missing = window.missing_workers()
         what = (
-            f"Job {ticket.job}, round {self._epoch}: no progress for {self._deadline_s:g} s at worker {ticket.worker}"
+            f"Job {ticket.job}, round {self._rounds.epoch}: no progress for {self._deadline_s:g} s "
+            f"at worker {ticket.worker}"
         )
         if missing:
             names = ", ".join(map(str, missing))
