@@ -70,6 +70,19 @@ def test_loopback_with_two_workers_and_fixed_point(tmp_path: Path) -> None:
     assert counts["contribute"] == 0
 
 
+def test_four_workers_reach_the_uncompressed_accuracy(tmp_path: Path) -> None:
+    """The main job as ``make run`` does it: 4-bit THC, ten epochs."""
+    report = run(tmp_path, "--topology", "loopback", "--epochs", "10")
+    assert (report["workers"], report["codec"], report["steps"]) == (4, "thc", 110)
+    accuracy, uncompressed = report["accuracy"], report["accuracy_uncompressed"]
+    assert isinstance(accuracy, float) and isinstance(uncompressed, float)
+    assert uncompressed > 0.95
+    assert accuracy >= uncompressed - 0.01
+    assert report["loss_last"] < 0.1 * report["loss_first"]  # type: ignore[operator]
+    assert report["detail"]["replicas_identical"]  # type: ignore[index]
+    assert report["bytes_up"] < report["bytes_fp32"] / 5  # type: ignore[operator]
+
+
 @needs_mininet
 def test_mininet_with_the_embedded_switch(tmp_path: Path) -> None:
     report = run(tmp_path, "--topology", "mininet", PATH=path_without_bmv2())
