@@ -24,7 +24,7 @@ from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_switch.reference_switch import PortFrame
-from lanesum_switch.veth import inside, obstacle, raw_sockets, switch_interface, veth_namespace
+from lanesum_switch.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
 
 from .targets import DEVICE_ID, PORTS
 
@@ -166,19 +166,9 @@ def bmv2_target(accumulator_words: int) -> Iterator[Bmv2Target]:
         command = inside(namespace, [*command, "--", "--grpc-server-addr", address])
         # In a session of its own: Ctrl-C is for us, and we end the switch after the tests have cleaned up on it.
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True)
-        cleanup.callback(_end, process)
+        cleanup.callback(end, process)
         connection = cleanup.enter_context(
             SwitchConnection(address, device_id=DEVICE_ID, timeout_s=_START_TIMEOUT_S),
         )
         control = _Control.with_pipeline(connection, bmv2_pipeline(accumulator_words))
         yield Bmv2Target(control, sockets, accumulator_words)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """``ip netns exec`` replaces itself by the switch, so this is the switch's own process."""
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -24,6 +24,7 @@ _CLONE_NEWNET = 0x40000000
 _ETH_P_ALL = 3
 _SOL_PACKET, _PACKET_IGNORE_OUTGOING = 263, 23
 _RECEIVE_BUFFER_BYTES = 8 << 20
+_GRACE_S = 10.0
 
 
 def obstacle() -> str:
@@ -64,6 +65,16 @@ def veth_namespace(name: str, ports: Sequence[int]) -> Iterator[str]:
         yield name
     finally:
         _run("ip", "netns", "delete", name)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a switch process, whether it heeds SIGTERM or not."""
+    process.terminate()
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _run(*command: str) -> None:

@@ -33,7 +33,7 @@ from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.veth import inside, obstacle, raw_sockets, switch_interface, veth_namespace
+from lanesum_switch.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
 
 BMV2 = "simple_switch_grpc"
 WINDOW_CHUNKS = 16  # BMv2 queues 64 packets per port; the job's 64 slots would allow more
@@ -107,7 +107,7 @@ def _on_veth(name: str, command: Callable[[str, list[int]], list[str]], words: i
         sockets = cleanup.enter_context(raw_sockets(namespace, ports))
         log = cleanup.enter_context((folder / f"{name}.log").open("wb"))
         process = subprocess.Popen(inside(namespace, command(address, ports)), stdout=log, stderr=log, cwd=folder)
-        cleanup.callback(_end, process)
+        cleanup.callback(end, process)
         connection = cleanup.enter_context(SwitchConnection(address))
         feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(words)), words)
 
@@ -152,15 +152,6 @@ def _bmv2_version() -> str:
     program = shutil.which(BMV2)
     assert program is not None, "it was measured"
     return subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _embedded_command(address: str, ports: list[int]) -> list[str]:

@@ -12,8 +12,8 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet, PacketError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, Flag, Kind
 from lanesum.transport.ticket import JobTicket
+from lanesum.udp_socket import Address
 
-Address = tuple[str, int]
 _RESULTS = (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)
 
 

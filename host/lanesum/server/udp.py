@@ -5,16 +5,14 @@
 from __future__ import annotations
 
 import select
-import socket
 import threading
 from collections.abc import Callable
 from types import TracebackType
 
 from lanesum.errors import ConfigurationError
-from lanesum.server.aggregator import Address, Aggregator
+from lanesum.server.aggregator import Aggregator
+from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 
-_SOCKET_BUFFER_BYTES = 4 << 20
-_MAX_DATAGRAM_BYTES = 65536
 _STOP_POLL_MS = 100
 
 # For tests: decides whether a datagram is lost. Arguments: True for one that came in, the address, the bytes.
@@ -33,13 +31,9 @@ class AggregationServer:
         self._loss = loss
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="lanesum-server", daemon=True)
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER_BYTES)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER_BYTES)
-            self._socket.bind(address)
+            self._socket = open_udp_socket(address)
         except OSError as error:
-            self._socket.close()
             raise ConfigurationError(
                 f"The aggregation server cannot bind {address[0]}:{address[1]}: {error.strerror}.",
                 "Stop the process that holds the port, or choose another address.",
@@ -50,14 +44,13 @@ class AggregationServer:
         self._thread.start()
 
     def _serve(self) -> None:
-        self._socket.setblocking(False)
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         while not self._stop.is_set():
             if not poll.poll(_STOP_POLL_MS):
                 continue
             try:
-                datagram, sender = self._socket.recvfrom(_MAX_DATAGRAM_BYTES)
+                datagram, sender = self._socket.recvfrom(MAX_DATAGRAM_BYTES)
             except (BlockingIOError, ConnectionRefusedError):
                 continue  # a worker that went away refused a result: its own deadline tells it
             if self._loss is not None and self._loss(True, sender, datagram):

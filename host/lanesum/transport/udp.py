@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import select
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -21,12 +20,11 @@ from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
 from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.window import RoundWindow
+from lanesum.udp_socket import MAX_DATAGRAM_BYTES, open_udp_socket
 
 # BMv2 holds 64 packets per egress port and drops what comes beyond.
 DEFAULT_WINDOW = 64
 DEFAULT_DEADLINE_S = 30.0
-_SOCKET_BUFFER_BYTES = 4 << 20
-_MAX_DATAGRAM_BYTES = 65536
 # So many datagrams are taken in one go before new packets are sent.
 _RECEIVE_BATCH = 64
 
@@ -76,16 +74,10 @@ class UdpTransport:
         self.stats = self._rounds.stats
         self._deadline_s = deadline_s
         self._usable = True
-        self._buffer = bytearray(_MAX_DATAGRAM_BYTES)
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         try:
-            for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
-                self._socket.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER_BYTES)
-            self._socket.bind(ticket.local)
-            self._socket.connect(ticket.server)
-            self._socket.setblocking(False)
+            self._socket = open_udp_socket(ticket.local, peer=ticket.server)
         except OSError as error:
-            self._socket.close()
             raise ConfigurationError(
                 f"Worker {ticket.worker} cannot send from {ticket.local[0]}:{ticket.local[1]} "
                 f"to {ticket.server[0]}:{ticket.server[1]}: {error.strerror}.",

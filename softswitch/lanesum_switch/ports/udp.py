@@ -14,11 +14,8 @@ from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.frames import UdpFrame, ipv4_int, udp_prefix
+from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 
-Address = tuple[str, int]
-
-SOCKET_BUFFER_BYTES = 4 << 20
-_MAX_DATAGRAM_BYTES = 65536
 _PREFIX_BYTES = 42
 _RECEIVE_BATCH = 64
 
@@ -61,17 +58,10 @@ class UdpPort:
         self._host_ip = ipv4_int(config.host[0]).to_bytes(4, "big")
         self._host_port = config.host[1].to_bytes(2, "big")
         self._prefixes: dict[int, bytes] = {}
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
-            # All ports listen at the same address; each is connected to its host and gets that host's datagrams only.
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._socket.bind(config.server)
-            self._socket.connect(config.host)
-            self._socket.setblocking(False)
+            # All ports listen at the same address; each gets its own host's datagrams only.
+            self._socket = open_udp_socket(config.server, peer=config.host, shared=True)
         except OSError as error:
-            self._socket.close()
             raise ConfigurationError(
                 f"Switch port {config.number} cannot listen at {config.server[0]}:{config.server[1]}: "
                 f"{error.strerror}.",
@@ -87,7 +77,7 @@ class UdpPort:
         receive, prefixes = self._socket.recv, self._prefixes
         try:
             for _ in range(_RECEIVE_BATCH):
-                payload = receive(_MAX_DATAGRAM_BYTES)
+                payload = receive(MAX_DATAGRAM_BYTES)
                 size = len(payload)
                 prefix = prefixes.get(size)
                 if prefix is None:

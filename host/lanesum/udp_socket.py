@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""UDP sockets as worker, server and switch port open them."""
+
+from __future__ import annotations
+
+import socket
+
+Address = tuple[str, int]
+
+# Whole windows of all workers may wait; the kernel grants what its limits allow.
+BUFFER_BYTES = 4 << 20
+MAX_DATAGRAM_BYTES = 65536
+
+
+def open_udp_socket(local: Address, *, peer: Address | None = None, shared: bool = False) -> socket.socket:
+    """A non-blocking IPv4 socket with large buffers, bound to ``local``.
+
+    With ``peer`` it sends there and receives from there only. ``shared`` lets several sockets of one program have the
+    same local address, each with its own peer. Raises OSError; nothing is left open then.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+            sock.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
+        if shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(local)
+        if peer is not None:
+            sock.connect(peer)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock
