@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import shutil
 import socket
@@ -29,9 +30,27 @@ _GRACE_S = 10.0
 
 def obstacle() -> str:
     """Why no namespace can be made here; empty when one can."""
-    if shutil.which("ip") is None:
-        return "ip is not on PATH (apt install iproute2)"
-    return "" if os.geteuid() == 0 else "network namespaces need root"
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    for program in ("ip", "unshare"):
+        if shutil.which(program) is None:
+            return f"{program} is not on PATH (apt install iproute2 util-linux)"
+    return _namespace_obstacle()
+
+
+@functools.cache
+def _namespace_obstacle() -> str:
+    """Root in a container may lack the privilege: only trying tells. What is tried is gone with its namespace."""
+    probe = subprocess.run(
+        ["unshare", "--net", "ip", "link", "add", "lsprobe0", "type", "veth", "peer", "name", "lsprobe1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if probe.returncode == 0:
+        return ""
+    reason = probe.stderr.strip().splitlines()[-1:] or ["no reason given"]
+    return f"this root may not make network namespaces with links ({reason[0]})"
 
 
 def switch_interface(port: int) -> str:

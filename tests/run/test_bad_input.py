@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -108,3 +109,19 @@ def test_without_mininet_the_plan_is_loopback_and_says_why(monkeypatch: pytest.M
     assert (plan.runner, plan.switch, plan.workers) == ("loopback", "embedded", ("w1", "w2"))
     assert plan.why == "Mininet needs root"
     assert plan.target == "embedded switch on loopback"
+
+
+def test_root_without_privileges_gets_loopback(tmp_path: Path) -> None:
+    """As in a container: root by name, but no network namespaces."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root and setpriv, to give up privileges")
+    code = (
+        "from pathlib import Path; from lanesum.run.plan import make_plan; "
+        "p = make_plan(topology='star4', runner=None, workers=None, codec='thc', epochs=1, out=Path('x')); "
+        "print(p.runner, '|', p.why)"
+    )
+    command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    runner, _, why = result.stdout.partition("|")
+    assert runner.strip() == "loopback"
+    assert "may not make network namespaces" in why or "not installed" in why

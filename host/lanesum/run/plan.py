@@ -15,6 +15,7 @@ from lanesum import codecs
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum_control.controller import DEFAULT_SLOTS, worker_names
 from lanesum_control.topology import Topology, load
+from lanesum_switch import veth
 
 Runner = Literal["loopback", "mininet"]
 SwitchKind = Literal["embedded", "bmv2"]
@@ -54,7 +55,7 @@ def mininet_obstacle() -> str:
         return f"{', '.join(missing)} is not installed (apt install mininet iproute2)"
     if mininet_path() is None:
         return "the Python package of Mininet is not installed (apt install mininet)"
-    return ""
+    return veth.obstacle()
 
 
 def mininet_path() -> Path | None:
