@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -28,7 +29,9 @@ def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or Y
     from lanesum_control.topology import load
 
     network = load(name_or_path)
-    table = Table("host", "kind", "switch port", "address", "on loopback", "MAC")
+    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))  # narrow enough for 80 columns
+    for title in ("host", "kind", "port", "address", "on loopback", "MAC"):
+        table.add_column(title, no_wrap=True)
     for host, port in network.ports().items():
         node = network.nodes[host]
         table.add_row(host, node.kind, f"{network.switch}:{port}", str(node.ip), node.loopback_ip, node.mac_text)
