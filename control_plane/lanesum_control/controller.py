@@ -136,7 +136,9 @@ class Controller:
     def _program(self, request: JobRequest, job: SwitchJob) -> AdmittedJob:
         self.switch.admit(job)
         seed = secrets.randbits(64) if request.seed is None else request.seed
-        admitted = AdmittedJob(request, job, tuple(self._ticket(job, member, seed) for member in job.members))
+        # Anywhere in the circle of serial numbers: what only works from 0 on, or never wraps, shows at once.
+        epoch = secrets.randbits(32)
+        admitted = AdmittedJob(request, job, tuple(self._ticket(job, member, seed, epoch) for member in job.members))
         self._jobs[request.name] = admitted
         return admitted
 
@@ -208,7 +210,7 @@ class Controller:
         used = {job.switch_job.group for job in self._jobs.values()}
         return next(group for group in range(1, len(used) + 2) if group not in used)
 
-    def _ticket(self, job: SwitchJob, member: Member, seed: int) -> JobTicket:
+    def _ticket(self, job: SwitchJob, member: Member, seed: int, epoch: int) -> JobTicket:
         return JobTicket(
             job=job.job,
             tag=job.tag,
@@ -221,6 +223,7 @@ class Controller:
             seed=seed,
             ops=job.ops,
             code_table=job.code_table,
+            epoch=epoch,
         )
 
 

@@ -79,6 +79,7 @@ def test_a_job_gets_slots_group_tag_table_and_tickets(controller: Controller, sw
     assert admitted.tickets[2].local == ("10.19.0.3", 19539)
     assert admitted.tickets[2].server == SERVER
     assert {ticket.seed for ticket in admitted.tickets} == {9}
+    assert len({ticket.epoch for ticket in admitted.tickets}) == 1
     assert len(switch.hosts) == 6
 
 

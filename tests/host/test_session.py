@@ -220,3 +220,15 @@ def test_a_vector_that_cannot_be_encoded_ends_the_session() -> None:
                 session.all_reduce(np.array([1, np.nan], np.float32))
             with pytest.raises(SessionClosedError):
                 session.all_reduce(np.ones(2, np.float32))
+
+
+def test_rounds_begin_at_the_ticket_s_epoch_and_wrap() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 2, epoch=0xFFFFFFFE)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> list[float]:
+            return [float(session.all_reduce(np.full(3, i, np.float32))[0]) for i in range(1, 6)]
+
+        for sums in run_workers(tickets, work, codec="fixed"):
+            np.testing.assert_allclose(sums, [2, 4, 6, 8, 10], rtol=1e-6)

@@ -36,6 +36,7 @@ class JobTicket:
         seed: seed of the job's shared random bits, 64 bits.
         ops: lane operations that the job may use.
         code_table: the 16 bytes that the aggregation point looks codes up in; None without TABLE8.
+        epoch: number of the job's first round, 32 bits.
     """
 
     job: int
@@ -49,11 +50,13 @@ class JobTicket:
     seed: int = 0
     ops: tuple[LaneOp, ...] = tuple(LaneOp)
     code_table: bytes | None = None
+    epoch: int = 0
 
     def __post_init__(self) -> None:
         limits = {
             "job": (0, 0xFFFF),
             "tag": (0, 0xFFFFFFFF),
+            "epoch": (0, 0xFFFFFFFF),
             "workers": (1, MAX_WORKERS),
             "worker": (0, self.workers - 1),
             "slots": (1, MAX_SLOTS),
