@@ -16,7 +16,12 @@ OUT ?=
 RUN_OPTIONS = $(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(WORKERS),--workers $(WORKERS)) \
 	$(if $(CODEC),--codec $(CODEC)) $(if $(EPOCHS),--epochs $(EPOCHS)) $(if $(OUT),--out $(OUT))
 
-.PHONY: help run test test-code lint setup p4 generate bench clean
+# A million schedules, or as many as SOAK_SECONDS allow where it is set.
+SOAK_SCHEDULES ?= 1000000
+SOAK_SECONDS ?=
+SOAK_SEED ?= 0
+
+.PHONY: help run test test-code lint setup p4 generate soak bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -42,6 +47,10 @@ p4: $(READY_TO_TEST) ## compile p4src (needs p4c-bm2-ss on PATH) and rewrite p4s
 generate: $(READY_TO_TEST) ## rewrite what is generated: P4 headers, tables in the docs, the topology schema
 	$(BIN)/python -m lanesum.protocol.generate
 	$(BIN)/lanesum topology schema > topologies/schema.json
+
+soak: $(READY_TO_TEST) ## random schedules of the simulator (SOAK_SCHEDULES= SOAK_SECONDS= SOAK_SEED=)
+	$(BIN)/python -m lanesum.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \
+		$(if $(SOAK_SECONDS),--seconds $(SOAK_SECONDS)) --save out/failing-schedule.json
 
 bench: $(READY_TO_RUN) ## switch benchmark, beside BMv2 where it is on PATH
 	$(BIN)/lanesum bench switch

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A failing schedule made small: fewer jobs, workers, rounds and words, and as few faults as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from lanesum.protocol.lanes import LaneOp
+from lanesum.simulator.network import Fault
+from lanesum.simulator.scenario import AGGREGATOR, JobPlan, Line, Rates, Scenario, WorkerPlan
+from lanesum.simulator.schedule import Schedule, run
+from lanesum.simulator.violation import Invariant
+
+Faults = tuple[Fault, ...]
+T = TypeVar("T")
+
+
+class Shrinker:
+    """Delta debugging (Zeller and Hildebrandt 2002) on the faults, greedy steps on the scenario.
+
+    Args:
+        schedule: one that fails.
+        most_runs: stop after so many tries with what is smallest by then.
+    """
+
+    def __init__(self, schedule: Schedule, most_runs: int = 3000) -> None:
+        outcome = run(schedule)
+        if outcome.violation is None:
+            raise ValueError("a schedule that does not fail cannot be made smaller")
+        self.runs = 0
+        self._most_runs = most_runs
+        self._invariant: Invariant = outcome.violation.invariant
+        self._best = replace(schedule, faults=outcome.faults)
+
+    def shrink(self) -> Schedule:
+        """The smallest schedule found that breaks the same promise."""
+        before = None
+        while before != self._best and self.runs < self._most_runs:
+            before = self._best
+            self._shrink_scenario()
+            self._shrink_faults()
+        return self._best
+
+    def _try(self, scenario: Scenario, faults: Faults) -> bool:
+        """Keep a candidate if it fails alike; faults that meet no packet any more fall away."""
+        if self.runs >= self._most_runs:
+            return False
+        self.runs += 1
+        outcome = run(Schedule(scenario, self._best.seed, faults))
+        if outcome.violation is None or outcome.violation.invariant is not self._invariant:
+            return False
+        self._best = Schedule(scenario, self._best.seed, outcome.faults)
+        return True
+
+    def _shrink_scenario(self) -> None:
+        progress = True
+        while progress:
+            faults = self._best.faults or ()
+            progress = any(self._try(*candidate) for candidate in smaller(self._best.scenario, faults))
+
+    def _shrink_faults(self) -> None:
+        scenario = self._best.scenario
+        size = max(1, len(self._best.faults or ()) // 2)
+        while True:
+            faults, begin, removed = self._best.faults or (), 0, False
+            while begin < len(faults):
+                if self._try(scenario, faults[:begin] + faults[begin + size :]):
+                    faults, removed = self._best.faults or (), True
+                else:
+                    begin += size
+            if size == 1 and not removed:
+                return
+            size = max(1, size // 2)
+
+
+def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faults]]:
+    """Every scenario that is one step simpler, the largest steps first."""
+    if scenario.strays:
+        yield replace(scenario, strays=()), faults
+    for index in range(len(scenario.lines)):
+        yield from _without_line(scenario, index, faults)
+    for index, line in enumerate(scenario.lines):
+        for number, job in enumerate(line.jobs):
+            if len(line.jobs) > 1:
+                yield _with_line(scenario, index, replace(line, jobs=_without(line.jobs, number))), faults
+            for worker in range(len(job.workers)) if len(job.workers) > 1 else ():
+                changed = replace(job, workers=_without(job.workers, worker))
+                yield _with_job(scenario, index, number, changed), _without_worker(faults, job, worker)
+            for changed in _smaller_jobs(job):
+                yield _with_job(scenario, index, number, changed), faults
+        if line.start_s:
+            yield _with_line(scenario, index, replace(line, start_s=0.0)), faults
+    for index in range(len(scenario.strays)):
+        yield replace(scenario, strays=_without(scenario.strays, index)), faults
+    if scenario.point != AGGREGATOR:
+        yield replace(scenario, point=AGGREGATOR), faults
+    if scenario.accumulator_words > 2:
+        yield replace(scenario, accumulator_words=2), faults
+    rates = Rates(longest_delay_s=scenario.rates.longest_delay_s)
+    if scenario.rates != rates:
+        yield replace(scenario, rates=rates), faults
+
+
+def _smaller_jobs(job: JobPlan) -> Iterator[JobPlan]:
+    if len(job.rounds) > 1:
+        yield replace(job, rounds=job.rounds[:-1])
+        # The others keep their epochs.
+        yield replace(job, rounds=job.rounds[1:], first_epoch=(job.first_epoch + 1) % (1 << 32))
+    for number, one in enumerate(job.rounds):
+        for words in {one.words // 2, one.words - 1} - {0, -1, one.words}:
+            yield replace(job, rounds=_with(job.rounds, number, replace(one, words=words)))
+        if one.op is not LaneOp.ADD32:
+            yield replace(job, rounds=_with(job.rounds, number, replace(one, op=LaneOp.ADD32)))
+    for slots in {1, job.slots - 1} - {0, job.slots}:
+        yield replace(job, slots=slots)
+    if job.abort_s is not None:
+        yield replace(job, abort_s=None)
+    if job.linger_s:
+        yield replace(job, linger_s=0.0)
+    if job.first_epoch:
+        yield replace(job, first_epoch=0)
+    for worker, how in enumerate(job.workers):
+        for simpler in _simpler_workers(how):
+            yield replace(job, workers=_with(job.workers, worker, simpler))
+
+
+def _simpler_workers(worker: WorkerPlan) -> Iterator[WorkerPlan]:
+    plain = WorkerPlan()
+    for simpler in (plain, replace(worker, pauses=()), replace(worker, start_s=0.0)):
+        if simpler != worker:
+            yield simpler
+
+
+def _without_line(scenario: Scenario, index: int, faults: Faults) -> Iterator[tuple[Scenario, Faults]]:
+    if len(scenario.lines) > 1:
+        strays = tuple(
+            replace(stray, line=stray.line - (stray.line > index)) for stray in scenario.strays if stray.line != index
+        )
+        yield replace(scenario, lines=_without(scenario.lines, index), strays=strays), faults
+
+
+def _without_worker(faults: Faults, job: JobPlan, worker: int) -> Faults:
+    """The workers behind it move up by one number, and so do their faults."""
+    kept = []
+    for fault in faults:
+        packet = fault.packet
+        if (packet.job, packet.tag) == (job.job, job.tag):
+            if packet.worker == worker:
+                continue
+            packet = packet._replace(worker=packet.worker - (packet.worker > worker))
+        kept.append(fault._replace(packet=packet))
+    return tuple(kept)
+
+
+def _with_job(scenario: Scenario, index: int, number: int, job: JobPlan) -> Scenario:
+    line = scenario.lines[index]
+    return _with_line(scenario, index, replace(line, jobs=_with(line.jobs, number, job)))
+
+
+def _with_line(scenario: Scenario, index: int, line: Line) -> Scenario:
+    return replace(scenario, lines=_with(scenario.lines, index, line))
+
+
+def _with(items: tuple[T, ...], index: int, item: T) -> tuple[T, ...]:
+    return items[:index] + (item,) + items[index + 1 :]
+
+
+def _without(items: tuple[T, ...], index: int) -> tuple[T, ...]:
+    return items[:index] + items[index + 1 :]
