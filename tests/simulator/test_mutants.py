@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 from mutants import MUTANTS, Mutant
 
+from lanesum.simulator import Invariant, Schedule, run
 from lanesum.simulator.soak import run_seeds
 
 SEEDS = range(600)
@@ -26,3 +27,24 @@ def test_there_are_enough_bugs() -> None:
 def test_bug_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant.plant(monkeypatch)
     assert run_seeds(SEEDS).failed is not None
+
+
+PROMISES = {
+    Invariant.EXACTNESS: "the last contribution is not combined",
+    Invariant.AGREEMENT: "all workers but the first read results differently",
+    Invariant.ALIASING: "results of another epoch are taken",
+    Invariant.ISOLATION: "a removed job is still served",
+    Invariant.BOUNDED: "nothing is ever sent again",
+    Invariant.ONCE: "a duplicate passes for a new result",
+    Invariant.ANSWERS: "a worker counts twice",
+    Invariant.SENDING: "chunks do not wait for the other shadow set",
+    Invariant.COUNTERS: "retransmissions are not counted",
+    Invariant.CRASH: "a result is taken twice",
+}
+
+
+@pytest.mark.parametrize("promise", Invariant, ids=lambda promise: promise.value)
+def test_every_promise_can_be_broken(promise: Invariant, monkeypatch: pytest.MonkeyPatch) -> None:
+    next(mutant for mutant in MUTANTS if mutant.name == PROMISES[promise]).plant(monkeypatch)
+    violations = (run(Schedule.draw(seed)).violation for seed in SEEDS)
+    assert any(violation is not None and violation.invariant is promise for violation in violations)

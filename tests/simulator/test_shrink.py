@@ -49,6 +49,16 @@ def test_a_late_duplicate_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [fault.kind for fault in schedule.faults] == [DUPLICATE]
 
 
+def test_epochs_begin_at_zero_where_that_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant("chunks of one epoch are not ordered", monkeypatch)
+    (line,) = minimal_schedule().scenario.lines
+    assert line.jobs[0].first_epoch == 0
+    monkeypatch.undo()
+    plant("epochs do not wrap", monkeypatch)
+    (line,) = minimal_schedule().scenario.lines
+    assert line.jobs[0].first_epoch + len(line.jobs[0].rounds) > 1 << 32
+
+
 def test_minimal_schedule_fails_alike_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
     plant("chunks of one epoch are not ordered", monkeypatch)
     schedule = minimal_schedule()

@@ -89,6 +89,9 @@ def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faul
             for worker in range(len(job.workers)) if len(job.workers) > 1 else ():
                 changed = replace(job, workers=_without(job.workers, worker))
                 yield _with_job(scenario, index, number, changed), _without_worker(faults, job, worker)
+            if job.first_epoch:
+                changed = replace(job, first_epoch=0)
+                yield _with_job(scenario, index, number, changed), _with_epochs(faults, job)
             for changed in _smaller_jobs(job):
                 yield _with_job(scenario, index, number, changed), faults
         if line.start_s:
@@ -120,8 +123,6 @@ def _smaller_jobs(job: JobPlan) -> Iterator[JobPlan]:
         yield replace(job, abort_s=None)
     if job.linger_s:
         yield replace(job, linger_s=0.0)
-    if job.first_epoch:
-        yield replace(job, first_epoch=0)
     for worker, how in enumerate(job.workers):
         for simpler in _simpler_workers(how):
             yield replace(job, workers=_with(job.workers, worker, simpler))
@@ -153,6 +154,16 @@ def _without_worker(faults: Faults, job: JobPlan, worker: int) -> Faults:
             packet = packet._replace(worker=packet.worker - (packet.worker > worker))
         kept.append(fault._replace(packet=packet))
     return tuple(kept)
+
+
+def _with_epochs(faults: Faults, job: JobPlan) -> Faults:
+    """The faults of a job when its epochs begin at 0."""
+    return tuple(
+        fault._replace(packet=fault.packet._replace(epoch=(fault.packet.epoch - job.first_epoch) % (1 << 32)))
+        if (fault.packet.job, fault.packet.tag) == (job.job, job.tag)
+        else fault
+        for fault in faults
+    )
 
 
 def _with_job(scenario: Scenario, index: int, number: int, job: JobPlan) -> Scenario:

@@ -40,6 +40,15 @@ class Seen(NamedTuple):
     def pack(self) -> bytes:
         return _LAYOUT.pack(*self)
 
+    def __str__(self) -> str:
+        """For people: what a failure is mostly about."""
+        name = _NAMES.get(self.version_kind, f"packet {self.version_kind:#x}")
+        return (
+            f"{name} (job {self.job}, tag {self.tag:#x}, epoch {self.epoch}, chunk {self.chunk}, slot "
+            f"{self.shadow_slot & 0x7FFF}, shadow set {self.shadow_slot >> 15}, op {self.op}, flags {self.flags:#x}, "
+            f"workers {self.workers:#x} of {self.fan_in_workers}, {self.words} words)"
+        )
+
 
 def read(datagram: bytes) -> Seen:
     """The header at the start of ``datagram``, which must be long enough."""
@@ -48,6 +57,13 @@ def read(datagram: bytes) -> Seen:
 
 def version_kind(kind: int, version: int = VERSION) -> int:
     return version << 4 | kind
+
+
+_NAMES = {
+    version_kind(CONTRIBUTION): "contribution",
+    version_kind(RESULT): "result",
+    version_kind(PENDING): "pending answer",
+}
 
 
 def shadow_slot(position: int, slots: int) -> int:
