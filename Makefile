@@ -9,11 +9,12 @@ INSTALL_INPUTS := pyproject.toml constraints.txt scripts/setup
 
 # Options of `make run`; empty ones are left to the command line's own defaults.
 TOPOLOGY ?=
+SWITCH ?=
 WORKERS ?=
 CODEC ?=
 EPOCHS ?=
 OUT ?=
-RUN_OPTIONS = $(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(WORKERS),--workers $(WORKERS)) \
+RUN_OPTIONS = $(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(SWITCH),--switch $(SWITCH)) $(if $(WORKERS),--workers $(WORKERS)) \
 	$(if $(CODEC),--codec $(CODEC)) $(if $(EPOCHS),--epochs $(EPOCHS)) $(if $(OUT),--out $(OUT))
 
 # A million schedules, or as many as SOAK_SECONDS allow where it is set.
@@ -26,7 +27,7 @@ SOAK_SEED ?= 0
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
 
-run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= WORKERS= CODEC= EPOCHS= OUT=)
+run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH= WORKERS= CODEC= EPOCHS= OUT=)
 	@$(BIN)/lanesum run $(RUN_OPTIONS)
 
 test: $(READY_TO_TEST) lint test-code ## everything: lint, types, all tests

@@ -102,7 +102,7 @@ def test_commands_run(document: str, command: str, tmp_path: Path) -> None:
     words = shlex.split(command)
     if words[0] == "lanesum":
         words = [sys.executable, "-m", "lanesum.cli", *words[1:]]
-        if words[3] in ("switch", "controller", "run", "job", "bench"):
+        if words[3] in ("switch", "server", "controller", "run", "job", "bench"):
             check_options(words[3:])
             return
     else:
@@ -116,7 +116,7 @@ def test_commands_run(document: str, command: str, tmp_path: Path) -> None:
 def check_options(words: list[str]) -> None:
     """Every option exists: the command line is parsed with ``--help`` behind it."""
     subcommands = [word for word in words[:2] if not word.startswith("-")]
-    if words[0] in ("switch", "controller", "run"):
+    if words[0] in ("switch", "server", "controller", "run"):
         subcommands = subcommands[:1]
     result = subprocess.run(
         [sys.executable, "-m", "lanesum.cli", *subcommands, "--help"], capture_output=True, text=True, check=False

@@ -42,6 +42,7 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("run", "--workers", "0"), ("workers = 0 must be at least 1",)),
         (("run", "--epochs", "0"), ("epochs = 0 must be at least 1",)),
         (("run", "--runner", "cloud"), ("no runner 'cloud'", "loopback, mininet")),
+        (("run", "--switch", "magic"), ("no switch 'magic'", "embedded, bmv2, none")),
         (("run", "--topology", "nowhere"), ("no topology 'nowhere'", "star4")),
         (("run", "--bogus"), ("No such option: --bogus",)),
         (("fly",), ("No such command 'fly'",)),

@@ -70,6 +70,13 @@ def test_loopback_with_two_workers_and_fixed_point(tmp_path: Path) -> None:
     assert counts["contribute"] == 0
 
 
+def test_without_a_switch_the_server_sums(tmp_path: Path) -> None:
+    report = run(tmp_path, "--switch", "none", "--workers", "3")
+    assert (report["target"], report["workers"]) == ("aggregation server, no switch, on loopback", 3)
+    counts = report["detail"]["switch_packets"]  # type: ignore[index]
+    assert counts["claim"] == counts["contribute"] == counts["contribute_and_complete"] > 0
+
+
 def test_four_workers_reach_the_uncompressed_accuracy(tmp_path: Path) -> None:
     """The main job as ``make run`` does it: 4-bit THC, ten epochs."""
     report = run(tmp_path, "--topology", "loopback", "--epochs", "10")

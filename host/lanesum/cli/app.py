@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("switch")(serve.switch)
+app.command("server")(serve.server)
 app.command("controller")(serve.controller)
 app.add_typer(job.app, name="job")
 app.add_typer(topology.app, name="topology")

@@ -19,6 +19,9 @@ def run(
         str, typer.Option(help="Shipped topology, YAML file, or 'loopback' / 'mininet' for star4 there.")
     ] = "star4",
     runner: Annotated[str | None, typer.Option(help="loopback or mininet; chosen when not given.")] = None,
+    switch: Annotated[
+        str | None, typer.Option(help="embedded, bmv2, or none (the aggregation server sums); chosen when not given.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Number of workers; all of the topology's by default.")] = None,
     codec: Annotated[str, typer.Option(help="Codec, for example thc, thc-uniform or fixed.")] = "thc",
     epochs: Annotated[int, typer.Option(help="Passes over the training data.")] = 10,
@@ -32,7 +35,15 @@ def run(
         raise MissingToolError(
             f"The package {error.name} is not installed.", "Run: pip install 'lanesum[train]'."
         ) from error
-    plan = make_plan(topology=topology, runner=runner, workers=workers, codec=codec, epochs=epochs, out=out.resolve())
+    plan = make_plan(
+        topology=topology,
+        runner=runner,
+        switch=switch,
+        workers=workers,
+        codec=codec,
+        epochs=epochs,
+        out=out.resolve(),
+    )
     console = Console(highlight=False)
     console.print(f"[bold]Target[/]    {plan.target} ({escape(plan.why)})")
     console.print(f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum switch`` and ``lanesum controller``: the long-running processes."""
+"""``lanesum switch``, ``lanesum server`` and ``lanesum controller``: the long-running processes."""
 
 from __future__ import annotations
 
@@ -89,6 +89,30 @@ def _interface(text: str) -> tuple[int, str]:
     if not found or not number.isdigit() or not name:
         raise ConfigurationError(f"--interface {text!r} is not port@name.", "For example --interface 1@s1-eth1.")
     return int(number), name
+
+
+def server(
+    topology: Topology = "star4",
+    listen: Annotated[str, typer.Option(help="Address of the controller for workers: host:port.")] = (
+        f"127.0.0.1:{rpc.DEFAULT_PORT}"
+    ),
+    words: Annotated[int, typer.Option(min=2, help="Accumulator words per packet.")] = DEFAULT_ACCUMULATOR_WORDS,
+    loopback: Loopback = False,
+) -> None:
+    """Sum jobs without a switch: the aggregation server and a controller for it, at the topology's server address."""
+    from lanesum.server import AggregationServer
+    from lanesum_control.controller import Controller
+    from lanesum_control.server_only import ServerOnly
+    from lanesum_control.service import ControllerService
+    from lanesum_control.topology import load
+
+    network = load(topology)
+    address = (network.address(network.names("server")[0], loopback=loopback), UDP_PORT)
+    hosts = network.host_ports(loopback=loopback)
+    with AggregationServer(address) as aggregation:
+        jobs = Controller(ServerOnly(aggregation, words), hosts, address, accumulator_words=words)
+        with ControllerService(jobs, listen):
+            _wait_for_signal()
 
 
 def controller(

@@ -23,6 +23,11 @@ def switch_command(plan: RunPlan, p4runtime: str, *ports: str) -> list[str]:
     return command + (["--loopback"] if plan.runner == "loopback" else [])
 
 
+def server_command(plan: RunPlan, listen: str) -> list[str]:
+    """The aggregation server with its controller, for runs without a switch."""
+    return lanesum_command("server", "--topology", plan.topology_source, "--listen", listen, "--loopback")
+
+
 def controller_command(plan: RunPlan, *, p4runtime: str, listen: str) -> list[str]:
     """The controller: takes the switch, knows the topology's hosts, serves workers at ``listen``."""
     arguments = ("--topology", plan.topology_source, "--switch", p4runtime, "--listen", listen)

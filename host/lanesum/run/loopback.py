@@ -19,9 +19,12 @@ def run(plan: RunPlan, supervisor: Supervisor) -> dict[str, int]:
     topology = plan.topology
     controller = f"{topology.address(topology.names('controller')[0], loopback=True)}:{rpc.DEFAULT_PORT}"
     with tempfile.TemporaryDirectory(prefix="lanesum-") as scratch:
-        p4runtime = f"unix:{Path(scratch) / 's1.sock'}"
-        supervisor.start("switch", commands.switch_command(plan, p4runtime))
-        supervisor.start("controller", commands.controller_command(plan, p4runtime=p4runtime, listen=controller))
+        if plan.switch == "none":
+            supervisor.start("server", commands.server_command(plan, controller))
+        else:
+            p4runtime = f"unix:{Path(scratch) / 's1.sock'}"
+            supervisor.start("switch", commands.switch_command(plan, p4runtime))
+            supervisor.start("controller", commands.controller_command(plan, p4runtime=p4runtime, listen=controller))
         steps.admit(supervisor, plan, controller)
         workers = steps.start_workers(
             supervisor,

@@ -18,10 +18,15 @@ from lanesum_control.topology import Topology, load
 from lanesum_switch import veth
 
 Runner = Literal["loopback", "mininet"]
-SwitchKind = Literal["embedded", "bmv2"]
+SwitchKind = Literal["embedded", "bmv2", "none"]
 BMV2 = "simple_switch_grpc"
 MININET_PROGRAMS = ("mnexec", "ip")
 RUNNERS: tuple[Runner, ...] = ("loopback", "mininet")
+_TARGETS: dict[SwitchKind, str] = {
+    "embedded": "embedded switch",
+    "bmv2": "simple_switch_grpc (BMv2)",
+    "none": "aggregation server, no switch,",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +47,7 @@ class RunPlan:
     @property
     def target(self) -> str:
         """How reports name what summed the gradients."""
-        name = "simple_switch_grpc (BMv2)" if self.switch == "bmv2" else "embedded switch"
-        return f"{name} on {self.runner}"
+        return f"{_TARGETS[self.switch]} on {self.runner}"
 
 
 def mininet_obstacle() -> str:
@@ -67,7 +71,16 @@ def mininet_path() -> Path | None:
     return system if (system / "mininet" / "net.py").exists() else None
 
 
-def make_plan(*, topology: str, runner: str | None, workers: int | None, codec: str, epochs: int, out: Path) -> RunPlan:
+def make_plan(
+    *,
+    topology: str,
+    runner: str | None,
+    workers: int | None,
+    codec: str,
+    epochs: int,
+    out: Path,
+    switch: str | None = None,
+) -> RunPlan:
     """Check everything that can be checked before a process starts.
 
     Args:
@@ -77,6 +90,7 @@ def make_plan(*, topology: str, runner: str | None, workers: int | None, codec: 
         codec: name of a codec.
         epochs: passes over the training data.
         out: folder for report and logs.
+        switch: ``embedded``, ``bmv2``, ``none`` (the aggregation server sums), or None to choose.
 
     Raises ConfigurationError, MissingToolError, AdmissionError, TopologyError.
     """
@@ -92,27 +106,12 @@ def make_plan(*, topology: str, runner: str | None, workers: int | None, codec: 
         raise ConfigurationError(f"workers = {workers} must be at least 1.")
     chosen = worker_names(hosts, len(hosts) if workers is None else workers)
     codecs.get(codec, workers=len(chosen))  # an unknown codec or too many workers shows before anything starts
-    obstacle = mininet_obstacle()
-    if runner == "mininet" and obstacle:
-        raise MissingToolError(
-            f"The Mininet runner cannot be used: {obstacle}.", "Run as root with Mininet, or TOPOLOGY=loopback."
-        )
-    switch: SwitchKind = "embedded"
-    if runner == "loopback":
-        why = "as asked; BMv2 needs network interfaces, so the switch is the embedded one"
-    elif not obstacle:
-        switch = "bmv2" if shutil.which(BMV2) else "embedded"
-        reason = f"{BMV2} is on PATH" if switch == "bmv2" else f"{BMV2} is not on PATH"
-        why = f"{'as asked' if runner else 'root and Mininet are there'}; {reason}"
-        runner = "mininet"
-    else:
-        runner, why = "loopback", obstacle
-    final: Runner = "mininet" if runner == "mininet" else "loopback"
+    final, kind, why = _place(runner, switch)
     return RunPlan(
         topology=network,
         topology_source=topology,
         runner=final,
-        switch=switch,
+        switch=kind,
         why=why,
         workers=chosen,
         codec=codec,
@@ -120,3 +119,39 @@ def make_plan(*, topology: str, runner: str | None, workers: int | None, codec: 
         slots=DEFAULT_SLOTS,
         out=out,
     )
+
+
+def _place(runner: str | None, switch: str | None) -> tuple[Runner, SwitchKind, str]:
+    """Runner, switch, and why these."""
+    if switch is not None and switch not in _TARGETS:
+        raise ConfigurationError(f"There is no switch {switch!r}.", f"Known switches: {', '.join(_TARGETS)}.")
+    obstacle = mininet_obstacle()
+    if runner == "mininet" and obstacle:
+        raise MissingToolError(
+            f"The Mininet runner cannot be used: {obstacle}.", "Run as root with Mininet, or TOPOLOGY=loopback."
+        )
+    if switch == "none":
+        if runner == "mininet":
+            raise ConfigurationError(
+                "Without a switch the hosts of a Mininet network cannot reach each other.", "Use TOPOLOGY=loopback."
+            )
+        return "loopback", "none", "as asked"
+    if switch == "bmv2":
+        if shutil.which(BMV2) is None:
+            raise MissingToolError(f"{BMV2} is not on PATH.", "Install BMv2, or choose the embedded switch.")
+        if runner == "loopback" or obstacle:
+            reason = obstacle or "loopback was asked for"
+            raise ConfigurationError(
+                f"BMv2 needs network interfaces, which only the Mininet runner has ({reason}).",
+                "Choose the embedded switch.",
+            )
+    if runner == "loopback":
+        return "loopback", "embedded", "as asked; BMv2 needs network interfaces, so the switch is the embedded one"
+    if obstacle:
+        return "loopback", "embedded", obstacle
+    reason = "as asked" if runner else "root and Mininet are there"
+    if switch is not None:
+        return "mininet", "bmv2" if switch == "bmv2" else "embedded", f"{reason}; the switch as asked"
+    if shutil.which(BMV2):
+        return "mininet", "bmv2", f"{reason}; {BMV2} is on PATH"
+    return "mininet", "embedded", f"{reason}; {BMV2} is not on PATH"

@@ -14,6 +14,7 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, Flag, Kind
 from lanesum.transport.ticket import JobTicket
 from lanesum.udp_socket import Address
 
+OTHER_PACKET_SIZE = "other packet size"
 _RESULTS = (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)
 
 
@@ -74,7 +75,7 @@ class Aggregator:
             return self._refuse("operation not allowed")
         op = LaneOp(header.op)
         if header.words != op.shape.uplink_words(job.accumulator_words):
-            return self._refuse("other packet size")
+            return self._refuse(OTHER_PACKET_SIZE)
         decision, entry = self._slots[job.job].contribute(
             header,
             packet.payload,
