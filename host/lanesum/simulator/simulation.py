@@ -97,16 +97,16 @@ class Simulation:
         self._order += 1
         heapq.heappush(self._queue, (time_s, self._order, action, arguments))
 
-    def _say(self, what: str, fate: Fate | None = None) -> None:
+    def _say(self, what: str, *arguments: object, fate: Fate | None = None) -> None:
         if self._trace is not None:
             fault = "" if fate is None or fate.unhurt else f"; {fate}"
-            self._trace(f"{self.now:12.6f} {what}{fault}")
+            self._trace(f"{self.now:12.6f} {what.format(*arguments)}{fault}")
 
     # Jobs.
 
     def _admit(self, line: int, number: int) -> None:
         plan = self._scenario.lines[line].jobs[number]
-        self._say(f"job {plan.job} (tag {plan.tag:#x}) is admitted in line {line}")
+        self._say("job {} (tag {:#x}) is admitted in line {}", plan.job, plan.tag, line)
         run = JobRun(line, plan, self.now, self._seed, self._scenario.accumulator_words)
         self._point.admit(line, plan)
         self._runs[line] = self._admitted[plan.job, plan.tag] = run
@@ -123,7 +123,7 @@ class Simulation:
             return
         run.admitted = False
         plan: JobPlan = run.plan
-        self._say(f"job {plan.job} (tag {plan.tag:#x}) is removed")
+        self._say("job {} (tag {:#x}) is removed", plan.job, plan.tag)
         self._point.remove(run.line, plan)
         del self._admitted[plan.job, plan.tag]
         self.decisions += run.ghost.decisions
@@ -158,7 +158,7 @@ class Simulation:
     def _send(self, worker: SimulatedWorker, chunk: int, datagram: bytes, now: float) -> None:
         seen, plan = read(datagram), worker.run.plan
         fate = self._network.fate(UP, plan.job, plan.tag, worker.worker, seen.epoch, chunk)
-        self._say(f"{worker} sends chunk {chunk}", fate)
+        self._say("{} sends chunk {}", worker, chunk, fate=fate)
         for delay_s in fate.delays_s:
             self._at(now + worker.plan.latency_s + delay_s, self._contribute, worker, datagram, seen, fate.conflict)
 
@@ -167,7 +167,7 @@ class Simulation:
     def _contribute(self, worker: SimulatedWorker, datagram: bytes, seen: Seen, conflict: bool) -> None:
         """A worker's packet arrives at the aggregation point."""
         self.contributions += 1
-        self._say(f"chunk {seen.chunk} of epoch {seen.epoch} arrives from {worker}")
+        self._say("chunk {} of epoch {} arrives from {}", seen.chunk, seen.epoch, worker)
         answers = self._point.deliver(worker.address, datagram)
         run = self._admitted.get((seen.job, seen.tag))
         if run is None:
@@ -189,9 +189,10 @@ class Simulation:
     def _compare(self, run: JobRun, seen: Seen, expected: Datagrams, answers: Datagrams) -> None:
         if expected == answers or sorted(expected) == sorted(answers):
             return
+        right = {one[:HEADER_BYTES]: one for _, one in expected}
         for _, answer in answers:
             got = read(answer)
-            if got.kind == RESULT and any(answer[:HEADER_BYTES] == one[:HEADER_BYTES] for _, one in expected):
+            if got.kind == RESULT and right.get(answer[:HEADER_BYTES], answer) != answer:
                 detail = f"the result of job {run.plan.job}, epoch {got.epoch}, chunk {got.chunk} is not the sum"
                 raise Violation(Invariant.EXACTNESS, detail)
         wanted = "; ".join(f"{read(one)} to {to}" for to, one in expected) or "nothing"
@@ -209,10 +210,7 @@ class Simulation:
         if worker is None:
             raise Violation(Invariant.ANSWERS, f"an answer to {receiver}, where nobody is")
         fate = self._network.fate(DOWN, seen.job, seen.tag, worker.worker, seen.epoch, seen.chunk)
-        name = "result" if seen.kind == RESULT else "pending answer"
-        self._say(
-            f"a {name} of epoch {seen.epoch}, chunk {seen.chunk}, workers {seen.workers:#x} leaves for {worker}", fate
-        )
+        self._say("{} leaves for {}", seen, worker, fate=fate)
         for delay_s in fate.delays_s:
             self._at(self.now + worker.plan.latency_s + delay_s, self._arrive, receiver, datagram)
 
@@ -225,7 +223,7 @@ class Simulation:
         run = self._runs.get(stray.line)
         if run is None or stray.worker >= len(run.plan.workers):
             return
-        self._say(f"a stray packet ({stray.kind}) arrives")
+        self._say("a stray packet ({}) arrives", stray.kind)
         point = self._point
         if stray.kind == strays.PASSING:
             if isinstance(point, SwitchPoint):

@@ -79,6 +79,7 @@ def _results(batches: list[range], processes: int) -> Iterator[Soak]:
     if processes == 1 or len(batches) == 1:
         yield from map(run_seeds, batches)
         return
-    with multiprocessing.Pool(processes) as pool:
+    # Not forked: whoever calls may have threads, and locks that they hold would never be let go.
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
         # In order, so that the seed reported first is the smallest one.
         yield from pool.imap(run_seeds, batches)
