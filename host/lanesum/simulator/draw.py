@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.simulator.points import MAX_WORKERS
@@ -12,12 +13,27 @@ from lanesum.simulator.scenario import AGGREGATOR, SWITCH, JobPlan, Line, Rates,
 from lanesum.simulator.strays import KINDS
 
 _OPS = tuple(LaneOp)
-_WORKERS = (1, 2, 2, 2, 2, 3, 3, 3, 4, 5)
-_SLOTS = (1, 1, 2, 2, 3, 4, 5)
 # Contributions without faults that a scenario is about; many workers get few chunks.
 _CONTRIBUTIONS = 14
-# Every so many scenarios a job has a window that is wide enough for packets to count as overtaken.
-_WIDE = 16
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What the jobs of a line are like; tuples are chosen from."""
+
+    workers: tuple[int, ...]
+    slots: tuple[int, ...]
+    incarnations: tuple[int, ...]
+    contributions: float  # times the usual number
+    crowds: bool = False  # now and then any number of workers
+
+
+_PLAIN = _Shape((1, 2, 2, 2, 2, 3, 3, 3, 4, 5), (1, 1, 2, 2, 3, 4, 5), (1, 1, 2, 2, 3), 1.0, crowds=True)
+# Windows so wide that later packets overtake lost ones.
+_WIDE = _Shape((2,), tuple(range(10, 17)), (1, 2), 2.0)
+# Entries that come round again while old packets are still under way.
+_TURNING = _Shape((1, 2, 2, 3), (1, 1, 1, 2), (1,), 1.4)
+_SHAPES = (*[_PLAIN] * 15, *[_TURNING] * 3, _WIDE)
 _EPOCHS = (0, 0, (1 << 32) - 1, (1 << 32) - 2, (1 << 31) - 1, (1 << 31) - 2)
 
 
@@ -25,43 +41,43 @@ def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
     rng = random.Random(seed)
     point = SWITCH if rng.random() < 0.15 else AGGREGATOR
-    lines = rng.choice((1, 1, 1, 2, 2, 3))
+    shape = rng.choice(_SHAPES)
+    lines = 1 if shape is _TURNING else rng.choice((1, 1, 1, 2, 2, 3))
     # Traps of numbering: the same tags in every line, no tag or job that is special.
     tags = [rng.choice((0, 1, rng.getrandbits(32))), rng.getrandbits(32), 0xFFFFFFFF]
-    planned = tuple(_line(rng, line, tags, max(4, _CONTRIBUTIONS // lines)) for line in range(lines))
-    strays = tuple(_stray(rng, lines) for _ in range(rng.choice((0, 0, 0, 1, 3))))
+    contributions = shape.contributions * max(4, _CONTRIBUTIONS // lines)
+    planned = tuple(_line(rng, line, tags, shape, contributions) for line in range(lines))
+    strays = tuple(_stray(rng, lines) for _ in range(rng.choice((0, 0, 1, 3, 6))))
     return Scenario(
         point=point,
         lines=planned,
         accumulator_words=rng.choice((2, 2, 4)),
         strays=strays,
-        rates=_rates(rng),
+        rates=_rates(rng, shape),
     )
 
 
-def _line(rng: random.Random, line: int, tags: list[int], contributions: int) -> Line:
-    incarnations = rng.choice((1, 1, 2, 2, 3))
-    share = max(2, contributions // incarnations)
+def _line(rng: random.Random, line: int, tags: list[int], shape: _Shape, contributions: float) -> Line:
+    incarnations = rng.choice(shape.incarnations)
+    share = max(2, contributions / incarnations)
     jobs: list[JobPlan] = []
     first_epoch = rng.choice(_EPOCHS)
-    wide = rng.randrange(_WIDE) == 0
-    workers = _workers(rng, wide)
-    slots = rng.randrange(10, 17) if wide else rng.choice(_SLOTS)
+    workers, slots = _workers(rng, shape), rng.choice(shape.slots)
     for number in range(incarnations):
         if rng.random() < 0.3:
-            workers, slots = _workers(rng, wide), rng.choice((slots, rng.choice(_SLOTS)))
-        chunks = max(1, (2 if wide else 1) * share // workers)
+            workers, slots = _workers(rng, shape), rng.choice((slots, rng.choice(shape.slots)))
         # The slots pass to another job now and then; otherwise the same one comes back under a new tag.
         job, tag = line, tags[(line + number) % len(tags)]
         if number > 0 and rng.random() < 0.25:
             job, tag = 10 + 10 * line + number, rng.choice((tag, jobs[-1].tag))
+        chunks = max(1, int(share / workers), slots + 2 if shape is _WIDE else 1)
         jobs.append(
             JobPlan(
                 job=job,
                 tag=tag,
                 slots=slots,
                 window=rng.choice((1, 2, slots, slots, 64)),
-                rounds=_rounds(rng, max(chunks, slots + 2 if wide else 1)),
+                rounds=_rounds(rng, chunks),
                 workers=tuple(_worker(rng) for _ in range(workers)),
                 first_epoch=first_epoch,
                 abort_s=round(10 ** rng.uniform(-3.5, -0.5), 6) if rng.random() < 0.25 else None,
@@ -71,10 +87,10 @@ def _line(rng: random.Random, line: int, tags: list[int], contributions: int) ->
     return Line(tuple(jobs), round(rng.choice((0.0, 0.0, rng.random() * 0.01)), 6))
 
 
-def _workers(rng: random.Random, wide: bool) -> int:
-    if wide:
-        return 2
-    return rng.randrange(1, MAX_WORKERS + 1) if rng.random() < 0.1 else rng.choice(_WORKERS)
+def _workers(rng: random.Random, shape: _Shape) -> int:
+    if shape.crowds and rng.random() < 0.1:
+        return rng.randrange(1, MAX_WORKERS + 1)
+    return rng.choice(shape.workers)
 
 
 def _rounds(rng: random.Random, chunks: int) -> tuple[RoundPlan, ...]:
@@ -107,7 +123,10 @@ def _stray(rng: random.Random, lines: int) -> Stray:
     return Stray(at_s, rng.choice(KINDS), rng.randrange(lines), rng.choice((0, 0, 1, 2)), rng.randrange(1000))
 
 
-def _rates(rng: random.Random) -> Rates:
+def _rates(rng: random.Random, shape: _Shape) -> Rates:
+    if shape is _TURNING:
+        longest_delay_s = rng.choice((1e-3, 4e-3, 1e-2))
+        return Rates(rng.choice((0.0, 0.02)), 0.4, 0.1, rng.choice((0.0, 0.02)), longest_delay_s)
     return Rates(
         lose=rng.choice((0.0, 0.02, 0.1, 0.3)),
         duplicate=rng.choice((0.0, 0.1, 0.2)),
