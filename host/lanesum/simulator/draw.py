@@ -79,7 +79,8 @@ def _line(rng: random.Random, line: int, tags: list[int], shape: _Shape, contrib
                 window=rng.choice((1, 2, slots, slots, 64)),
                 rounds=_rounds(rng, chunks),
                 workers=tuple(_worker(rng) for _ in range(workers)),
-                first_epoch=first_epoch,
+                # Mostly the same as before, so that only the tag tells the successor's chunks from its predecessor's.
+                first_epoch=first_epoch if rng.random() < 0.8 else rng.getrandbits(32),
                 abort_s=round(10 ** rng.uniform(-3.5, -0.5), 6) if rng.random() < 0.25 else None,
                 linger_s=rng.choice((0.0, 0.0, 0.01)),
             )

@@ -66,8 +66,9 @@ class SimulatedWorker:
             accumulator_words=run.truth.accumulator_words,
             server=SERVER,
             local=self.address,
+            epoch=plan.first_epoch,
         )
-        self._rounds = RoundSequence(ticket, window=plan.window, first_epoch=plan.first_epoch)
+        self._rounds = RoundSequence(ticket, window=plan.window)
         self._window: RoundWindow | None = None
         self._number = 0  # of the round
         self._outstanding: set[int] = set()  # positions

@@ -19,12 +19,11 @@ class RoundSequence:
     Args:
         ticket: the worker's place in the job.
         window: packets under way at most (never more than the job's slots).
-        first_epoch: epoch of the first round; every worker of the job begins with the same one.
     """
 
-    def __init__(self, ticket: JobTicket, *, window: int, first_epoch: int = 0) -> None:
+    def __init__(self, ticket: JobTicket, *, window: int) -> None:
         self.stats = TransportStats()
-        self.epoch = first_epoch
+        self.epoch = ticket.epoch
         self.position = 0
         self._ticket = ticket
         self._window = window

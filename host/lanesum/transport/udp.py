@@ -70,7 +70,7 @@ class UdpTransport:
         if window < 1 or deadline_s <= 0:
             raise ConfigurationError(f"window = {window} and deadline_s = {deadline_s} must be positive.")
         self.ticket = ticket
-        self._rounds = RoundSequence(ticket, window=window, first_epoch=ticket.epoch)
+        self._rounds = RoundSequence(ticket, window=window)
         self.stats = self._rounds.stats
         self._deadline_s = deadline_s
         self._usable = True
