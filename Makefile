@@ -22,7 +22,7 @@ SOAK_SCHEDULES ?= 1000000
 SOAK_SECONDS ?=
 SOAK_SEED ?= 0
 
-.PHONY: help run test test-code lint setup p4 generate soak bench clean
+.PHONY: help run test test-code lint setup p4 generate soak bench model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -55,6 +55,9 @@ soak: $(READY_TO_TEST) ## random schedules of the simulator (SOAK_SCHEDULES= SOA
 
 bench: $(READY_TO_RUN) ## switch benchmark, beside BMv2 where it is on PATH
 	$(BIN)/lanesum bench switch
+
+model: $(READY_TO_RUN) ## check the model of the slot protocol (needs spin and gcc on PATH)
+	@$(BIN)/python models/check.py
 
 clean: ## remove what make made, but not p4src/build
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,471 @@
+/* SPDX-FileCopyrightText: 2026 the lanesum authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The slot protocol: the entries of a switch, the window rule of the workers, and a network that loses, duplicates,
+ * delays and reorders at will. docs/model.md says what is checked and how the names map to the code.
+ *
+ * Network. Every packet that was ever sent may arrive at any later moment, any number of times or never. So what the
+ * network holds is the set of packets that were ever sent, and resending adds nothing to it. That set needs no
+ * variables of its own for contributions: worker w has sent positions 0 .. next[w]-1, and a resend carries the same.
+ */
+
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+#ifndef SLOTS
+#define SLOTS 2
+#endif
+#ifndef EPOCHS
+#define EPOCHS 3
+#endif
+#ifndef CHUNKS
+#define CHUNKS 3 /* in every epoch; no multiple of SLOTS, so that epochs begin in different slots */
+#endif
+
+#define POSITIONS (EPOCHS * CHUNKS)
+#define ENTRIES (2 * SLOTS)
+#define FAN_IN WORKERS /* one level, no quorum */
+#define EVERYBODY ((1 << WORKERS) - 1)
+
+/* Epochs are serial numbers of three bits instead of 32, and wrap inside the run: 7, 0, 1. */
+#define EPOCH_RANGE 8
+#define HALF_RANGE 4
+#define FIRST_EPOCH 7
+
+/* The header fields of the packet at position p. */
+#define EPOCH(p) ((FIRST_EPOCH + (p) / CHUNKS) % EPOCH_RANGE)
+#define CHUNK(p) ((p) % CHUNKS)
+#ifdef BUG_POSITION_RESTARTS /* every round counts positions from 0 again */
+#define PLACE(p) CHUNK(p)
+#else
+#define PLACE(p) (p)
+#endif
+#define SLOT(p) (PLACE(p) % SLOTS)
+#ifdef BUG_ONE_SHADOW_SET
+#define SHADOW(p) 0
+#else
+#define SHADOW(p) ((PLACE(p) / SLOTS) % 2)
+#endif
+#define ENTRY(p) (SHADOW(p) * SLOTS + SLOT(p))
+#ifdef OP_CONFLICT /* the last worker uses another operation at this position */
+#define OP(w, p) ((w) == WORKERS - 1 && (p) == OP_CONFLICT)
+#else
+#define OP(w, p) 0
+#endif
+
+/* Ghost of a contribution: its position from 1, and whether its operation is another one than the round's. */
+#define GHOST(w, p) ((p) + 1 + 128 * OP(w, p))
+
+/* Sets of positions are bits of an int, of which bit 31 is the sign. */
+#if EPOCHS * CHUNKS > 31
+#error "EPOCHS * CHUNKS must be at most 31"
+#endif
+
+/* What holds inside, and is why the results are right. Off, a fault has to show in a result or in a missing one. */
+#ifdef RESULTS_ONLY
+#define INSIDE(condition) skip
+#else
+#define INSIDE(condition) assert(condition)
+#endif
+
+mtype { NEWER, SAME, OLDER, CONFLICT };
+mtype {
+    CLAIM, CLAIM_AND_COMPLETE, CONTRIBUTE, CONTRIBUTE_AND_COMPLETE, REPLAY, REPORT_PENDING, DROP_LATE, DROP_CONFLICT
+};
+
+/* One shadow set of one slot: the registers slot_owner, slot_workers and slot_count of slots.p4, and the words. */
+typedef Entry {
+    bit mine; /* the valid bit of the owner word, and: its job and tag are those of this job */
+    bit op;
+    byte epoch;
+    byte chunk;
+    byte workers;
+    byte count;
+    byte words[WORKERS]; /* ghost: which contribution of each worker is in the sum, 0 without one */
+    bit mixed /* ghost: more than one contribution of a worker is in the sum */
+};
+
+Entry entry[ENTRIES];
+
+/* Workers: window.py. Positions 0 .. next-1 were sent, those in `done` have their result. */
+byte next[WORKERS];
+int done[WORKERS];
+
+/* Results that were sent to a worker. What is in them is asserted where they are made. */
+int answered[WORKERS];
+bool settled;
+#ifdef RESTARTS
+byte restarts;
+#endif
+
+/* Scratch of single steps: no part of the state. */
+hidden byte e, i, j, k, oldest, sweeps, own, ahead, workers, count;
+hidden mtype order, decision;
+hidden byte seen, complete, last, changed;
+
+#define HAS(set, p) (((set) >> (p)) & 1)
+#define OUTSTANDING(w, p) ((p) < next[w] && !HAS(done[w], p))
+#define ALL_POSITIONS ((1 << POSITIONS) - 1)
+
+/* Rule of docs/protocol.md, "Slots and positions": position p only when the result of p - SLOTS is there. */
+#ifdef BUG_WINDOW_OFF_BY_ONE
+#define WINDOW (SLOTS + 1)
+#else
+#define WINDOW SLOTS
+#endif
+#ifdef OVERLAP /* that rule alone: a round may begin before the last one has ended */
+#define ROUND_OPEN(w) true
+#else /* host/lanesum/transport/rounds.py: a round starts when the one before it has all its results */
+#define FIRST_OF_ROUND(p) ((p) / CHUNKS * CHUNKS)
+#define ROUND_OPEN(w) ((done[w] & ((1 << FIRST_OF_ROUND(next[w])) - 1)) == (1 << FIRST_OF_ROUND(next[w])) - 1)
+#endif
+#define MAY_SEND(w) (next[w] < POSITIONS && ROUND_OPEN(w) && (next[w] < WINDOW || HAS(done[w], next[w] - WINDOW)))
+
+inline send_next(w) {
+    /* Positions: whoever sends p has the result of p - SLOTS, so everybody has sent that one. */
+    for (k : 0 .. WORKERS - 1) {
+        INSIDE(next[w] < SLOTS || next[k] > next[w] - SLOTS)
+    }
+    printf("worker %d sends position %d\n", w, next[w]);
+    next[w]++
+}
+
+#ifdef RESTARTS
+inline forget(x) {
+    entry[x].mine = 0;
+    entry[x].op = 0;
+    entry[x].epoch = 0;
+    entry[x].chunk = 0;
+    entry[x].workers = 0;
+    entry[x].count = 0;
+    for (k : 0 .. WORKERS - 1) {
+        entry[x].words[k] = 0
+    }
+    entry[x].mixed = 0
+}
+#endif
+
+/* slots.p4, `apply` up to the table: how the packet of worker w, position p stands to the entry. */
+inline compare(w, p) {
+    e = ENTRY(p);
+    workers = entry[e].workers;
+    count = entry[e].count;
+    ahead = (EPOCH(p) + EPOCH_RANGE - entry[e].epoch) % EPOCH_RANGE;
+    if
+#ifndef BUG_FREE_BIT_IGNORED
+    :: !entry[e].mine -> order = NEWER
+#endif
+#ifdef BUG_PLAIN_EPOCH_ORDER
+    :: else ->
+        if
+        :: EPOCH(p) < entry[e].epoch -> order = OLDER
+        :: EPOCH(p) > entry[e].epoch -> order = NEWER
+#elif defined(BUG_NO_EPOCH_CHECK)
+    :: else ->
+        if
+#else
+    :: else ->
+        if
+        :: ahead >= HALF_RANGE -> order = OLDER
+        :: ahead != 0 && ahead < HALF_RANGE -> order = NEWER
+#endif
+        :: else ->
+            if
+            :: CHUNK(p) > entry[e].chunk -> order = NEWER
+#ifdef BUG_NO_CHUNK_CHECK
+            :: CHUNK(p) <= entry[e].chunk -> order = SAME
+#else
+            :: CHUNK(p) < entry[e].chunk -> order = OLDER
+            :: CHUNK(p) == entry[e].chunk && OP(w, p) != entry[e].op ->
+#ifdef BUG_NO_CONFLICT_CHECK
+                order = SAME
+#else
+                order = CONFLICT
+#endif
+            :: CHUNK(p) == entry[e].chunk && OP(w, p) == entry[e].op -> order = SAME
+#endif
+            fi
+        fi
+    fi;
+#ifdef BUG_OLDER_ACCEPTED
+    if
+    :: order == OLDER -> order = NEWER
+    :: else
+    fi;
+#endif
+#ifndef BUG_STALE_COUNT
+    if
+    :: order == NEWER -> count = 0 /* `if (meta.order == ORDER_NEWER) meta.count = 0` */
+    :: else
+    fi;
+#endif
+#ifdef BUG_NO_DEDUPE
+    seen = false;
+#else
+    seen = (workers & (1 << w)) != 0;
+#endif
+#ifdef BUG_COMPLETE_EARLY
+    complete = count + 1 >= FAN_IN;
+#else
+    complete = count == FAN_IN;
+#endif
+    last = count + 1 == FAN_IN
+}
+
+/* slots.p4, table `slot`, its entries in their order. */
+inline look_up() {
+    if
+    :: order == NEWER && !last -> decision = CLAIM
+    :: order == NEWER && last -> decision = CLAIM_AND_COMPLETE
+    :: order == OLDER -> decision = DROP_LATE
+    :: order == CONFLICT -> decision = DROP_CONFLICT
+#ifdef BUG_NO_REPLAY
+    :: order == SAME && complete -> decision = REPORT_PENDING
+#else
+    :: order == SAME && complete -> decision = REPLAY
+#endif
+#ifdef BUG_REPLAY_INCOMPLETE
+    :: order == SAME && !complete && seen -> decision = REPLAY
+#else
+    :: order == SAME && !complete && seen -> decision = REPORT_PENDING
+#endif
+    :: order == SAME && !complete && !seen && !last -> decision = CONTRIBUTE
+    :: order == SAME && !complete && !seen && last -> decision = CONTRIBUTE_AND_COMPLETE
+    fi
+}
+
+/* Ghost: the contribution of worker w at position p goes into the sum. */
+inline add(w, p) {
+    if
+    :: entry[e].words[w] != 0 -> entry[e].mixed = 1
+    :: else -> entry[e].words[w] = GHOST(w, p)
+    fi
+}
+
+inline store(w, p) {
+    /* The entry is overwritten. Its owner has to be older, and nobody may still wait for its result. */
+    if
+    :: entry[e].mine ->
+        own = ((entry[e].epoch + EPOCH_RANGE - FIRST_EPOCH) % EPOCH_RANGE) * CHUNKS + entry[e].chunk;
+        INSIDE(own < p);
+        for (k : 0 .. WORKERS - 1) {
+            INSIDE(HAS(done[k], own))
+        }
+    :: else
+    fi;
+    entry[e].mine = 1;
+    entry[e].op = OP(w, p);
+    entry[e].epoch = EPOCH(p);
+    entry[e].chunk = CHUNK(p);
+#ifdef BUG_BITMAP_NOT_RESET
+    entry[e].workers = workers | (1 << w);
+#else
+    entry[e].workers = 1 << w;
+#endif
+#ifndef BUG_COUNT_NOT_RESET
+    entry[e].count = 1;
+#endif
+#ifndef BUG_WORDS_NOT_OVERWRITTEN
+    for (k : 0 .. WORKERS - 1) {
+        entry[e].words[k] = 0
+    }
+    entry[e].mixed = 0;
+#endif
+    add(w, p)
+}
+
+inline combine(w, p) {
+    /* A late packet changes nothing newer: what is added belongs to the owner. */
+    INSIDE(EPOCH(p) == entry[e].epoch && CHUNK(p) == entry[e].chunk);
+    INSIDE(OP(w, p) == entry[e].op);
+    entry[e].workers = workers | (1 << w);
+    entry[e].count = count + 1;
+    add(w, p)
+}
+
+/* A result is made from the words as they are now. The answer repeats the epoch and chunk of the packet. */
+inline answer(p, to) {
+    /* Exactness: every worker's contribution of exactly this epoch and chunk, each once. Agreement follows: all results
+     * of a position are the same sum. */
+    assert(!entry[e].mixed);
+    for (k : 0 .. WORKERS - 1) {
+        assert(entry[e].words[k] == (p) + 1)
+    }
+    /* The result names its contributors. */
+    assert(entry[e].workers == EVERYBODY);
+    for (k : 0 .. WORKERS - 1) {
+        if
+        :: (to) & (1 << k) -> answered[k] = answered[k] | (1 << (p))
+        :: else
+        fi
+    }
+}
+
+/* A contribution reaches the switch: one step, as a packet's way through ingress is. */
+inline arrive(w, p) {
+    compare(w, p);
+    look_up();
+    printf("position %d of worker %d at the switch: %e\n", p, w, decision);
+#ifdef NEVER /* not a property: a run that shows that a decision is reached */
+    assert(decision != NEVER);
+#endif
+    if
+    :: decision == CLAIM -> store(w, p)
+    :: decision == CLAIM_AND_COMPLETE -> store(w, p); answer(p, EVERYBODY)
+    :: decision == CONTRIBUTE -> combine(w, p)
+    :: decision == CONTRIBUTE_AND_COMPLETE -> combine(w, p); answer(p, EVERYBODY)
+    :: decision == REPLAY -> answer(p, 1 << w)
+    :: decision == REPORT_PENDING -> skip /* a worker only learns who is late: no part of the rules */
+    :: decision == DROP_LATE -> skip
+    :: decision == DROP_CONFLICT -> skip
+    fi
+}
+
+/* window.py, RoundWindow.receive: which outstanding position of worker w a result of position p is taken for. */
+#ifdef BUG_RESULT_EPOCH_UNCHECKED
+#define FOR_IT(w, i, p) (OUTSTANDING(w, i) && CHUNK(i) == CHUNK(p))
+#else
+#define FOR_IT(w, i, p) (OUTSTANDING(w, i) && CHUNK(i) == CHUNK(p) && EPOCH(i) == EPOCH(p))
+#endif
+
+inline take(w, p) {
+    for (i : 0 .. POSITIONS - 1) {
+        if
+        :: FOR_IT(w, i, p) ->
+            printf("worker %d has the result of position %d\n", w, i);
+            assert(i == p); /* no other position's result is taken for it */
+            done[w] = done[w] | (1 << i)
+        :: else
+        fi
+    }
+}
+
+/* (`skip`: spin wants a loop inside a d_step to be followed by something.)
+ *
+ * What the network does with worker w's packet of position p, and with the results that answer it. */
+proctype Link(byte w; byte p) {
+end:
+    do
+    :: d_step { !settled && p < next[w] -> arrive(w, p); skip }
+    :: d_step { !settled && HAS(answered[w], p) -> take(w, p); skip }
+    od
+}
+
+proctype Worker(byte w) {
+end:
+    do
+    :: d_step { !settled && MAY_SEND(w) -> send_next(w) }
+    od
+}
+
+#ifdef RESTARTS
+/* The switch loses its registers, at any moment, so many times at most. */
+proctype Restart() {
+end:
+    do
+    :: d_step {
+        !settled && restarts < RESTARTS ->
+        restarts++;
+        printf("the switch starts again\n");
+        for (i : 0 .. ENTRIES - 1) {
+            forget(i)
+        };
+        skip
+    }
+    od
+}
+#endif
+
+#ifdef PROGRESS
+/* Progress. At any moment the network loses everything that is under way. From then on it still loses every first
+ * send, and brings only this: the oldest position that a worker waits for, sent again (all that RoundWindow._lost
+ * promises), and the answer to whoever asked. That goes on until nothing changes any more; then all must be done.
+ * One step of the model, because nothing in it is anybody's choice. */
+proctype Calm() {
+end:
+    d_step {
+        !settled;
+        settled = true;
+        printf("the network loses what is under way\n");
+        for (j : 0 .. WORKERS - 1) {
+            answered[j] = 0
+        }
+        changed = true;
+        sweeps = 0;
+        do
+        :: changed && sweeps < 2 * WORKERS * POSITIONS -> /* each one counts a contribution or brings a result */
+            changed = false;
+            sweeps++;
+            for (j : 0 .. WORKERS - 1) {
+                do
+                :: MAY_SEND(j) -> send_next(j)
+                :: else -> break
+                od;
+                oldest = 0;
+                do
+                :: oldest < next[j] && HAS(done[j], oldest) -> oldest++
+                :: else -> break
+                od;
+                if
+                :: oldest < next[j] ->
+                    arrive(j, oldest);
+                    if
+                    :: decision == REPORT_PENDING || decision == DROP_LATE || decision == DROP_CONFLICT
+                    :: else -> changed = true
+                    fi;
+                    if
+                    :: HAS(answered[j], oldest) -> take(j, oldest)
+                    :: else
+                    fi
+                :: else
+                fi
+            }
+        :: else -> break
+        od;
+        for (j : 0 .. WORKERS - 1) {
+            /* The end: every worker has sent all positions and has all results. */
+            assert(next[j] == POSITIONS && done[j] == ALL_POSITIONS)
+        };
+        skip
+    }
+}
+#endif
+
+init {
+    atomic {
+        byte w, p;
+        /* Nobody clears a switch. Entries are new, or hold what the job's last incarnation left under another tag: a
+         * finished chunk, or an unfinished one, both with the epoch and chunk that this one begins with. */
+        byte left_workers, left_count, left_words;
+        if
+        :: left_workers = 0; left_count = 0
+        :: left_workers = EVERYBODY; left_count = FAN_IN; left_words = 255
+        :: left_workers = EVERYBODY - 1; left_count = FAN_IN - 1; left_words = 255
+        fi;
+        for (w : 0 .. ENTRIES - 1) {
+            entry[w].epoch = FIRST_EPOCH;
+            entry[w].workers = left_workers;
+            entry[w].count = left_count;
+            for (p : 0 .. WORKERS - 1) {
+                entry[w].words[p] = left_words
+            }
+        }
+        for (w : 0 .. WORKERS - 1) {
+            run Worker(w);
+            for (p : 0 .. POSITIONS - 1) {
+                run Link(w, p)
+            }
+        }
+#ifdef RESTARTS
+        run Restart();
+#endif
+#ifdef PROGRESS
+        run Calm();
+#endif
+        w = 0;
+        p = 0;
+        left_words = 0;
+        left_workers = 0;
+        left_count = 0
+    }
+}
