@@ -8,6 +8,7 @@ precompiled ``struct`` for single headers and one numpy structured array for a w
 
 from __future__ import annotations
 
+import functools
 import struct
 from dataclasses import dataclass, fields
 
@@ -134,6 +135,12 @@ class Packet:
         return cls(header, np.frombuffer(data, ">u4", header.words, HEADER_BYTES).astype(np.uint32))
 
 
+@functools.cache
+def _record(uplink_words: int) -> np.dtype[np.void]:
+    """One packet as a numpy record; making a dtype takes longer than filling a small round."""
+    return np.dtype([("header", HEADER_DTYPE), ("payload", ">u4", (uplink_words,))])
+
+
 class ChunkBatch:
     """All contributions of one round, laid out once in one buffer.
 
@@ -143,7 +150,7 @@ class ChunkBatch:
 
     def __init__(self, header: Header, words: NDArray[np.uint32], *, position: int, slots: int) -> None:
         chunks, uplink_words = words.shape
-        record = np.dtype([("header", HEADER_DTYPE), ("payload", ">u4", (uplink_words,))])
+        record = _record(uplink_words)
         self._records = np.empty(chunks, record)
         header.words = uplink_words
         template = np.frombuffer(header.pack(), HEADER_DTYPE)
