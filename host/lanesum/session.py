@@ -36,7 +36,7 @@ class Session:
     """A worker's membership in an admitted job.
 
     Args:
-        ticket: from the controller (``lanesum.join``) or read with ``JobTicket.from_json``.
+        ticket: from the controller (``lanesum.join.join``); good for one session.
         codec: name or codec object used where ``all_reduce`` is given none.
         window: packets under way at most.
         deadline_s: longest time without progress before AggregationTimeoutError.

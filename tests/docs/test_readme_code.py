@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The README's Python example runs as it stands, against a server with a controller."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from lanesum.resources import checkout_root
+from lanesum.server import AggregationServer
+from lanesum_control.controller import Controller, JobRequest
+from lanesum_control.server_only import ServerOnly
+from lanesum_control.service import ControllerService
+from lanesum_control.topology import load
+
+_PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_sums() -> None:
+    root = checkout_root()
+    assert root is not None
+    (example,) = _PYTHON.findall((root / "README.md").read_text())
+    with AggregationServer(("127.19.0.98", 0)) as server:
+        controller = Controller(ServerOnly(server), load("star4").host_ports(loopback=True), server.address)
+        controller.admit(JobRequest("train", ("w1",), codec="fixed", udp_port=29540))
+        with ControllerService(controller, "127.0.0.1:0") as service:
+            runnable = example.replace("10.0.0.9:50551", f"127.0.0.1:{service.port}")
+            assert runnable != example
+            names: dict[str, Any] = {"array": np.arange(5, dtype=np.float32)}
+            exec(compile(runnable, "README.md", "exec"), names)
+    np.testing.assert_allclose(names["total"], np.arange(5), rtol=1e-6)
