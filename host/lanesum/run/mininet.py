@@ -13,7 +13,7 @@ from typing import Any
 
 from lanesum import rpc
 from lanesum.run import commands, steps
-from lanesum.run.mininet_net import MininetNetwork, mininet_network
+from lanesum.run.mininet_net import MininetNetwork, NetworkError, mininet_network
 from lanesum.run.plan import BMV2, RunPlan
 from lanesum.run.supervisor import Supervisor
 from lanesum_control.client import DEFAULT_DEVICE_ID
@@ -74,7 +74,9 @@ def _switch_offloads_off(plan: RunPlan, network: MininetNetwork) -> None:
     nodes[plan.topology.switch] = list(network.switch_interfaces().values())
     for node, interfaces in nodes.items():
         command = [sys.executable, "-m", "lanesum.run.offloads", *interfaces]
-        subprocess.run(network.command(node, command), check=True, capture_output=True)
+        result = subprocess.run(network.command(node, command), capture_output=True, text=True)
+        if result.returncode != 0:
+            raise NetworkError(f"Cannot switch off the offloads at {node}: {result.stderr.strip()}.")
 
 
 def _call_at(
