@@ -24,13 +24,20 @@ def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rp
     Raises ProcessFailedError when a process ends meanwhile, ControllerError when the controller refuses or stays
     silent for a minute.
     """
+    _wait_for_controller(supervisor, controller, call)
     message = {"name": commands.JOB, "workers": list(plan.workers), "slots": plan.slots, "codec": plan.codec}
+    # Once, with all the time it may take: a try that was given up may have been carried out all the same.
+    admitted: dict[str, Any] = call(controller, rpc.ADMIT, message, _CONTROLLER_START_S)
+    return admitted
+
+
+def _wait_for_controller(supervisor: Supervisor, controller: str, call: Any) -> None:
     deadline = time.monotonic() + _CONTROLLER_START_S
     while True:
         supervisor.check()
         try:
-            admitted: dict[str, Any] = call(controller, rpc.ADMIT, message, _TRY_S)
-            return admitted
+            call(controller, rpc.JOBS, {}, _TRY_S)
+            return
         except rpc.UnreachableError:
             if time.monotonic() > deadline:
                 raise
