@@ -23,12 +23,11 @@ from lanesum_control.model import SWITCH_MAC, HostPort
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_switch import bmv2
 from lanesum_switch.reference_switch import PortFrame
 from lanesum_switch.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
 
 from .targets import DEVICE_ID, PORTS
-
-PROGRAM = "simple_switch_grpc"
 
 _FRAME_BYTES = 65536
 
@@ -48,8 +47,8 @@ _runs = itertools.count()
 
 def missing() -> str | None:
     """Why BMv2 cannot run here; None where it can."""
-    if shutil.which(PROGRAM) is None:
-        return f"{PROGRAM} is not on PATH"
+    if shutil.which(bmv2.PROGRAM) is None:
+        return f"{bmv2.PROGRAM} is not on PATH"
     return obstacle() or None
 
 
@@ -161,9 +160,8 @@ def bmv2_target(accumulator_words: int) -> Iterator[Bmv2Target]:
         sockets = cleanup.enter_context(raw_sockets(namespace, PORTS))
         address = f"unix:{folder}/p4runtime"
         log = cleanup.enter_context((folder / "log").open("w"))
-        command = [PROGRAM, "--no-p4", "--device-id", str(DEVICE_ID)]
-        command += [part for port in PORTS for part in ("-i", f"{port}@{switch_interface(port)}")]
-        command = inside(namespace, [*command, "--", "--grpc-server-addr", address])
+        interfaces = {port: switch_interface(port) for port in PORTS}
+        command = inside(namespace, bmv2.command(interfaces, address, DEVICE_ID))
         # In a session of its own: Ctrl-C is for us, and we end the switch after the tests have cleaned up on it.
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True)
         cleanup.callback(end, process)

@@ -110,8 +110,11 @@ class SwitchConnection:
                 "Stop it, or give this one a higher election id.",
             )
 
-    def push_pipeline(self, pipeline: CompiledPipeline) -> None:
-        """Load a program; wipes the switch's state. Raises PipelineError with the switch's reason."""
+    def push_pipeline(self, pipeline: CompiledPipeline) -> P4InfoNames:
+        """Load a program and return its names; wipes the switch's state.
+
+        Raises PipelineError with the switch's reason.
+        """
         self._clear_replication()
         try:
             self._client.set_fwd_pipe_config(str(pipeline.p4info_path), str(pipeline.json_path))
@@ -121,6 +124,7 @@ class SwitchConnection:
                 "Rebuild the program and its P4Info together (make p4).",
             ) from error
         self.names = P4InfoNames.from_text(pipeline.p4info_path.read_text())
+        return self.names
 
     def _clear_replication(self) -> None:
         """BMv2 keeps replicas across a push, unseen, and adds them to the next group of the same number."""

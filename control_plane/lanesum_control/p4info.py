@@ -38,7 +38,6 @@ class EntryRead:
     params: dict[str, int] = field(default_factory=dict)
     packets: int = 0
     bytes: int = 0
-    is_default: bool = False
 
 
 class P4InfoNames:
@@ -100,9 +99,6 @@ class P4InfoNames:
             entry.counter_data.SetInParent()
         return entry
 
-    def table_names(self) -> list[str]:
-        return sorted(self._tables)
-
     def read(self, entry: p4runtime_pb2.TableEntry) -> EntryRead:
         """A table entry from the switch, by name."""
         table = self._tables_by_id[entry.table_id]
@@ -120,5 +116,4 @@ class P4InfoNames:
             {params[p.param_id]: int.from_bytes(p.value, "big") for p in entry.action.action.params},
             entry.counter_data.packet_count,
             entry.counter_data.byte_count,
-            entry.is_default_action,
         )

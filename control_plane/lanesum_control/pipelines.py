@@ -25,11 +25,6 @@ class CompiledPipeline:
     json_path: Path
     p4info_path: Path
 
-    @property
-    def device_config(self) -> bytes:
-        """What SetForwardingPipelineConfig carries as ``p4_device_config`` for BMv2."""
-        return self.json_path.read_bytes()
-
 
 def bmv2_pipeline(accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS) -> CompiledPipeline:
     """The committed BMv2 build. Raises ConfigurationError for a size that is not built."""

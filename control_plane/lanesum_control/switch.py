@@ -50,8 +50,7 @@ class P4RuntimeSwitch:
     @classmethod
     def with_pipeline(cls, connection: SwitchConnection, pipeline: CompiledPipeline) -> P4RuntimeSwitch:
         """Push ``pipeline`` and take control. Raises PipelineError."""
-        connection.push_pipeline(pipeline)
-        return cls(connection, connection.load_names())
+        return cls(connection, connection.push_pipeline(pipeline))
 
     @property
     def slots(self) -> int:

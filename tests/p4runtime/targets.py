@@ -15,14 +15,13 @@ from typing import Any
 
 import pytest
 
+from lanesum_switch.bmv2 import PROGRAM as BMV2
 from lanesum_switch.p4runtime import P4RuntimeServer
 
 from .fake_switch import FakeSwitch
 
 DEVICE_ID = 1
 CPU_PORT = 510
-
-BMV2 = "simple_switch_grpc"
 
 
 def _embedded_switch() -> Any:

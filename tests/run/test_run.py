@@ -17,7 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lanesum.run.plan import BMV2, mininet_obstacle
+from lanesum.run.plan import mininet_obstacle
+from lanesum_switch.bmv2 import PROGRAM as BMV2
 
 REPORT_KEYS = {
     "target", "topology", "workers", "codec", "steps", "loss_first", "loss_last", "accuracy", "accuracy_uncompressed",

@@ -14,18 +14,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+
+from lanesum_control.p4build import without_source_info
 
 PROGRAMS = Path(__file__).parent / "programs"
-
-
-def stripped(item: Any) -> Any:
-    """The JSON value without source_info."""
-    if isinstance(item, dict):
-        return {key: stripped(value) for key, value in item.items() if key not in ("source_info", "program")}
-    if isinstance(item, list):
-        return [stripped(value) for value in item]
-    return item
 
 
 def main(names: list[str]) -> None:
@@ -37,7 +29,8 @@ def main(names: list[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder) / "out.json"
             subprocess.run([*compiler, str(source), "-o", str(target)], check=True)
-            program = stripped(json.loads(target.read_text()))
+            program = without_source_info(json.loads(target.read_text()))
+        program.pop("program")  # the path of this run
         program["program"] = source.name
         (PROGRAMS / f"{source.stem}.json").write_text(json.dumps(program, separators=(",", ":")) + "\n")
 

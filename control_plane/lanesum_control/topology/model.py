@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from pydantic_core import PydanticCustomError
 
 from lanesum.protocol.frames import ipv4_int, mac_bytes
+from lanesum.protocol.spec import UDP_PORT
 from lanesum_control.model import HostPort
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,14}$")]
@@ -152,6 +153,10 @@ class Topology(_Strict):
         """A host's IPv4 address on the runner."""
         node = self.nodes[name]
         return node.loopback_ip if loopback else str(node.ip)
+
+    def server_address(self, *, loopback: bool) -> tuple[str, int]:
+        """What the workers' packets are addressed to."""
+        return self.address(self.names("server")[0], loopback=loopback), UDP_PORT
 
     def host_ports(self, *, loopback: bool) -> dict[str, HostPort]:
         """Every host as the controller sees it."""

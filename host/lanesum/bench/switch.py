@@ -26,22 +26,23 @@ from lanesum.bench.machine import machine
 from lanesum.bench.workload import Workload, admit, build
 from lanesum.errors import LanesumError
 from lanesum.protocol import LaneOp
-from lanesum.run.commands import lanesum_command
+from lanesum.run.commands import interface_options, lanesum_command
 from lanesum_control.client import DEFAULT_DEVICE_ID, SwitchConnection
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.topology import load
+from lanesum_switch import bmv2
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
 
-BMV2 = "simple_switch_grpc"
 WINDOW_CHUNKS = 16  # BMv2 queues 64 packets per port; the job's 64 slots would allow more
 _RESULT_TIMEOUT_S = 10.0
 _TOPOLOGY = "star4"
 _FRAME_BYTES = 65536
 
 Measure = Callable[[LaneOp, int], float]
+CommandLine = Callable[[str, dict[int, str]], list[str]]  # from P4Runtime address and interfaces by port
 
 
 class BenchError(LanesumError):
@@ -98,15 +99,18 @@ def _in_memory(accumulator_words: int, folder: Path) -> Iterator[Measure]:
 
 
 @contextlib.contextmanager
-def _on_veth(name: str, command: Callable[[str, list[int]], list[str]], words: int, folder: Path) -> Iterator[Measure]:
-    """A switch process on veth pairs; ``command`` makes its command line from P4Runtime address and ports."""
+def _on_veth(
+    name: str, command: Callable[[str, dict[int, str]], list[str]], words: int, folder: Path
+) -> Iterator[Measure]:
+    """A switch process on veth pairs."""
     ports = sorted(load(_TOPOLOGY).ports().values())
     address = f"unix:{folder / f'{name}.sock'}"
     with contextlib.ExitStack() as cleanup:
         namespace = cleanup.enter_context(veth_namespace(f"lanesum-{name}-{os.getpid()}", ports))
         sockets = cleanup.enter_context(raw_sockets(namespace, ports))
         log = cleanup.enter_context((folder / f"{name}.log").open("wb"))
-        process = subprocess.Popen(inside(namespace, command(address, ports)), stdout=log, stderr=log, cwd=folder)
+        interfaces = {port: switch_interface(port) for port in ports}
+        process = subprocess.Popen(inside(namespace, command(address, interfaces)), stdout=log, stderr=log, cwd=folder)
         cleanup.callback(end, process)
         connection = cleanup.enter_context(SwitchConnection(address))
         feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(words)), words)
@@ -149,31 +153,26 @@ def _drain(sock: socket.socket) -> None:
 
 
 def _bmv2_version() -> str:
-    program = shutil.which(BMV2)
-    assert program is not None, "it was measured"
-    return subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    return subprocess.run([bmv2.PROGRAM, "--version"], capture_output=True, text=True, check=False).stdout.strip()
 
 
-def _embedded_command(address: str, ports: list[int]) -> list[str]:
-    interfaces = [f"--interface={port}@{switch_interface(port)}" for port in ports]
-    return lanesum_command("switch", "--p4runtime", address, *interfaces)
+def _embedded_command(address: str, interfaces: dict[int, str]) -> list[str]:
+    return lanesum_command("switch", "--p4runtime", address, *interface_options(interfaces))
 
 
-def _bmv2_command(address: str, ports: list[int]) -> list[str]:
-    program = shutil.which(BMV2)
-    assert program is not None, "the caller has looked"
-    links = [part for port in ports for part in ("-i", f"{port}@{switch_interface(port)}")]
-    return [program, "--no-p4", "--device-id", str(DEFAULT_DEVICE_ID), *links, "--", "--grpc-server-addr", address]
+def _bmv2_command(address: str, interfaces: dict[int, str]) -> list[str]:
+    return bmv2.command(interfaces, address, DEFAULT_DEVICE_ID)
 
 
 def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int) -> dict[str, Any]:
     """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why."""
     left_out: dict[str, str] = {}
+    workers = len(load(_TOPOLOGY).names("worker"))
     problem = obstacle()
     if problem:
         left_out = dict.fromkeys(("embedded on veth", "BMv2 on veth"), problem)
-    elif shutil.which(BMV2) is None:
-        left_out["BMv2 on veth"] = f"{BMV2} is not on PATH"
+    elif shutil.which(bmv2.PROGRAM) is None:
+        left_out["BMv2 on veth"] = f"{bmv2.PROGRAM} is not on PATH"
     rates: dict[tuple[str, LaneOp], list[float]] = {}
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
@@ -199,8 +198,8 @@ def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int)
         )
     return {
         "accumulator_words": accumulator_words,
-        "workers": len(load(_TOPOLOGY).names("worker")),
-        "packets_per_run": chunks * len(load(_TOPOLOGY).names("worker")),
+        "workers": workers,
+        "packets_per_run": chunks * workers,
         "machine": machine(),
         "bmv2": None if "BMv2 on veth" in left_out else _bmv2_version(),
         "figures": [asdict(figure) for figure in figures],

@@ -34,7 +34,7 @@ def admit(switch: ControlledSwitch, topology: Topology, accumulator_words: int) 
     controller = Controller(
         switch,
         topology.host_ports(loopback=False),
-        (topology.address(topology.names("server")[0], loopback=False), UDP_PORT),
+        topology.server_address(loopback=False),
         accumulator_words=accumulator_words,
     )
     workers = tuple(topology.names("worker"))

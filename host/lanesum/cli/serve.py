@@ -12,6 +12,7 @@ import typer
 
 from lanesum import rpc
 from lanesum.errors import ConfigurationError
+from lanesum.protocol.frames import ipv4_text
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 
 Topology = Annotated[str, typer.Option(help="Shipped topology or YAML file.")]
@@ -53,12 +54,11 @@ def switch(
     ports: dict[int, Port] = {}
     if loopback:
         network = load(topology)
-        server = (network.address(network.names("server")[0], loopback=True), UDP_PORT)
+        server = network.server_address(loopback=True)
+        hosts = network.host_ports(loopback=True)
         configs = [
-            UdpPortConfig(port, server, (network.address(host, loopback=True), UDP_PORT), mac, SWITCH_MAC)
-            for host, port in network.ports().items()
-            if network.nodes[host].kind == "worker"
-            for mac in [network.host_ports(loopback=True)[host].mac]
+            UdpPortConfig(host.port, server, (ipv4_text(host.ip), UDP_PORT), host.mac, SWITCH_MAC)
+            for host in (hosts[name] for name in network.names("worker"))
         ]
         ports = {port.number: port for port in open_udp_ports(configs)}
     else:
@@ -107,7 +107,7 @@ def server(
     from lanesum_control.topology import load
 
     network = load(topology)
-    address = (network.address(network.names("server")[0], loopback=loopback), UDP_PORT)
+    address = network.server_address(loopback=loopback)
     hosts = network.host_ports(loopback=loopback)
     with AggregationServer(address) as aggregation:
         jobs = Controller(ServerOnly(aggregation, words), hosts, address, accumulator_words=words)
@@ -135,7 +135,7 @@ def controller(
     from lanesum_control.topology import load
 
     network = load(topology)
-    server = (network.address(network.names("server")[0], loopback=loopback), UDP_PORT)
+    server = network.server_address(loopback=loopback)
     pipeline = bmv2_pipeline(words)
     with SwitchConnection(switch) as connection:
         device = P4RuntimeSwitch.with_pipeline(connection, pipeline)

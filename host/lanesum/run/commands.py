@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 from lanesum.join import ENV_CONTROLLER, ENV_JOB
 from lanesum.run.plan import RunPlan
@@ -15,6 +16,11 @@ JOB = "main"
 def lanesum_command(*arguments: str) -> list[str]:
     """The lanesum command line under this very interpreter."""
     return [sys.executable, "-m", "lanesum.cli", *arguments]
+
+
+def interface_options(interfaces: Mapping[int, str]) -> list[str]:
+    """Options of ``lanesum switch`` for its interfaces (port -> name)."""
+    return [f"--interface={port}@{name}" for port, name in interfaces.items()]
 
 
 def switch_command(plan: RunPlan, p4runtime: str, *ports: str) -> list[str]:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,9 +13,10 @@ from typing import Any
 from lanesum import rpc
 from lanesum.run import commands, steps
 from lanesum.run.mininet_net import MininetNetwork, NetworkError, mininet_network
-from lanesum.run.plan import BMV2, RunPlan
+from lanesum.run.plan import RunPlan
 from lanesum.run.supervisor import Supervisor
 from lanesum_control.client import DEFAULT_DEVICE_ID
+from lanesum_switch import bmv2
 
 MASTER_PORT = 29500  # torch's usual one; the network is ours alone
 
@@ -60,12 +60,8 @@ def run(plan: RunPlan, supervisor: Supervisor) -> dict[str, int]:
 def _switch(plan: RunPlan, network: MininetNetwork, p4runtime: str) -> list[str]:
     interfaces = network.switch_interfaces()
     if plan.switch == "embedded":
-        ports = [f"--interface={port}@{name}" for port, name in interfaces.items()]
-        return commands.switch_command(plan, p4runtime, *ports)
-    program = shutil.which(BMV2)
-    assert program is not None, "the plan chose BMv2 because it is on PATH"
-    ports = [argument for port, name in interfaces.items() for argument in ("-i", f"{port}@{name}")]
-    return [program, "--no-p4", "--device-id", str(DEFAULT_DEVICE_ID), *ports, "--", "--grpc-server-addr", p4runtime]
+        return commands.switch_command(plan, p4runtime, *commands.interface_options(interfaces))
+    return bmv2.command(interfaces, p4runtime, DEFAULT_DEVICE_ID)
 
 
 def _switch_offloads_off(plan: RunPlan, network: MininetNetwork) -> None:

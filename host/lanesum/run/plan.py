@@ -16,10 +16,10 @@ from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum_control.controller import DEFAULT_SLOTS, worker_names
 from lanesum_control.topology import Topology, load
 from lanesum_switch import veth
+from lanesum_switch.bmv2 import PROGRAM as BMV2
 
 Runner = Literal["loopback", "mininet"]
 SwitchKind = Literal["embedded", "bmv2", "none"]
-BMV2 = "simple_switch_grpc"
 MININET_PROGRAMS = ("mnexec", "ip")
 RUNNERS: tuple[Runner, ...] = ("loopback", "mininet")
 _TARGETS: dict[SwitchKind, str] = {

@@ -91,12 +91,6 @@ class UdpTransport:
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
 
-    @property
-    def local_address(self) -> tuple[str, int]:
-        """Address and port that packets leave from."""
-        address: tuple[str, int] = self._socket.getsockname()
-        return address
-
     def all_reduce_words(
         self, op: LaneOp, words: NDArray[np.uint32], overlap: Overlap | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

@@ -98,7 +98,6 @@ class RoundWindow:
         self._ticket = ticket
         self._op = op
         self._epoch = epoch
-        self._position = position
         self._rtt = rtt
         self._stats = stats
         self._window = min(window, ticket.slots)

@@ -178,16 +178,6 @@ class Layout:
                 return f"{whole} = {whole} & {keep_name} | ({code}) << {shift}"
         return f"{self.field_local(ref.header, ref.name)} = {code}"
 
-    def written_locals(self, ref: ir.FieldRef) -> list[str]:
-        """The locals that a write to a field changes."""
-        if ref.name == ir.VALID:
-            return [self.valid(ref.header)]
-        if not self.program.instances[ref.header].metadata:
-            lane = self.layout_of(ref.header).lanes.get(ref.name)
-            if lane is not None:
-                return [self.segment_local(ref.header, lane[0])]
-        return [self.field_local(ref.header, ref.name)]
-
     # Whole headers
 
     def set_valid(self, header: str) -> list[str]:

@@ -11,7 +11,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from ..api import CounterValue
 from .p4info import CounterInfo
 from .program import Program
-from .status import UNIMPLEMENTED, StatusError, invalid, invalid_id, on_target
+from .status import UNIMPLEMENTED, StatusError, cell_index, invalid, invalid_id, on_target
 
 _Update = p4rt.Update
 
@@ -53,18 +53,11 @@ def write_counter(program: Program, kind: int, message: Any) -> None:
         raise invalid_id(message.counter_id, "an indirect counter")
     if not message.HasField("index"):
         raise StatusError(UNIMPLEMENTED, "Writing all cells of a counter in one update is not supported")
-    index = _index(message)
+    index = cell_index(message)
     check_counter_update(kind)
     counter = program.target_counter(info)
     with on_target(f"a write to cell {index} of {info.name}"):
         counter.write(index, merge_counter(info, message.data, counter.read(index), kind))
-
-
-def _index(message: Any) -> int:
-    index: int = message.index.index
-    if index < 0:
-        raise invalid(f"{index} is not an index: it is negative")
-    return index
 
 
 def read_counters(program: Program, request: Any, response: Any) -> None:
@@ -86,7 +79,7 @@ def read_counters(program: Program, request: Any, response: Any) -> None:
 def _read_counter(program: Program, info: CounterInfo, request: Any, response: Any) -> None:
     counter = program.target_counter(info)
     if request.HasField("index"):
-        index = _index(request)
+        index = cell_index(request)
         entity = response.entities.add().counter_entry
         # The id of the request, also when that is the wildcard.
         entity.CopyFrom(request)

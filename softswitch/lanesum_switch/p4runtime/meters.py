@@ -11,7 +11,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from ..api import MeterRates
 from .p4info import MeterInfo
 from .program import Program
-from .status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, invalid_id, on_target
+from .status import UNIMPLEMENTED, UNKNOWN, StatusError, cell_index, invalid, invalid_id, on_target
 
 _Update = p4rt.Update
 _MAX_BURST = (1 << 32) - 1
@@ -88,19 +88,12 @@ def write_meter(program: Program, kind: int, message: Any) -> None:
         raise invalid_id(message.meter_id, "an indirect meter")
     if not message.HasField("index"):
         raise StatusError(UNIMPLEMENTED, "Writing all cells of a meter in one update is not supported")
-    index = _index(message)
+    index = cell_index(message)
     check_meter_update(kind)
     rates = parse_meter_config(message.config) if message.HasField("config") else None
     check_rates(rates)
     with on_target(f"a write to cell {index} of {info.name}"):
         program.target_meter(info).write(index, rates)
-
-
-def _index(message: Any) -> int:
-    index: int = message.index.index
-    if index < 0:
-        raise invalid(f"{index} is not an index: it is negative")
-    return index
 
 
 def read_meters(program: Program, request: Any, response: Any) -> None:
@@ -121,7 +114,7 @@ def read_meters(program: Program, request: Any, response: Any) -> None:
 
 def _read_meter(program: Program, info: MeterInfo, request: Any, response: Any) -> None:
     if request.HasField("index"):
-        index = _index(request)
+        index = cell_index(request)
         entity = response.entities.add().meter_entry
         entity.CopyFrom(request)
         _read_cell(program, info, index, entity)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import grpc
 from google.protobuf import any_pb2
@@ -95,3 +96,11 @@ def pack_write_errors(errors: Sequence[StatusError | None]) -> StatusError:
         wrapped.Pack(packed)
         status.details.append(wrapped)
     return StatusError(UNKNOWN, "", status.SerializeToString())
+
+
+def cell_index(message: Any) -> int:
+    """The cell that a counter or meter entry names. Raises StatusError INVALID_ARGUMENT for a negative one."""
+    index: int = message.index.index
+    if index < 0:
+        raise invalid(f"{index} is not an index: it is negative")
+    return index

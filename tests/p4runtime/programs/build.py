@@ -7,18 +7,10 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
+
+from lanesum_control.p4build import without_source_info
 
 HERE = Path(__file__).parent
-
-
-def without_source_info(value: Any) -> Any:
-    """``source_info`` is most of the JSON and changes with every edit."""
-    if isinstance(value, dict):
-        return {k: without_source_info(v) for k, v in value.items() if k != "source_info"}
-    if isinstance(value, list):
-        return [without_source_info(v) for v in value]
-    return value
 
 
 def build(source: Path) -> None:
