@@ -193,7 +193,7 @@ class Star:
             tag, self._next_tag = self._next_tag, self._next_tag + 1
         hosts = range(workers) if isinstance(workers, int) else workers
         members = tuple(
-            Member(worker, worker_host(host), _FIRST_UDP_PORT + worker if udp_port is None else udp_port)
+            Member(worker, (worker_host(host),), _FIRST_UDP_PORT + worker if udp_port is None else udp_port)
             for worker, host in enumerate(hosts)
         )
         groups = {other.group for other in self._jobs}

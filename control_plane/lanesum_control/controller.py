@@ -102,7 +102,7 @@ class Controller:
                 self._next_job = self._next_job % 0xFFFF + 1
             number, self._next_job = self._next_job, self._next_job % 0xFFFF + 1
             members = tuple(
-                Member(worker, self.hosts[name], request.udp_port) for worker, name in enumerate(request.workers)
+                Member(worker, (self.hosts[name],), request.udp_port) for worker, name in enumerate(request.workers)
             )
             job = SwitchJob(
                 job=number,

@@ -6,12 +6,13 @@
 #define LANESUM_PROTOCOL_P4
 
 const bit<16> LANESUM_UDP_PORT = 19539;
-const bit<4> LANESUM_VERSION = 1;
+const bit<4> LANESUM_VERSION = 2;
 const bit<16> LANESUM_HEADER_BYTES = 32;
 
 const bit<4> KIND_CONTRIBUTION = 1;
 const bit<4> KIND_RESULT = 2;
 const bit<4> KIND_PENDING = 3;
+const bit<4> KIND_CONFLICT = 4;
 
 const bit<8> FLAG_RESEND = 0x01;
 const bit<8> FLAG_COLLISION = 0x02;
@@ -19,6 +20,8 @@ const bit<8> FLAG_ECN = 0x04;
 const bit<8> FLAG_OVERFLOW = 0x08;
 const bit<8> FLAG_PARTIAL = 0x10;
 const bit<8> FLAG_UPPER = 0x20;
+const bit<8> FLAG_BYPASS = 0x40;
+const bit<8> FLAG_GONE = 0x80;
 
 const bit<8> OP_ADD32 = 0;
 const bit<8> OP_EXPAND8 = 1;
@@ -28,8 +31,8 @@ const bit<8> OP_OR = 4;
 const bit<8> OP_MAX = 5;
 
 header lanesum_t {
-    bit<4>   version;        // protocol version, 1
-    bit<4>   kind;           // 1 contribution, 2 result, 3 pending
+    bit<4>   version;        // protocol version, 2
+    bit<4>   kind;           // 1 contribution, 2 result, 3 pending, 4 conflict
     bit<8>   flags;          // bit set, see below
     bit<16>  job;            // job identifier, given by the controller
     bit<32>  tag;            // verification tag: random, new for every incarnation of a job
@@ -40,7 +43,7 @@ header lanesum_t {
     bit<8>   op;             // lane operation
     bit<8>   spare;          // sent as 0, ignored
     bit<32>  workers;        // bitmap of workers: the sender, or the contributors of a result
-    bit<32>  racks;          // bitmap of racks, second level; 0 with one level
+    bit<32>  racks;          // contribution: uplink words of the sender's whole round; answers: bitmap of racks, 0 with one level
     bit<8>   fan_in_workers; // contributions that complete the first level
     bit<8>   fan_in_racks;   // contributions that complete the second level; 0 with one level
     bit<16>  words;          // payload length in 32-bit words

@@ -152,7 +152,7 @@ def test_foreign_packets_are_counted_and_change_nothing() -> None:
             b"short",
             Packet(dataclasses.replace(header, tag=1), words).pack(),
             Packet(dataclasses.replace(header, epoch=5), words).pack(),
-            Packet(dataclasses.replace(header, version=2), words).pack(),
+            Packet(dataclasses.replace(header, version=1), words).pack(),
             Packet(dataclasses.replace(header, chunk=3), words).pack(),
             Packet(dataclasses.replace(header), words[:10]).pack(),
         ]

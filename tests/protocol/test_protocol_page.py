@@ -58,7 +58,9 @@ def example() -> tuple[bytes, bytes]:
     """The two frames of the worked example, made by the reference switch."""
     switch = ReferenceSwitch(32)
     members = tuple(
-        Member(worker, HostPort(worker, ipv4_int(f"10.0.0.{worker + 1}"), bytes([2, 0, 0, 0, 0, worker + 1])), UDP_PORT)
+        Member(
+            worker, (HostPort(worker, ipv4_int(f"10.0.0.{worker + 1}"), bytes([2, 0, 0, 0, 0, worker + 1])),), UDP_PORT
+        )
         for worker in (0, 1)
     )
     switch.admit(SwitchJob(7, 0xC0FFEE42, 16, 8, 1, members, (LaneOp.EXPAND8,)))

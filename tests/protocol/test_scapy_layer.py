@@ -76,7 +76,7 @@ def test_the_udp_port_chooses_the_layer(source: int, destination: int) -> None:
 def test_other_ports_and_other_versions_stay_raw() -> None:
     payload = Packet(Header(), np.zeros(2, np.uint32)).pack()
     assert LanesumPacket not in Ether(frame(1, 2, payload))
-    for data in (b"\x21" + payload[1:], payload[:31], b""):
+    for data in (b"\x11" + payload[1:], payload[:31], b""):
         assert LanesumPacket not in Ether(frame(1, UDP_PORT, data))
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-VERSION = 1
+VERSION = 2
 UDP_PORT = 19539  # "LS" in ASCII
 MAX_WORKERS = 32  # width of the contributor bitmap of one level
+MAX_RACKS = 32  # width of the rack bitmap
 MAX_SLOTS = 1 << 15  # the header's slot field has 15 bits
 CODE_TABLE_ENTRIES = 16  # a code has 4 bits
 
@@ -29,6 +30,7 @@ class Kind(enum.IntEnum):
     CONTRIBUTION = 1
     RESULT = 2
     PENDING = 3
+    CONFLICT = 4
 
 
 class Flag(enum.IntFlag):
@@ -40,6 +42,8 @@ class Flag(enum.IntFlag):
     OVERFLOW = 0x08
     PARTIAL = 0x10
     UPPER = 0x20
+    BYPASS = 0x40
+    GONE = 0x80
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Field:
 
 HEADER = (
     Field("version", 4, f"protocol version, {VERSION}"),
-    Field("kind", 4, "1 contribution, 2 result, 3 pending"),
+    Field("kind", 4, "1 contribution, 2 result, 3 pending, 4 conflict"),
     Field("flags", 8, "bit set, see below"),
     Field("job", 16, "job identifier, given by the controller"),
     Field("tag", 32, "verification tag: random, new for every incarnation of a job"),
@@ -64,7 +68,11 @@ HEADER = (
     Field("op", 8, "lane operation"),
     Field("spare", 8, "sent as 0, ignored"),
     Field("workers", 32, "bitmap of workers: the sender, or the contributors of a result"),
-    Field("racks", 32, "bitmap of racks, second level; 0 with one level"),
+    Field(
+        "racks",
+        32,
+        "contribution: uplink words of the sender's whole round; answers: bitmap of racks, 0 with one level",
+    ),
     Field("fan_in_workers", 8, "contributions that complete the first level"),
     Field("fan_in_racks", 8, "contributions that complete the second level; 0 with one level"),
     Field("words", 16, "payload length in 32-bit words"),

@@ -111,7 +111,7 @@ class SwitchPoint:
 
     def _job(self, line: int, plan: JobPlan) -> SwitchJob:
         members = tuple(
-            Member(worker, _host(address(line, worker)[0]), address(line, worker)[1])
+            Member(worker, (_host(address(line, worker)[0]),), address(line, worker)[1])
             for worker in range(len(plan.workers))
         )
         return SwitchJob(

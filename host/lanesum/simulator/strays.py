@@ -11,7 +11,7 @@ from lanesum.simulator.job import JobRun
 from lanesum.simulator.points import OUTSIDER, Address, address
 from lanesum.simulator.scenario import Stray
 from lanesum.simulator.truth import random_words
-from lanesum.simulator.wire import CONTRIBUTION, PENDING, RESULT, Seen, shadow_slot, version_kind
+from lanesum.simulator.wire import CONTRIBUTION, PENDING, RESULT, VERSION, Seen, shadow_slot, version_kind
 
 PASSING = "passing"  # other traffic, only through the switch
 # To the aggregation point.
@@ -86,7 +86,7 @@ _CHANGES: dict[str, Callable[[Seen, int], Seen]] = {
     "job": lambda seen, value: seen._replace(job=0xFFFF - value % 8),
     "operation": lambda seen, value: seen._replace(op=_UNKNOWN_OP),
     "size": lambda seen, value: seen._replace(words=seen.words + 1 + value % 3),
-    "version": lambda seen, value: seen._replace(version_kind=version_kind(seen.kind, 2 + value % 14)),
+    "version": lambda seen, value: seen._replace(version_kind=version_kind(seen.kind, VERSION + 1 + value % 13)),
     "answer": lambda seen, value: seen._replace(version_kind=version_kind(RESULT)),
     "epoch": lambda seen, value: seen._replace(epoch=(seen.epoch + (1 << 30) + value) % (1 << 32)),
     "chunk": lambda seen, value: seen._replace(chunk=(1 << 31) + value),

@@ -13,6 +13,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import (
     CODE_TABLE_ENTRIES,
     DEFAULT_ACCUMULATOR_WORDS,
+    MAX_RACKS,
     MAX_SLOTS,
     MAX_WORDS,
     MAX_WORKERS,
@@ -37,6 +38,8 @@ class JobTicket:
         ops: lane operations that the job may use.
         code_table: the 16 bytes that the aggregation point looks codes up in; None without TABLE8.
         epoch: number of the job's first round, 32 bits.
+        quorum: contributions that make a result; 0 means all workers'.
+        places: (rack, bit) of every worker by its number; empty with one level, where a worker's bit is its number.
     """
 
     job: int
@@ -51,23 +54,52 @@ class JobTicket:
     ops: tuple[LaneOp, ...] = tuple(LaneOp)
     code_table: bytes | None = None
     epoch: int = 0
+    quorum: int = 0
+    places: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         limits = {
             "job": (0, 0xFFFF),
             "tag": (0, 0xFFFFFFFF),
             "epoch": (0, 0xFFFFFFFF),
-            "workers": (1, MAX_WORKERS),
+            "workers": (1, MAX_WORKERS * MAX_RACKS if self.places else MAX_WORKERS),
             "worker": (0, self.workers - 1),
             "slots": (1, MAX_SLOTS),
             "accumulator_words": (2, MAX_WORDS),
+            "quorum": (0, self.workers),
         }
         for name, (low, high) in limits.items():
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ConfigurationError(f"Job ticket: {name} = {value} is not between {low} and {high}.")
+        self._check_places()
         if self.code_table is not None and len(self.code_table) != CODE_TABLE_ENTRIES:
             raise ConfigurationError(f"Job ticket: a code table has {CODE_TABLE_ENTRIES} bytes.")
+
+    def _check_places(self) -> None:
+        if not self.places:
+            return
+        if len(self.places) != self.workers or len(set(self.places)) != self.workers:
+            raise ConfigurationError(
+                f"Job ticket: {self.workers} workers need as many different places, not {list(self.places)}."
+            )
+        if any(not (0 <= rack < MAX_RACKS and 0 <= bit < MAX_WORKERS) for rack, bit in self.places):
+            raise ConfigurationError(f"Job ticket: places {list(self.places)} go beyond {MAX_RACKS} x {MAX_WORKERS}.")
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """(rack, bit) of this worker."""
+        return self.places[self.worker] if self.places else (0, self.worker)
+
+    @property
+    def rack_members(self) -> tuple[int, ...]:
+        """Bitmap of the workers of every rack; one bitmap with one level."""
+        if not self.places:
+            return ((1 << self.workers) - 1,)
+        bitmaps = [0] * (1 + max(rack for rack, _ in self.places))
+        for rack, bit in self.places:
+            bitmaps[rack] |= 1 << bit
+        return tuple(bitmaps)
 
     def to_json(self) -> str:
         """One line of JSON."""
@@ -84,6 +116,7 @@ class JobTicket:
             fields["ops"] = tuple(LaneOp(op) for op in fields["ops"])
             table = fields["code_table"]
             fields["code_table"] = None if table is None else bytes.fromhex(table)
+            fields["places"] = tuple((rack, bit) for rack, bit in fields["places"])
             return cls(**fields)
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(
