@@ -16,6 +16,7 @@ from lanesum_control.topology.files import parse
 from lanesum_control.topology.model import schema_text
 
 STAR4 = available()["star4"].read_text()
+TREE2X2 = available()["tree2x2"].read_text()
 
 
 def line_of(text: str, needle: str) -> int:
@@ -51,19 +52,97 @@ def test_schema_is_current_and_accepts_what_is_shipped() -> None:
         ),
         ('"s1:2", "w2"', '"s1:1", "w2"', "port s1:1 is linked twice"),
         ('"s1:2", "w2"', '"s1:2", "w1"', "host w1 is linked twice"),
-        ('"s1:2", "w2"', '"s1", "w2"', "a link joins one 's1:port' and one host"),
+        ('"s1:2", "w2"', '"s1", "w2"', "a link joins one 'switch:port' and one host"),
         ('"s1:2", "w2"', '"s1:999", "w2"', "port 999 is not between"),
         ('"s1:4", "w4"', '"s1:4", "w9"', "node 'w9' does not exist"),
         ("name: star4", "color: red\nname: star4", "color: Extra inputs are not permitted"),
         ("kind: switch", "kind: hub", "Input should be 'switch'"),
         ("  server: {kind: server, ip: 10.19.0.100}\n", "", "one server is needed, not 0"),
-        ('  - endpoints: ["s1:4", "w4"]\n', "", "nodes.w4: not linked to s1"),
+        ('  - endpoints: ["s1:4", "w4"]\n', "", "nodes.w4: not linked to a switch"),
         ("links:", "links: [", "expected the node content"),
     ],
 )
 def test_errors_name_the_line(old: str, new: str, says: str) -> None:
-    broken = STAR4.replace(old, new, 1)
-    assert broken != STAR4
+    check_line(STAR4, old, new, says)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"s2:5", "s0:2"', '"s2:5", "s0:1"', "port s0:1 is linked twice"),
+        ('"s2:5", "s0:2"', '"s2:5", "s0"', "a link joins one 'switch:port' and one host, or two"),
+        ('"s2:5", "s0:2"', '"s2:5", "s2:6"', "another path between s2 and s2"),
+        ('  - endpoints: ["s2:5", "s0:2"]\n', "", "nodes.s2: no path to s0, where the server is"),
+        (
+            'links:\n  - endpoints: ["s1:1", "w1"]',
+            'links:\n  - endpoints: ["s1:6", "s2:6"]\n  - endpoints: ["s1:1", "w1"]',
+            "links.6: there is another path between s2 and s0 already",
+        ),
+        (
+            '"s2:1", "w3"]\n',
+            '"s2:1", "w3"]\n  - endpoints: ["s3:1", "s4:1"]\n  - endpoints: ["s3:2", "s2:9"]\n',
+            "nodes.s3: a third level: s3 is not linked to s0 itself",
+        ),
+    ],
+)
+def test_errors_of_trees_name_the_line(old: str, new: str, says: str) -> None:
+    text = TREE2X2.replace("  s2: {kind: switch}", "  s2: {kind: switch}\n  s3: {kind: switch}\n  s4: {kind: switch}")
+    text = text if "s3" in new else TREE2X2
+    broken = text.replace(old, new, 1)
+    with pytest.raises(TopologyError) as caught:
+        parse(broken, "x.yaml")
+    assert says in str(caught.value)
+
+
+def test_trees_and_what_every_switch_sees() -> None:
+    tree = load("tree2x2")
+    assert (tree.switches(), tree.switch) == (["s0", "s1", "s2"], "s0")
+    assert tree.links_between_switches() == [("s1", 5, "s0", 1), ("s2", 5, "s0", 2)]
+    assert [tree.switch_of(host) for host in ("w1", "w4", "server")] == ["s1", "s2", "s0"]
+    assert tree.ports("s2") == {"w3": 1, "w4": 2}
+    assert tree.ports("s0") == {"server": 5, "controller": 6}
+
+    def seen(switch: str) -> dict[str, tuple[int, bool]]:
+        return {name: (h.port, h.attached) for name, h in tree.host_ports(switch, loopback=False).items()}
+
+    assert seen("s0") == {
+        "w1": (1, False),
+        "w2": (1, False),
+        "w3": (2, False),
+        "w4": (2, False),
+        "server": (5, True),
+        "controller": (6, True),
+    }
+    assert seen("s1") == {
+        "w1": (1, True),
+        "w2": (2, True),
+        "w3": (5, False),
+        "w4": (5, False),
+        "server": (5, False),
+        "controller": (5, False),
+    }
+    assert len(load("tree4x4").names("worker")) == 16
+
+
+def test_the_server_may_be_in_a_rack() -> None:
+    text = TREE2X2.replace('"s0:5", "server"', '"s2:9", "server"')
+    tree = parse(text, "x.yaml")
+    assert tree.switch == "s2"
+    sees = tree.host_ports("s2", loopback=False)
+    assert (sees["w1"].port, sees["w3"].port, sees["server"].port, sees["controller"].port) == (5, 1, 9, 5)
+    assert tree.host_ports("s1", loopback=False)["server"].port == 5
+
+
+def test_where_the_server_listens() -> None:
+    star4 = load("star4")
+    assert star4.server_address(loopback=True) == ("127.19.0.100", 19539)
+    assert star4.server_backend(loopback=True) == ("127.19.0.100", 19540)
+    assert star4.server_backend(loopback=False) == star4.server_address(loopback=False)
+
+
+def check_line(text: str, old: str, new: str, says: str) -> None:
+    broken = text.replace(old, new, 1)
+    assert broken != text
     with pytest.raises(TopologyError) as caught:
         parse(broken, "x.yaml")
     assert says in str(caught.value)

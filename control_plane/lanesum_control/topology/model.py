@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topology model, its checks, and its JSON schema.
 
-One switch level for now: every host hangs at the one switch.
+One switch, or a switch with racks around it: two levels, and one path between any two nodes.
 """
 
 from __future__ import annotations
 
+import collections
 import ipaddress
 import json
 import re
@@ -26,6 +27,7 @@ Kind = Literal["switch", "worker", "server", "controller"]
 _ENDPOINT = re.compile(r"^(?P<node>[a-z][a-z0-9]{0,14})(:(?P<port>[0-9]{1,3}))?$")
 _MAX_PORT = 508  # nine-bit ports; 510 and 511 are the CPU and drop ports by convention
 _LOOPBACK_FIRST_OCTET = 127
+_BEHIND_SWITCH = 1  # added to the server's port where a switch listens at the server's own address
 
 
 def _wrong(message: str, *path: str | int) -> PydanticCustomError:
@@ -68,9 +70,9 @@ class Node(_Strict):
 
 
 class Link(_Strict):
-    """One cable: ``["s1:3", "w3"]`` is port 3 of s1 to w3."""
+    """One cable: ``["s1:3", "w3"]`` is port 3 of s1 to w3, ``["s1:5", "s0:1"]`` joins two switches."""
 
-    endpoints: tuple[str, str] = Field(description="switch:port and host, in either order")
+    endpoints: tuple[str, str] = Field(description="switch:port and host, or switch:port twice; in either order")
     rate_mbit: Annotated[float, Field(gt=0)] | None = Field(default=None, description="rate limit, mininet only")
 
     @model_validator(mode="after")
@@ -97,57 +99,112 @@ class Topology(_Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> Topology:
-        for kind in ("switch", "server", "controller"):
-            if len(self.names(kind)) != 1:
-                raise _wrong(f"one {kind} is needed, not {len(self.names(kind))}", "nodes")
-        if not self.names("worker"):
-            raise _wrong("at least one worker is needed", "nodes")
+        counts = collections.Counter(node.kind for node in self.nodes.values())
+        for kind in ("server", "controller"):
+            if counts[kind] != 1:
+                raise _wrong(f"one {kind} is needed, not {counts[kind]}", "nodes")
+        for kind in ("switch", "worker"):
+            if not counts[kind]:
+                raise _wrong(f"at least one {kind} is needed", "nodes")
         seen: dict[ipaddress.IPv4Address, str] = {}
         for name, node in self.nodes.items():
             if node.ip is not None and seen.setdefault(node.ip, name) != name:
                 raise _wrong(f"{node.ip} is the address of {seen[node.ip]} already", "nodes", name, "ip")
         self._check_links()
+        self._check_levels()
         return self
 
     def _check_links(self) -> None:
-        ports: set[int] = set()
+        """Every link well-formed, every port used once, every host linked once."""
+        used: set[tuple[str, int]] = set()
         linked: set[str] = set()
         for index, link in enumerate(self.links):
-            ends = link.parts()
-            for name, _ in ends:
+            for name, _ in link.parts():
                 if name not in self.nodes:
                     raise _wrong(f"node {name!r} does not exist", "links", index)
-            switch_ends = [port for name, port in ends if name == self.switch]
-            hosts = [(name, port) for name, port in ends if name != self.switch]
-            if len(switch_ends) != 1 or switch_ends[0] is None or hosts[0][1] is not None:
-                raise _wrong(f"a link joins one '{self.switch}:port' and one host", "links", index)
-            if switch_ends[0] in ports:
-                raise _wrong(f"port {self.switch}:{switch_ends[0]} is linked twice", "links", index)
-            if hosts[0][0] in linked:
-                raise _wrong(f"host {hosts[0][0]} is linked twice", "links", index)
-            ports.add(switch_ends[0])
-            linked.add(hosts[0][0])
+            is_switch = [self.nodes[name].kind == "switch" for name, _ in link.parts()]
+            has_port = [port is not None for _, port in link.parts()]
+            if is_switch != has_port or not any(is_switch):
+                raise _wrong("a link joins one 'switch:port' and one host, or two of 'switch:port'", "links", index)
+            for name, port in link.parts():
+                if port is None:
+                    if name in linked:
+                        raise _wrong(f"host {name} is linked twice", "links", index)
+                    linked.add(name)
+                elif (name, port) in used:
+                    raise _wrong(f"port {name}:{port} is linked twice", "links", index)
+                else:
+                    used.add((name, port))
         for name, node in self.nodes.items():
             if node.kind != "switch" and name not in linked:
-                raise _wrong(f"not linked to {self.switch}", "nodes", name)
+                raise _wrong("not linked to a switch", "nodes", name)
+
+    def _check_levels(self) -> None:
+        """The switches are a tree, and one of them is next to all others."""
+        group = {name: {name} for name in self.switches()}
+        neighbours: dict[str, set[str]] = {name: set() for name in self.switches()}
+        for index, link in enumerate(self.links):
+            (one, port), (other, other_port) = link.parts()
+            if port is None or other_port is None:
+                continue
+            if group[one] is group[other]:
+                raise _wrong(f"there is another path between {one} and {other} already", "links", index)
+            group[one] |= group[other]
+            for name in group[other]:
+                group[name] = group[one]
+            neighbours[one].add(other)
+            neighbours[other].add(one)
+        for name in self.switches():
+            if group[name] is not group[self.switch]:
+                raise _wrong(f"no path to {self.switch}, where the server is", "nodes", name)
+        middle = max(self.switches(), key=lambda name: len(neighbours[name]))
+        for name in self.switches():
+            if name != middle and name not in neighbours[middle]:
+                raise _wrong(f"a third level: {name} is not linked to {middle} itself", "nodes", name)
 
     def names(self, kind: Kind) -> list[str]:
         """Names of all nodes of a kind, in file order."""
         return [name for name, node in self.nodes.items() if node.kind == kind]
 
+    def switches(self) -> list[str]:
+        """Names of the switches, in file order."""
+        return self.names("switch")
+
+    def hosts(self) -> list[str]:
+        """Names of workers, server and controller, in file order."""
+        return [name for name, node in self.nodes.items() if node.kind != "switch"]
+
     @property
     def switch(self) -> str:
-        return self.names("switch")[0]
+        """The switch that the server is linked to: the only one, or the one that all racks' packets come to."""
+        return self.switch_of(self.names("server")[0])
 
-    def ports(self) -> dict[str, int]:
-        """Switch port of every host."""
-        result = {}
+    def switch_of(self, host: str) -> str:
+        """The switch that a host is linked to."""
+        return self._cables()[host][0]
+
+    def links_between_switches(self) -> list[tuple[str, int, str, int]]:
+        """(switch, port, switch, port) of every link between two switches, in file order."""
+        between = []
         for link in self.links:
-            ((_, port),) = [end for end in link.parts() if end[0] == self.switch]
-            ((host, _),) = [end for end in link.parts() if end[0] != self.switch]
-            assert port is not None
-            result[host] = port
-        return result
+            (one, port), (other, other_port) = link.parts()
+            if port is not None and other_port is not None:
+                between.append((one, port, other, other_port))
+        return between
+
+    def _cables(self) -> dict[str, tuple[str, int]]:
+        """(switch, port) that every host is linked to."""
+        cables = {}
+        for link in self.links:
+            ends = link.parts()
+            for (host, host_port), (switch, port) in (ends, ends[::-1]):
+                if host_port is None and port is not None:
+                    cables[host] = (switch, port)
+        return cables
+
+    def ports(self, switch: str | None = None) -> dict[str, int]:
+        """Switch port of every host; only of the hosts at ``switch`` when one is given."""
+        return {host: port for host, (at, port) in self._cables().items() if switch in (None, at)}
 
     def address(self, name: str, *, loopback: bool) -> str:
         """A host's IPv4 address on the runner."""
@@ -158,12 +215,36 @@ class Topology(_Strict):
         """What the workers' packets are addressed to."""
         return self.address(self.names("server")[0], loopback=loopback), UDP_PORT
 
-    def host_ports(self, *, loopback: bool) -> dict[str, HostPort]:
-        """Every host as the controller sees it."""
-        return {
-            name: HostPort(port, ipv4_int(self.address(name, loopback=loopback)), mac_bytes(self.nodes[name].mac_text))
-            for name, port in self.ports().items()
-        }
+    def server_backend(self, *, loopback: bool) -> tuple[str, int]:
+        """Where the server process listens: on loopback a switch stands at the server's own address."""
+        ip, port = self.server_address(loopback=loopback)
+        return ip, port + (_BEHIND_SWITCH if loopback else 0)
+
+    def host_ports(self, switch: str | None = None, *, loopback: bool) -> dict[str, HostPort]:
+        """Every host as ``switch`` (default: the server's) sees it: at a port of its own, or behind another switch."""
+        here = self.switch if switch is None else switch
+        cables, towards = self._cables(), self._towards(here)
+        seen = {}
+        for name in self.hosts():
+            at, port = cables[name]
+            ip = ipv4_int(self.address(name, loopback=loopback))
+            mac = mac_bytes(self.nodes[name].mac_text)
+            seen[name] = HostPort(port if at == here else towards[at], ip, mac, attached=at == here)
+        return seen
+
+    def _towards(self, here: str) -> dict[str, int]:
+        """Port of ``here`` on the path to every other switch."""
+        ways = [(one, port, other) for one, port, other, _ in self.links_between_switches()]
+        ways += [(other, port, one) for one, _, other, port in self.links_between_switches()]
+        towards = {other: port for one, port, other in ways if one == here}
+        frontier = list(towards)
+        while frontier:
+            via = frontier.pop()
+            for one, _, other in ways:
+                if one == via and other != here and other not in towards:
+                    towards[other] = towards[via]
+                    frontier.append(other)
+        return towards
 
 
 def schema() -> dict[str, Any]:

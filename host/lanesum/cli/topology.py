@@ -20,12 +20,14 @@ def check(name_or_path: str) -> None:
     from lanesum_control.topology import load
 
     network = load(name_or_path)
-    typer.echo(f"{network.name}: {len(network.names('worker'))} workers at {network.switch}, no problems")
+    typer.echo(
+        f"{network.name}: {len(network.names('worker'))} workers at {', '.join(network.switches())}, no problems"
+    )
 
 
 @app.command()
 def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or YAML file.")] = "star4") -> None:
-    """The hosts, their addresses and ports."""
+    """The hosts, their addresses and ports, and the links between switches."""
     from lanesum_control.topology import load
 
     network = load(name_or_path)
@@ -34,7 +36,11 @@ def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or Y
         table.add_column(title, no_wrap=True)
     for host, port in network.ports().items():
         node = network.nodes[host]
-        table.add_row(host, node.kind, f"{network.switch}:{port}", str(node.ip), node.loopback_ip, node.mac_text)
+        table.add_row(
+            host, node.kind, f"{network.switch_of(host)}:{port}", str(node.ip), node.loopback_ip, node.mac_text
+        )
+    for switch, port, other, other_port in network.links_between_switches():
+        table.add_row(switch, "switch", f"{other}:{other_port}", f"at its port {port}", "", "")
     Console().print(table)
 
 
