@@ -99,7 +99,7 @@ class Topology(_Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> Topology:
-        counts = collections.Counter(node.kind for node in self.nodes.values())
+        counts = collections.Counter[str](node.kind for node in self.nodes.values())
         for kind in ("server", "controller"):
             if counts[kind] != 1:
                 raise _wrong(f"one {kind} is needed, not {counts[kind]}", "nodes")
