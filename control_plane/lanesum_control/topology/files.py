@@ -6,10 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-from pydantic import ValidationError
-
-from lanesum import resources
+from lanesum import resources, yaml_model
 from lanesum.errors import ConfigurationError
 from lanesum_control.topology.model import Topology
 
@@ -39,39 +36,4 @@ def load(name_or_path: str) -> Topology:
 
 def parse(text: str, source: str) -> Topology:
     """A topology from YAML text; ``source`` is named in errors. Raises TopologyError."""
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise TopologyError(f"{source}:{line}: {error.problem}.") from error
-    if root is None:
-        raise TopologyError(f"{source}:1: the file is empty.")
-    try:
-        return Topology.model_validate(data)
-    except ValidationError as error:
-        problems = []
-        for detail in error.errors():
-            location = tuple(detail.get("ctx", {}).get("path", detail["loc"]))
-            line = _line(root, location)
-            where = ".".join(str(part) for part in location if part != "[key]")
-            message = detail["msg"].removeprefix("Value error, ")
-            problems.append(f"{source}:{line}: {f'{where}: ' if where else ''}{message}")
-        raise TopologyError("; ".join(problems) + ".") from error
-
-
-def _line(node: yaml.Node, location: tuple[int | str, ...]) -> int:
-    """Line of the deepest node that ``location`` leads to; a key that is missing is its parent's business."""
-    line = node.start_mark.line + 1
-    for part in location:
-        if isinstance(node, yaml.MappingNode):
-            pair = next(((key, value) for key, value in node.value if key.value == str(part)), None)
-            if pair is None:
-                break
-            line, node = pair[0].start_mark.line + 1, pair[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-        else:
-            break
-    return line
+    return yaml_model.parse(Topology, text, source, TopologyError)

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""YAML files that a pydantic model describes, with errors that name the line."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticCustomError
+
+from lanesum.errors import LanesumError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def wrong(message: str, *path: str | int) -> PydanticCustomError:
+    """For validators: an error about the node at ``path`` that only shows when the whole file is looked at."""
+    return PydanticCustomError("file", "{message}", {"message": message, "path": list(path)})
+
+
+def parse(
+    model: type[Model], text: str, source: str, error: type[LanesumError], context: dict[str, Any] | None = None
+) -> Model:
+    """``text`` as a ``model``.
+
+    Args:
+        model: what the file describes.
+        text: YAML.
+        source: named in errors.
+        error: raised for text that is none; the message starts with ``source:line``.
+        context: for the model's validators.
+    """
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as problem:
+        line = problem.problem_mark.line + 1 if problem.problem_mark else 1
+        raise error(f"{source}:{line}: {problem.problem}.") from problem
+    if root is None:
+        raise error(f"{source}:1: the file is empty.")
+    try:
+        return model.model_validate(data, context=context)
+    except ValidationError as problem:
+        problems = []
+        for detail in problem.errors():
+            location = tuple(detail.get("ctx", {}).get("path", detail["loc"]))
+            line = _line(root, location)
+            where = ".".join(str(part) for part in location if part != "[key]")
+            message = detail["msg"].removeprefix("Value error, ")
+            problems.append(f"{source}:{line}: {f'{where}: ' if where else ''}{message}")
+        raise error("; ".join(problems) + ".") from problem
+
+
+def _line(node: yaml.Node, location: tuple[int | str, ...]) -> int:
+    """Line of the deepest node that ``location`` leads to; a key that is missing is its parent's business."""
+    line = node.start_mark.line + 1
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            pair = next(((key, value) for key, value in node.value if key.value == str(part)), None)
+            if pair is None:
+                break
+            line, node = pair[0].start_mark.line + 1, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+        else:
+            break
+    return line
