@@ -8,8 +8,8 @@ from lanesum.aggregation.slots import Decision
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.frames import ipv4_text
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, MAX_SLOTS
-from lanesum.server import AggregationServer, ServerJob
-from lanesum.server.aggregator import OTHER_PACKET_SIZE
+from lanesum.server import AggregationServer, Place, ServerJob
+from lanesum.server.aggregator import Refusal
 from lanesum_control.model import HostPort, SwitchJob
 
 
@@ -35,7 +35,9 @@ class ServerOnly:
 
     def admit(self, job: SwitchJob) -> None:
         """Serve the job's members."""
-        members = {(ipv4_text(member.host.ip), member.udp_port): member.worker for member in job.members}
+        members = {
+            (ipv4_text(member.host.ip), member.udp_port): Place.in_one_level(member.worker) for member in job.members
+        }
         served = ServerJob(job.job, job.tag, members, job.slot_count, job.ops, job.code_table, self._accumulator_words)
         with self._server.lock:
             self._server.aggregator.admit(served)
@@ -53,9 +55,10 @@ class ServerOnly:
         """As of a switch: contributions, those that were accepted, and what became of them."""
         aggregator = self._server.aggregator
         with self._server.lock:
-            counts = {decision.value: aggregator.decisions[decision] for decision in Decision}
+            counts = {decision.value: 0 for decision in Decision}
+            counts |= {decision.value: number for decision, number in aggregator.decisions.items()}
             refused = dict(aggregator.refused)
-        other_size = refused.pop(OTHER_PACKET_SIZE, 0)
+        other_size = refused.pop(Refusal.SIZE, 0)
         accepted = sum(counts.values())
         return {
             "aggregate": accepted + sum(refused.values()),

@@ -1,108 +1,111 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server's logic without sockets: datagrams in, datagrams out, with the slot semantics of the switch."""
+"""The server's logic without sockets: datagrams in, datagrams out. The authority for whatever no switch completed."""
 
 from __future__ import annotations
 
 import collections
-from dataclasses import dataclass
+import dataclasses
+from pathlib import Path
 
-from lanesum.aggregation.slots import Decision, SlotTable
-from lanesum.protocol.lanes import LaneOp
+from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Header, Packet, PacketError
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, Flag, Kind
-from lanesum.transport.ticket import JobTicket
+from lanesum.protocol.spec import HEADER_BYTES, VERSION, Kind
+from lanesum.server.jobs import Place, ServerJob
+from lanesum.server.journal import remove_journals
+from lanesum.server.ledger import Decision
+from lanesum.server.served import Datagrams, Refusal, RefusedError, ServedJob
 from lanesum.udp_socket import Address
 
-OTHER_PACKET_SIZE = "other packet size"
-_RESULTS = (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)
-
-
-@dataclass(frozen=True, slots=True)
-class ServerJob:
-    """A job as the server knows it: who may contribute, from where, and what."""
-
-    job: int
-    tag: int
-    members: dict[Address, int]  # address -> worker number
-    slots: int
-    ops: tuple[LaneOp, ...] = tuple(LaneOp)
-    code_table: bytes | None = None
-    accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS
-
-    @classmethod
-    def from_tickets(cls, tickets: list[JobTicket]) -> ServerJob:
-        """The job whose workers hold ``tickets``; their local addresses must have real ports."""
-        first = tickets[0]
-        members = {ticket.local: ticket.worker for ticket in tickets}
-        return cls(first.job, first.tag, members, first.slots, first.ops, first.code_table, first.accumulator_words)
+__all__ = ["Aggregator", "Decision", "Place", "Refusal", "ServerJob"]
 
 
 class Aggregator:
-    """Jobs and their slots. ``refused`` counts, by reason, the datagrams that changed nothing."""
+    """Jobs, and what is being summed for them.
 
-    def __init__(self) -> None:
-        self.jobs: dict[int, ServerJob] = {}
+    Args:
+        journal_folder: where decisions of jobs with a quorum outlive this process; None keeps them in memory only.
+
+    Attributes:
+        refused: datagrams that changed nothing, by reason (values of ``Refusal``).
+        decisions: contributions of members by what was done with them.
+    """
+
+    def __init__(self, journal_folder: Path | None = None) -> None:
+        self.journal_folder = journal_folder
         self.refused: collections.Counter[str] = collections.Counter()
         self.decisions: collections.Counter[Decision] = collections.Counter()
-        self._slots: dict[int, SlotTable] = {}
+        self._served: dict[int, ServedJob] = {}
+
+    @property
+    def jobs(self) -> dict[int, ServerJob]:
+        """The jobs served, by number."""
+        return {number: served.job for number, served in self._served.items()}
 
     def admit(self, job: ServerJob) -> None:
-        """Serve ``job``; an older incarnation with the same number is forgotten."""
-        self.jobs[job.job] = job
-        self._slots[job.job] = SlotTable()
+        """Serve ``job``; another incarnation with the same number is forgotten, and its journal removed.
+
+        Admitting what is served already keeps everything; ``on_switches`` and ``history`` may differ then. Raises
+        ConfigurationError when anything else does under the same tag, or when the journal cannot be used.
+        """
+        served = self._served.get(job.job)
+        if served is not None and served.job.tag == job.tag:
+            if dataclasses.replace(job, on_switches=served.job.on_switches, history=served.job.history) != served.job:
+                raise ConfigurationError(
+                    f"The server has job {job.job} under tag {job.tag:08x} already, and it is not the same job.",
+                    "A job that changes gets a new tag.",
+                )
+            served.job = job
+            return
+        admitted = ServedJob(job, self.journal_folder)
+        self._forget(job.job)
+        self._served[job.job] = admitted
+        if self.journal_folder is not None:
+            remove_journals(self.journal_folder, job.job, keep_tag=job.tag)
 
     def remove(self, job: int) -> None:
-        """Forget a job; unknown ones are none of our business."""
-        self.jobs.pop(job, None)
-        self._slots.pop(job, None)
+        """Forget a job, and remove its journal; unknown ones are none of our business."""
+        self._forget(job)
+        if self.journal_folder is not None:
+            remove_journals(self.journal_folder, job)
 
-    def handle(self, sender: Address, datagram: bytes) -> list[tuple[Address, bytes]]:
-        """Answers to one datagram. Anything that is no valid contribution is counted in ``refused``."""
+    def _forget(self, job: int) -> None:
+        served = self._served.pop(job, None)
+        if served is not None:
+            served.close()
+
+    def close(self) -> None:
+        """Forget all jobs, but leave their journals: a later process goes on with them."""
+        for job in list(self._served):
+            self._forget(job)
+
+    def handle(self, sender: Address, datagram: bytes, *, congested: bool = False) -> Datagrams:
+        """Answers to one datagram; never raises. Anything that is no valid contribution is counted in ``refused``.
+
+        ``congested``: the datagram's IPv4 header was marked so (ECN).
+        """
         try:
             packet = Packet.unpack(datagram)
         except PacketError:
-            return self._refuse("malformed")
-        header = packet.header
-        job = self.jobs.get(header.job)
-        if header.kind != Kind.CONTRIBUTION:
-            return self._refuse("not a contribution")
-        if job is None or sender not in job.members or header.tag != job.tag:
-            return self._refuse("not a member")
-        if header.slot >= job.slots:
-            return self._refuse("slot out of range")
-        if header.op not in job.ops:
-            return self._refuse("operation not allowed")
-        op = LaneOp(header.op)
-        if header.words != op.shape.uplink_words(job.accumulator_words):
-            return self._refuse(OTHER_PACKET_SIZE)
-        decision, entry = self._slots[job.job].contribute(
-            header,
-            packet.payload,
-            slot=header.slot,
-            worker=1 << job.members[sender],
-            fan_in=len(job.members),
-            code_table=job.code_table,
-        )
+            return self._refuse(_unreadable(datagram))
+        if packet.header.kind != Kind.CONTRIBUTION:
+            return self._refuse(Refusal.KIND)
+        served = self._served.get(packet.header.job)
+        if served is None:
+            return self._refuse(Refusal.MEMBER)
+        try:
+            decision, answers = served.contribute(sender, packet, congested)
+        except RefusedError as error:
+            return self._refuse(error.refusal)
         self.decisions[decision] += 1
-        if decision in _RESULTS:
-            result = self._answer(header, job, entry.workers, 0, Packet(header, entry.words))
-            return [(member, result) for member in job.members]
-        if decision is Decision.REPLAY:
-            return [(sender, self._answer(header, job, entry.workers, Flag.RESEND, Packet(header, entry.words)))]
-        if decision is Decision.REPORT_PENDING:
-            packet.payload = packet.payload[:0]
-            return [(sender, self._answer(header, job, entry.workers, Flag.RESEND, packet, Kind.PENDING))]
+        return answers
+
+    def _refuse(self, refusal: Refusal) -> Datagrams:
+        self.refused[refusal.value] += 1
         return []
 
-    def _refuse(self, reason: str) -> list[tuple[Address, bytes]]:
-        self.refused[reason] += 1
-        return []
 
-    @staticmethod
-    def _answer(
-        header: Header, job: ServerJob, workers: int, flags: int, packet: Packet, kind: Kind = Kind.RESULT
-    ) -> bytes:
-        header.kind, header.flags, header.workers = kind, flags, workers
-        header.fan_in_workers = len(job.members)
-        return packet.pack()
+def _unreadable(datagram: bytes) -> Refusal:
+    if len(datagram) >= HEADER_BYTES and Header.unpack(datagram).version != VERSION:
+        return Refusal.VERSION
+    return Refusal.MALFORMED

@@ -1,0 +1,255 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A job as the server knows it: who may contribute, from where, and what makes a result."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import (
+    CODE_TABLE_ENTRIES,
+    DEFAULT_ACCUMULATOR_WORDS,
+    MAX_RACKS,
+    MAX_SLOTS,
+    MAX_WORDS,
+    MAX_WORKERS,
+)
+from lanesum.transport.ticket import JobTicket
+from lanesum.udp_socket import Address
+
+DEFAULT_HISTORY = 4096
+MAX_HISTORY = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a worker is: its number in the job, its rack, and its bit in that rack's bitmap."""
+
+    worker: int
+    rack: int
+    bit: int
+
+    @classmethod
+    def in_one_level(cls, worker: int) -> Place:
+        """With one level there is one rack, and a worker's bit is its number."""
+        return cls(worker, 0, worker)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerJob:
+    """What the controller tells the server about a job.
+
+    Attributes:
+        job: job identifier, 16 bits.
+        tag: verification tag of this incarnation, 32 bits. Who is in the job never changes under one tag.
+        members: place of every worker by the IPv4 address and UDP port that it sends from; up to 32 x 32.
+        slots: slots of the job, as in the workers' tickets.
+        ops: lane operations that the job may use.
+        code_table: the 16 bytes that TABLE8 looks codes up in.
+        accumulator_words: 32-bit words of a sum.
+        quorum: workers that make a result; 0 means all.
+        on_switches: whether sums that switches have made are accepted.
+        history: decisions kept for late workers, with a quorum; see ``decisions_kept``.
+
+    Raises ConfigurationError for values that cannot be.
+    """
+
+    job: int
+    tag: int
+    members: dict[Address, Place]
+    slots: int
+    ops: tuple[LaneOp, ...] = tuple(LaneOp)
+    code_table: bytes | None = None
+    accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS
+    quorum: int = 0
+    on_switches: bool = False
+    history: int = DEFAULT_HISTORY
+
+    def __post_init__(self) -> None:
+        # A quorum's result carries a bitmap word per rack behind the sum.
+        limits = {
+            "job": (0, 0xFFFF),
+            "tag": (0, 0xFFFFFFFF),
+            "slots": (1, MAX_SLOTS),
+            "accumulator_words": (2, MAX_WORDS - MAX_RACKS),
+            "quorum": (0, len(self.members)),
+            "history": (1, MAX_HISTORY),
+        }
+        for name, (low, high) in limits.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise ConfigurationError(f"Job at the server: {name} = {value} is not between {low} and {high}.")
+        if self.code_table is not None and len(self.code_table) != CODE_TABLE_ENTRIES:
+            raise ConfigurationError(f"Job at the server: a code table has {CODE_TABLE_ENTRIES} bytes.")
+        self._check_members()
+
+    def _check_members(self) -> None:
+        places = list(self.members.values())
+        if not places:
+            raise ConfigurationError(f"Job {self.job} at the server: it has no members.")
+        if sorted(place.worker for place in places) != list(range(len(places))):
+            raise ConfigurationError(f"Job {self.job} at the server: workers are not numbered 0 to {len(places) - 1}.")
+        spots = {(place.rack, place.bit) for place in places}
+        if len(spots) != len(places):
+            raise ConfigurationError(f"Job {self.job} at the server: two workers have the same rack and bit.")
+        if any(not (0 <= rack < MAX_RACKS and 0 <= bit < MAX_WORKERS) for rack, bit in spots):
+            raise ConfigurationError(f"Job {self.job} at the server: places go beyond {MAX_RACKS} x {MAX_WORKERS}.")
+        for ip, port in self.members:
+            try:
+                ipaddress.IPv4Address(ip)
+            except ValueError as error:
+                raise ConfigurationError(f"Job {self.job} at the server: {ip!r} is no IPv4 address.") from error
+            if not 1 <= port <= 0xFFFF:
+                raise ConfigurationError(
+                    f"Job {self.job} at the server: nobody can send from port {port} of {ip}.",
+                    "Name the port that the worker's socket is bound to.",
+                )
+
+    @property
+    def two_levels(self) -> bool:
+        """Results name racks, not workers."""
+        return any(place != Place.in_one_level(place.worker) for place in self.members.values())
+
+    @property
+    def threshold(self) -> int:
+        """Workers that make a result."""
+        return self.quorum or len(self.members)
+
+    @property
+    def decides(self) -> bool:
+        """A chunk may have more than one right sum, so that somebody has to decide which."""
+        return self.threshold < len(self.members)
+
+    @property
+    def decisions_kept(self) -> int:
+        """At least two turns of all slots: only then is a chunk older than everything kept surely decided."""
+        return max(self.history, 2 * self.slots)
+
+    @classmethod
+    def from_tickets(cls, tickets: list[JobTicket], *, on_switches: bool = False) -> ServerJob:
+        """The job whose workers hold ``tickets``, all of them; their local addresses must have real ports."""
+        first = tickets[0]
+        return cls(
+            first.job,
+            first.tag,
+            {ticket.local: Place(ticket.worker, *ticket.place) for ticket in tickets},
+            first.slots,
+            first.ops,
+            first.code_table,
+            first.accumulator_words,
+            first.quorum,
+            on_switches,
+        )
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        fields = {
+            "job": self.job,
+            "tag": self.tag,
+            "members": [[ip, port, place.worker, place.rack, place.bit] for (ip, port), place in self.members.items()],
+            "slots": self.slots,
+            "ops": list(self.ops),
+            "code_table": None if self.code_table is None else self.code_table.hex(),
+            "accumulator_words": self.accumulator_words,
+            "quorum": self.quorum,
+            "on_switches": self.on_switches,
+            "history": self.history,
+        }
+        return json.dumps(fields)
+
+    @classmethod
+    def from_json(cls, text: str) -> ServerJob:
+        """Raises ConfigurationError for text that is no job."""
+        try:
+            fields = json.loads(text)
+            fields["members"] = {
+                (ip, int(port)): Place(int(worker), int(rack), int(bit))
+                for ip, port, worker, rack, bit in fields["members"]
+            }
+            fields["ops"] = tuple(LaneOp(op) for op in fields["ops"])
+            table = fields["code_table"]
+            fields["code_table"] = None if table is None else bytes.fromhex(table)
+            for name in ("job", "tag", "slots", "accumulator_words", "quorum", "history"):
+                fields[name] = int(fields[name])
+            fields["on_switches"] = bool(fields["on_switches"])
+            return cls(**fields)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigurationError(f"Not a job for the server: {error!r}.") from error
+
+
+def members_of(workers: int) -> Iterator[int]:
+    """Numbers of the bits that are set, from the lowest."""
+    while workers:
+        lowest = workers & -workers
+        yield lowest.bit_length() - 1
+        workers ^= lowest
+
+
+class Roster:
+    """A job's members, arranged for packets. A *set of workers* is an int with bit ``n`` for worker number ``n``."""
+
+    def __init__(self, job: ServerJob) -> None:
+        ordered = sorted(job.members.items(), key=lambda member: member[1].worker)
+        self.addresses: tuple[Address, ...] = tuple(address for address, _ in ordered)
+        self.places: tuple[Place, ...] = tuple(place for _, place in ordered)
+        self.everybody = (1 << len(ordered)) - 1
+        self.two_levels = job.two_levels
+        self._racks: dict[int, int] = {}  # rack -> set of its workers
+        self._spots: dict[tuple[int, int], int] = {}  # (rack, bit) -> set of the one worker there
+        for place in self.places:
+            self._racks[place.rack] = self._racks.get(place.rack, 0) | 1 << place.worker
+            self._spots[place.rack, place.bit] = 1 << place.worker
+
+    @property
+    def racks(self) -> int:
+        """Racks with workers in them."""
+        return len(self._racks)
+
+    @property
+    def bitmap_words(self) -> int:
+        """Words that name any set of workers: one for every rack number up to the largest."""
+        return max(self._racks) + 1
+
+    def workers_at(self, rack: int, bitmap: int) -> int | None:
+        """The set that ``bitmap`` names in ``rack``; None when a bit is nobody's, or none is set."""
+        workers = 0
+        for bit in members_of(bitmap):
+            worker = self._spots.get((rack, bit))
+            if worker is None:
+                return None
+            workers |= worker
+        return workers or None
+
+    def workers_in_racks(self, racks: int) -> int | None:
+        """All workers of the racks in a bitmap; None when a bit is no rack's, or none is set."""
+        workers = 0
+        for rack in members_of(racks):
+            if rack not in self._racks:
+                return None
+            workers |= self._racks[rack]
+        return workers or None
+
+    def bitmap(self, rack: int, workers: int) -> int:
+        """Bitmap of those of a set that are in ``rack``."""
+        return sum(1 << self.places[worker].bit for worker in members_of(workers & self._racks.get(rack, 0)))
+
+    def bitmaps(self, workers: int) -> list[int]:
+        """A set as one bitmap per rack."""
+        bitmaps = [0] * self.bitmap_words
+        for worker in members_of(workers):
+            place = self.places[worker]
+            bitmaps[place.rack] |= 1 << place.bit
+        return bitmaps
+
+    def complete_racks(self, workers: int) -> int:
+        """Bitmap of the racks whose workers are all in a set."""
+        return sum(1 << rack for rack, members in self._racks.items() if members & workers == members)
+
+    def touched_racks(self, workers: int) -> int:
+        """Bitmap of the racks that have anybody in a set."""
+        return sum(1 << rack for rack, members in self._racks.items() if members & workers)
