@@ -31,5 +31,18 @@ class AdmissionError(ControlError):
     """A job cannot be admitted: no slots, an unknown host, a codec without room in its lanes."""
 
 
+class QuotaError(AdmissionError):
+    """A switch cannot guarantee a job the slots that it asks for; the message has the numbers."""
+
+    def __init__(self, what: str, next_step: str = "", *, job: int = 0, switch: str = "") -> None:
+        super().__init__(what, next_step)
+        self.job = job
+        self.switch = switch
+
+
+class StoreError(ControlError):
+    """The controller's state file is of another version, broken, or in use."""
+
+
 class UnknownJobError(ControlError):
     """No such job is admitted."""

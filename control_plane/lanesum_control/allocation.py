@@ -1,0 +1,215 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who gets which slots of which switch. Pure functions.
+
+Every job with a quota has a range of its own at each of its switches, of the same length everywhere: a slot that one
+switch took and another left to the server could not be summed above. First everybody gets the quota; what is left goes
+to the jobs in the order of their priority, the oldest first. What is left then is the shared pool: jobs without a
+quota get ranges there, which overlap when the pool is smaller than what they wish for.
+
+Ranges are moved at run time. ``steps`` orders the writes so that no range is ever two jobs' own: first every range is
+cut down to what it keeps, then it grows to what it gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lanesum_control.errors import QuotaError
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a job wants.
+
+    Attributes:
+        job: number of the job.
+        switches: where it is placed.
+        slots: the wish; more are of no use.
+        quota: slots that it has always, at every one of its switches; 0 leaves it to the shared pool.
+        priority: higher ones get first what the quotas leave.
+        order: age; lower is older.
+    """
+
+    job: int
+    switches: tuple[str, ...]
+    slots: int
+    quota: int
+    priority: int = 0
+    order: int = 0
+
+    @property
+    def shared(self) -> bool:
+        return self.quota == 0
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRange:
+    """Slots ``base`` to ``base + count - 1`` of a switch; ``shared``: others may have them too."""
+
+    base: int
+    count: int
+    shared: bool = False
+
+    @property
+    def end(self) -> int:
+        return self.base + self.count
+
+    def overlaps(self, other: SlotRange) -> bool:
+        return self.base < other.end and other.base < self.end
+
+    def common(self, other: SlotRange) -> SlotRange:
+        """What is in both; of length 0 where nothing is."""
+        base = max(self.base, other.base)
+        return SlotRange(base, max(0, min(self.end, other.end) - base), self.shared)
+
+
+Ranges = Mapping[str, Mapping[int, SlotRange]]  # switch -> job -> range
+
+
+def allocate(capacity: Mapping[str, int], claims: Sequence[Claim], held: Ranges) -> dict[str, dict[int, SlotRange]]:
+    """Ranges for all ``claims``.
+
+    Args:
+        capacity: slots of every switch.
+        claims: all jobs.
+        held: the ranges of now; who can keep its place keeps it.
+
+    Returns:
+        switch -> job -> range. A job of the shared pool has no range where the pool is empty.
+
+    Raises QuotaError when a switch has fewer slots than the quotas add up to.
+    """
+    _check_quotas(capacity, claims)
+    counts = _counts(capacity, claims)
+    result: dict[str, dict[int, SlotRange]] = {}
+    for switch, slots in capacity.items():
+        here = [claim for claim in _by_priority(claims) if switch in claim.switches]
+        wanted = {claim.job: counts[claim.job] for claim in here if not claim.shared}
+        result[switch] = _arrange(slots, wanted, held.get(switch, {}))
+    _share(capacity, claims, result)
+    return result
+
+
+def _by_priority(claims: Iterable[Claim]) -> list[Claim]:
+    return sorted(claims, key=lambda claim: (-claim.priority, claim.order, claim.job))
+
+
+def _check_quotas(capacity: Mapping[str, int], claims: Sequence[Claim]) -> None:
+    for switch, slots in capacity.items():
+        guaranteed = 0
+        jobs = [claim for claim in claims if switch in claim.switches and not claim.shared]
+        for claim in sorted(jobs, key=lambda claim: (claim.order, claim.job)):
+            if guaranteed + claim.quota > slots:
+                others = sum(1 for one in jobs if one is not claim)
+                taken = sum(one.quota for one in jobs if one is not claim)
+                raise QuotaError(
+                    f"A quota of {claim.quota} slots cannot be met at {switch}: {taken} of {slots} are guaranteed to "
+                    f"{others} other jobs, {max(0, slots - taken)} are left.",
+                    "Ask for a smaller quota (0 shares what is left over), or remove a job.",
+                    job=claim.job,
+                    switch=switch,
+                )
+            guaranteed += claim.quota
+
+
+def _counts(capacity: Mapping[str, int], claims: Sequence[Claim]) -> dict[int, int]:
+    """Length of every job's own range."""
+    own = [claim for claim in claims if not claim.shared]
+    counts = {claim.job: claim.quota for claim in own}
+    free = dict(capacity)
+    for claim in own:
+        for switch in claim.switches:
+            free[switch] -= claim.quota
+    for claim in _by_priority(own):
+        more = min([claim.slots - claim.quota, *(free[switch] for switch in claim.switches)])
+        counts[claim.job] += more
+        for switch in claim.switches:
+            free[switch] -= more
+    return counts
+
+
+def _arrange(slots: int, wanted: Mapping[int, int], held: Mapping[int, SlotRange]) -> dict[int, SlotRange]:
+    """Ranges of the wanted lengths that do not overlap, as many as possible where they were."""
+    placed: dict[int, SlotRange] = {}
+
+    def keep(job: int) -> bool:
+        here = SlotRange(held[job].base, wanted[job])
+        if here.end > slots or any(here.overlaps(other) for other in placed.values()):
+            return False
+        placed[job] = here
+        return True
+
+    own = [job for job in wanted if job in held and not held[job].shared]
+    for job in own:  # ranges that do not grow never collide
+        if wanted[job] <= held[job].count:
+            keep(job)
+    for job in own:
+        if job not in placed:
+            keep(job)
+    for job in wanted:
+        if job not in placed:
+            base = _first_fit(slots, wanted[job], placed.values())
+            if base is None:
+                return _pack(wanted, held)
+            placed[job] = SlotRange(base, wanted[job])
+    return placed
+
+
+def _first_fit(slots: int, count: int, taken: Iterable[SlotRange]) -> int | None:
+    return next((gap.base for gap in _gaps(slots, taken) if gap.count >= count), None)
+
+
+def _gaps(slots: int, taken: Iterable[SlotRange]) -> list[SlotRange]:
+    gaps, base = [], 0
+    for one in sorted(taken, key=lambda one: one.base):
+        if one.base > base:
+            gaps.append(SlotRange(base, one.base - base))
+        base = max(base, one.end)
+    if slots > base:
+        gaps.append(SlotRange(base, slots - base))
+    return gaps
+
+
+def _pack(wanted: Mapping[int, int], held: Mapping[int, SlotRange]) -> dict[int, SlotRange]:
+    """The free slots are in pieces too small: everybody moves up, in the order of now."""
+    order = sorted(wanted, key=lambda job: (held[job].base if job in held else 1 << 30, job))
+    packed, base = {}, 0
+    for job in order:
+        packed[job] = SlotRange(base, wanted[job])
+        base += wanted[job]
+    return packed
+
+
+def _share(capacity: Mapping[str, int], claims: Sequence[Claim], result: dict[str, dict[int, SlotRange]]) -> None:
+    """Hand out the pool: the longest piece of every switch, from its start on and round again."""
+    pools = {
+        switch: max(_gaps(slots, result[switch].values()), key=lambda gap: gap.count, default=SlotRange(0, 0))
+        for switch, slots in capacity.items()
+    }
+    handed = dict.fromkeys(capacity, 0)
+    for claim in _by_priority(claim for claim in claims if claim.shared):
+        count = min([claim.slots, *(pools[switch].count for switch in claim.switches)])
+        if count == 0:
+            continue
+        for switch in claim.switches:
+            pool = pools[switch]
+            if handed[switch] + count > pool.count:
+                handed[switch] = 0
+            result[switch][claim.job] = SlotRange(pool.base + handed[switch], count, shared=True)
+            handed[switch] += count
+
+
+def steps(
+    old: Mapping[int, SlotRange], new: Mapping[int, SlotRange]
+) -> tuple[dict[int, SlotRange], dict[int, SlotRange]]:
+    """Writes at one switch that lead from ``old`` to ``new``, for jobs in both.
+
+    Returns (cuts, growths), each job -> range: all cuts are written before any growth. A job that is gone goes before
+    both, a new one comes after both. A job whose range stays is in neither.
+    """
+    changed = [job for job in old if job in new and old[job] != new[job]]
+    kept = {job: old[job].common(new[job]) for job in changed}
+    cuts = {job: kept[job] for job in changed if kept[job] != old[job]}
+    return cuts, {job: new[job] for job in changed if kept[job] != new[job]}

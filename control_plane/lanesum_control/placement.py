@@ -1,0 +1,199 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which switch does what for a job. Pure functions: everything they know comes in, everything they decide goes out.
+
+All workers at one switch: that switch makes the results. Workers at several switches: each of those sums its rack and
+sends one contribution on (role ASCEND); the switch that the server is linked to sums the racks (role UPPER). With a
+quorum the server decides every chunk, so no switch but the racks' own takes part. What a switch cannot do, the server
+does: it gets every contribution that no switch has taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
+from lanesum_control.errors import AdmissionError
+from lanesum_control.model import NO_ROLE, Member, Role
+from lanesum_control.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Rack:
+    """Workers whose bits share one bitmap.
+
+    Attributes:
+        switch: the switch that they hang at.
+        workers: their numbers in the job; the position is the bit.
+        summed: whether that switch can sum them as one member of the upper one; workers at the upper switch are
+            racks of their own and need no summing.
+    """
+
+    switch: str
+    workers: tuple[int, ...]
+    summed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A job's part at one switch; the fields are those of ``SwitchJob``."""
+
+    switch: str
+    members: tuple[Member, ...]
+    role: Role = NO_ROLE
+    threshold: int = 0
+    uplink: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a job is summed.
+
+    Attributes:
+        places: (rack, bit) of every worker, as tickets have it; empty with one level.
+        assignments: what switches do, racks first; empty when the server does everything.
+        left_out: why the other switches on the job's paths do nothing, in words.
+    """
+
+    places: tuple[tuple[int, int], ...]
+    assignments: tuple[Assignment, ...]
+    left_out: Mapping[str, str]
+
+
+def racks_of(hosts: Sequence[str], network: Network) -> tuple[Rack, ...]:
+    """The workers at ``hosts``, by number, in racks; they follow from the topology alone, whatever switches are up.
+
+    Raises AdmissionError when they do not fit into the racks that a packet can name.
+    """
+    by_switch: dict[str, list[int]] = {}
+    for worker, host in enumerate(hosts):
+        by_switch.setdefault(network.at[host], []).append(worker)
+    racks = _racks(by_switch, network.upper, direct=len(by_switch) > 1)
+    if len(racks) > MAX_RACKS:
+        racks = _racks(by_switch, network.upper, direct=False)
+    if len(racks) > MAX_RACKS:
+        raise AdmissionError(
+            f"{len(hosts)} workers are {len(racks)} racks of at most {MAX_WORKERS}, but a packet names {MAX_RACKS}.",
+            "Use fewer workers, or spread them over fewer switches.",
+        )
+    return racks
+
+
+def _racks(by_switch: Mapping[str, list[int]], upper: str, *, direct: bool) -> tuple[Rack, ...]:
+    """``direct``: every worker at the upper switch is a rack of its own, so that this switch can be its member."""
+    racks = []
+    for switch, workers in by_switch.items():
+        if switch == upper and direct:
+            racks += [Rack(switch, (worker,)) for worker in workers]
+            continue
+        pieces = [tuple(workers[at : at + MAX_WORKERS]) for at in range(0, len(workers), MAX_WORKERS)]
+        summed = len(pieces) == 1 and (len(by_switch) == 1 or switch != upper)
+        racks += [Rack(switch, piece, summed) for piece in pieces]
+    return tuple(racks)
+
+
+def place(
+    hosts: Sequence[str],
+    network: Network,
+    *,
+    quorum: int,
+    udp_port: int,
+    unavailable: Mapping[str, str],
+) -> Placement:
+    """Decide where a job with workers at ``hosts`` is summed.
+
+    Args:
+        hosts: names, one worker each; the order is the workers' numbers.
+        network: who hangs where.
+        quorum: contributions that make a result; 0 means all.
+        udp_port: port that the workers send from.
+        unavailable: switches that cannot take the job, with the reason.
+
+    Raises AdmissionError when the workers do not fit into a packet's bitmaps.
+    """
+    racks = racks_of(hosts, network)
+    if len(racks) == 1:
+        (rack,) = racks
+        if rack.switch in unavailable:
+            return Placement((), (), {rack.switch: unavailable[rack.switch]})
+        members = _workers_as_members(rack, hosts, network, udp_port)
+        role = Role.ASCEND | Role.QUORUM if quorum else NO_ROLE
+        return Placement((), (Assignment(rack.switch, members, role, threshold=quorum),), {})
+    places = {worker: (number, bit) for number, rack in enumerate(racks) for bit, worker in enumerate(rack.workers)}
+    below, left_out = _rack_assignments(racks, hosts, network, quorum, udp_port, unavailable)
+    assignments = list(below)
+    why_not = _why_not_above(racks, network, quorum, unavailable, left_out)
+    if why_not is None:
+        assignments.append(_upper_assignment(racks, hosts, network, udp_port))
+    else:
+        left_out[network.upper] = why_not
+    return Placement(tuple(places[worker] for worker in range(len(hosts))), tuple(assignments), left_out)
+
+
+def _workers_as_members(rack: Rack, hosts: Sequence[str], network: Network, udp_port: int) -> tuple[Member, ...]:
+    seen = network.seen[rack.switch]
+    return tuple(Member(bit, (seen[hosts[worker]],), udp_port) for bit, worker in enumerate(rack.workers))
+
+
+def _rack_assignments(
+    racks: Sequence[Rack],
+    hosts: Sequence[str],
+    network: Network,
+    quorum: int,
+    udp_port: int,
+    unavailable: Mapping[str, str],
+) -> tuple[list[Assignment], dict[str, str]]:
+    """The first level: each rack's own switch, and why some of them do nothing."""
+    assignments: list[Assignment] = []
+    left_out: dict[str, str] = {}
+    for rack in racks:
+        if rack.switch == network.upper and rack.summed:
+            continue
+        if not rack.summed:
+            count = sum(len(one.workers) for one in racks if one.switch == rack.switch)
+            left_out[rack.switch] = f"it has {count} of the job's workers, and a bitmap holds {MAX_WORKERS}"
+            if rack.switch == network.upper and count <= MAX_WORKERS:
+                left_out[rack.switch] = f"its {count} workers and the racks are more members than {MAX_RACKS}"
+        elif rack.switch in unavailable:
+            left_out[rack.switch] = unavailable[rack.switch]
+        else:
+            members = _workers_as_members(rack, hosts, network, udp_port)
+            role = Role.ASCEND | Role.QUORUM if quorum else Role.ASCEND
+            uplink = None if quorum else network.uplink(rack.switch)
+            assignments.append(Assignment(rack.switch, members, role, uplink=uplink))
+    return assignments, left_out
+
+
+def _why_not_above(
+    racks: Sequence[Rack],
+    network: Network,
+    quorum: int,
+    unavailable: Mapping[str, str],
+    left_out: Mapping[str, str],
+) -> str | None:
+    """A reason against the second level: what comes from a rack that is not summed is no member there."""
+    if network.upper in left_out:
+        return left_out[network.upper]
+    if network.upper in unavailable:
+        return unavailable[network.upper]
+    if quorum:
+        return "with a quorum the server decides"
+    missing = [rack.switch for rack in racks if rack.switch in left_out]
+    if missing:
+        return f"its results would lack the workers at {', '.join(dict.fromkeys(missing))}"
+    return None
+
+
+def _upper_assignment(racks: Sequence[Rack], hosts: Sequence[str], network: Network, udp_port: int) -> Assignment:
+    seen = network.seen[network.upper]
+    members = tuple(
+        Member(
+            number,
+            tuple(seen[hosts[worker]] for worker in rack.workers),
+            udp_port,
+            aggregate=rack.switch != network.upper,
+        )
+        for number, rack in enumerate(racks)
+    )
+    return Assignment(network.upper, members, Role.UPPER)
