@@ -4,20 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent import futures
 from types import TracebackType
 from typing import Any
 
-import grpc
-
 from lanesum import rpc
-from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.json_grpc import Handler, JsonService
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.controller import AdmittedJob, Controller, JobRequest
 from lanesum_control.errors import AdmissionError
-
-Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def request_from_message(message: dict[str, Any]) -> JobRequest:
@@ -61,17 +55,8 @@ class ControllerService:
             rpc.JOBS: self._jobs,
             rpc.COUNTERS: self._counters,
         }
-        methods = {name: _rpc_handler(handler) for name, handler in handlers.items()}
-        # Port reuse would let a second controller share the port silently.
-        self._server = grpc.server(futures.ThreadPoolExecutor(8), options=[("grpc.so_reuseport", 0)])
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(rpc.SERVICE, methods),))
-        try:
-            self.port: int = self._server.add_insecure_port(address)
-        except RuntimeError as error:
-            raise ConfigurationError(
-                f"The controller cannot listen at {address}.",
-                "Another process holds the port, or the address is not this host's.",
-            ) from error
+        self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller")
+        self.port = self._service.port
 
     def _join(self, message: dict[str, Any]) -> dict[str, Any]:
         worker = message.get("worker")
@@ -93,11 +78,11 @@ class ControllerService:
         return {"packets": self._controller.switch.decisions()}
 
     def start(self) -> None:
-        self._server.start()
+        self._service.start()
 
     def close(self) -> None:
         """Stop serving; the jobs stay on the switch."""
-        self._server.stop(grace=None).wait()
+        self._service.close()
 
     def __enter__(self) -> ControllerService:
         self.start()
@@ -107,14 +92,3 @@ class ControllerService:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _rpc_handler(handler: Handler) -> Any:
-    def handle(message: dict[str, Any], context: Any) -> dict[str, Any]:
-        try:
-            return handler(message)
-        except LanesumError as error:
-            context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
-            raise AssertionError("abort raises") from error
-
-    return grpc.unary_unary_rpc_method_handler(handle, rpc.decode, rpc.encode)
