@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller's end of the server's control service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lanesum import json_grpc
+from lanesum.errors import LanesumError
+from lanesum.server.jobs import ServerJob
+from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS
+from lanesum.udp_socket import Address
+
+DEFAULT_TIMEOUT_S = 5.0
+
+
+class ServerError(LanesumError):
+    """The aggregation server refused, or cannot be reached."""
+
+
+class ServerUnreachableError(ServerError):
+    """The aggregation server did not answer in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """How a server is.
+
+    Attributes:
+        instance: another one than before: the server was started anew and knows no jobs.
+        address: IPv4 address and UDP port that packets are addressed to.
+        durable: quorum decisions outlive the server's process. Otherwise a job with a quorum needs a new tag after it.
+        jobs: by number.
+        decisions: contributions of members by what was done with them, since the server's start.
+        refused: datagrams that changed nothing, by reason.
+        broken: datagrams that could not be handled by a bug.
+    """
+
+    instance: str
+    address: Address
+    durable: bool
+    jobs: dict[int, ServerJob]
+    decisions: dict[str, int]
+    refused: dict[str, int]
+    broken: int
+
+
+class RemoteServer:
+    """An aggregation server by the address of its control service, ``host:port``.
+
+    Every method raises ServerUnreachableError after ``timeout_s``, and ServerError with the server's own words when it
+    refuses. All of them can be repeated: admitting or removing twice is the same as once.
+    """
+
+    def __init__(self, address: str, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+        self.address = address
+        self._timeout_s = timeout_s
+
+    def admit(self, job: ServerJob) -> None:
+        """Serve ``job`` in place of whatever has its number under another tag."""
+        self._call(ADMIT, {"job": job.to_json()})
+
+    def remove(self, job: int) -> None:
+        """Forget a job and its decisions; a number that is not known is no error."""
+        self._call(REMOVE, {"job": job})
+
+    def status(self) -> ServerStatus:
+        """Instance, jobs and counters."""
+        reply = self._call(STATUS, {})
+        try:
+            jobs = [ServerJob.from_json(text) for text in reply["jobs"]]
+            ip, port = reply["address"]
+            return ServerStatus(
+                reply["instance"],
+                (ip, port),
+                reply["durable"],
+                {job.job: job for job in jobs},
+                reply["decisions"],
+                reply["refused"],
+                reply["broken"],
+            )
+        except (KeyError, TypeError, ValueError, LanesumError) as error:
+            raise ServerError(
+                f"What the aggregation server at {self.address} says about itself cannot be read: {error!r}.",
+                "Run the same version of lanesum at both ends.",
+            ) from error
+
+    def _call(self, method: str, message: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return json_grpc.call(self.address, SERVICE, method, message, self._timeout_s)
+        except json_grpc.NoAnswerError as error:
+            raise ServerUnreachableError(
+                f"No aggregation server answers at {self.address} within {self._timeout_s:g} s.",
+                "Start it (lanesum server), or correct the address.",
+            ) from error
+        except json_grpc.RefusedCallError as error:
+            raise ServerError(f"The aggregation server at {self.address}: {error}") from error

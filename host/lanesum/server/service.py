@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The server's control service over gRPC, and the whole server as one process runs it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lanesum.errors import ConfigurationError
+from lanesum.json_grpc import Handler, JsonService
+from lanesum.server.jobs import ServerJob
+from lanesum.server.udp import AggregationServer
+from lanesum.udp_socket import Address
+
+SERVICE = "lanesum.v1.AggregationServer"
+ADMIT = "Admit"
+REMOVE = "Remove"
+STATUS = "Status"
+DEFAULT_CONTROL_PORT = 50552
+
+
+class ServerService:
+    """Lets a controller admit and remove jobs at ``server``, and ask how it is.
+
+    Use as a context manager, or call ``start`` and ``close``; the server itself is started and closed by its owner.
+
+    Args:
+        server: what is controlled.
+        address: where to listen, ``host:port``; port 0 picks one, see attribute ``port``.
+
+    Raises ConfigurationError when the port is taken.
+    """
+
+    def __init__(self, server: AggregationServer, address: str) -> None:
+        self._server = server
+        handlers: dict[str, Handler] = {ADMIT: self._admit, REMOVE: self._remove, STATUS: self._status}
+        self._service = JsonService(address, SERVICE, handlers, owner="aggregation server")
+        self.port = self._service.port
+
+    def _admit(self, message: dict[str, Any]) -> dict[str, Any]:
+        job = ServerJob.from_json(_field(message, "job", str))
+        with self._server.lock:
+            self._server.aggregator.admit(job)
+        return {}
+
+    def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
+        number = _field(message, "job", int)
+        with self._server.lock:
+            self._server.aggregator.remove(number)
+        return {}
+
+    def _status(self, _message: dict[str, Any]) -> dict[str, Any]:
+        server, aggregator = self._server, self._server.aggregator
+        with server.lock:
+            jobs = list(aggregator.jobs.values())
+            decisions = {decision.value: number for decision, number in aggregator.decisions.items()}
+            refused = dict(aggregator.refused)
+        return {
+            "instance": server.instance,
+            "address": list(server.address),
+            "durable": aggregator.journal_folder is not None,
+            "jobs": [job.to_json() for job in jobs],
+            "decisions": decisions,
+            "refused": refused,
+            "broken": server.broken,
+        }
+
+    def start(self) -> None:
+        self._service.start()
+
+    def close(self) -> None:
+        """Stop listening; the jobs stay at the server. Idempotent."""
+        self._service.close()
+
+    def __enter__(self) -> ServerService:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _field(message: dict[str, Any], name: str, kind: type[Any]) -> Any:
+    value = message.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ConfigurationError(f"The message has no {name}, or none that is of type {kind.__name__}.")
+    return value
+
+
+@contextlib.contextmanager
+def serve(
+    udp_address: Address, control_address: str, journal_folder: Path | None = None
+) -> Iterator[tuple[AggregationServer, ServerService]]:
+    """The aggregation server with its control service, both running while the context lasts.
+
+    Args:
+        udp_address: IPv4 address and port that packets are addressed to.
+        control_address: ``host:port`` for controllers.
+        journal_folder: where quorum decisions outlive the process; None keeps them in memory only.
+
+    Raises ConfigurationError when either port is taken.
+    """
+    with (
+        AggregationServer(udp_address, journal_folder=journal_folder) as server,
+        ServerService(server, control_address) as service,
+    ):
+        yield server, service
