@@ -16,12 +16,16 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from lanesum.errors import MissingToolError
+from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.protocol.frames import UdpFrame, ipv4_int, ipv4_text
+from lanesum.udp_socket import open_udp_socket
 from lanesum_switch.api import PacketOut
 from lanesum_switch.ports.afpacket import AfPacketPort
 from lanesum_switch.ports.memory import MemoryPort
-from lanesum_switch.ports.port import PortError
+from lanesum_switch.ports.port import Port, PortError
 from lanesum_switch.ports.runner import PortRunner
+from lanesum_switch.ports.server import ServerPort, ServerPortConfig
+from lanesum_switch.ports.trunk import TrunkPort
 
 
 class Crossover:
@@ -109,3 +113,101 @@ def test_frames_cross_a_veth_pair(veth: tuple[str, str]) -> None:
         assert other in received
         assert frame not in received  # what a port sent does not come back to it
     far.close()
+
+
+def free_address(host: str = "127.0.0.1") -> tuple[str, int]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind((host, 0))
+        address: tuple[str, int] = probe.getsockname()
+        return address
+
+
+def wait_frames(port: Port, count: int) -> list[bytes]:
+    """Frames of a port, polled by its descriptor as the runner does."""
+    frames: list[bytes] = []
+    deadline = time.monotonic() + 10
+    while len(frames) < count and time.monotonic() < deadline:
+        select.select([port], [], [], 0.1)
+        frames += port.receive_batch()
+    return frames
+
+
+def test_a_trunk_carries_whole_frames_and_survives_the_other_end() -> None:
+    addresses = free_address("127.0.0.2"), free_address("127.0.0.3")
+    near, far = TrunkPort(*addresses), TrunkPort(*addresses[::-1])
+    frames = [bytes([n]) * 600 for n in range(100)]  # more than a window at once
+    for frame in frames:
+        near.send(frame)
+    assert wait_frames(far, 100) == frames
+    far.close()
+    near.send(b"nobody is there")
+    assert near.receive_batch() == []
+    far = TrunkPort(*addresses[::-1])
+    near.send(b"again")
+    near.send(b"and again")
+    assert b"and again" in wait_frames(far, 1)
+    far.send(b"back")
+    assert wait_frames(near, 1) == [b"back"]
+    with pytest.raises(ConfigurationError, match=r"cannot use 127\.0\.0\.3"):
+        TrunkPort(*addresses[::-1])
+    near.close()
+    far.close()
+
+
+def test_the_server_sees_every_worker_at_its_own_address() -> None:
+    """worker sockets (not used here) --- switch --- server port --- server, with the workers' addresses beside it."""
+    server, backend = ("127.0.0.4", 19541), free_address("127.0.0.4")
+    workers = tuple(free_address(host) for host in ("127.0.0.5", "127.0.0.6"))
+    own = [open_udp_socket(worker, peer=server, shared=True) for worker in workers]
+    port = ServerPort(ServerPortConfig(server, backend, b"\6" * 6, b"\4" * 6, workers, checksums=True))
+    real = open_udp_socket(backend)
+    real.setblocking(True)
+    real.settimeout(10)
+
+    def frame(source: tuple[str, int], payload: bytes, to: tuple[str, int] = server) -> bytes:
+        return UdpFrame(b"\4" * 6, b"\6" * 6, ipv4_int(source[0]), ipv4_int(to[0]), source[1], to[1], payload).pack(
+            checksum=True
+        )
+
+    for number, worker in enumerate(workers):
+        port.send(frame(worker, b"from %d" % number))
+        assert real.recvfrom(100) == (b"from %d" % number, worker)
+        real.sendto(b"to %d" % number, worker)
+    frames = wait_frames(port, 2)
+    found = [UdpFrame.unpack(one) for one in frames]
+    assert [(one.payload, ipv4_text(one.source_ip), one.source_port) for one in found if one] == [
+        (b"to 0", *server),
+        (b"to 1", *server),
+    ]
+    assert [(ipv4_text(one.destination_ip), one.destination_port) for one in found if one] == list(workers)
+    for sock in own:  # answers of the server itself never reach a worker past the switch
+        with pytest.raises(BlockingIOError):
+            sock.recv(100)
+    good = frame(workers[0], b"x")
+    damaged = good[:-1] + b"y"
+    for bad in (frame(("127.0.0.7", 9), b"x"), frame(workers[0], b"x", ("127.0.0.8", 1)), damaged, b"short"):
+        port.send(bad)
+    assert port.undeliverable == 4
+    port.send(good)
+    assert real.recv(100) == b"x"
+    real.close()
+    for _ in range(3):
+        port.send(good)  # the server is away
+    assert port.receive_batch() == []
+    real = open_udp_socket(backend)
+    real.setblocking(True)
+    real.settimeout(10)
+    port.send(good)
+    port.send(good)
+    assert real.recv(100) == b"x"
+    for closing in (port, real, *own):
+        closing.close()
+    port.close()
+
+
+def test_a_worker_address_that_nobody_shares() -> None:
+    worker = free_address()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(worker)
+        with pytest.raises(ConfigurationError, match=f"stand in for the worker at {worker[0]}:{worker[1]}"):
+            ServerPort(ServerPortConfig(("127.0.0.1", 1), ("127.0.0.1", 2), b"\6" * 6, b"\4" * 6, (worker,)))

@@ -13,10 +13,10 @@ import socket
 from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.frames import UdpFrame, ipv4_int, udp_prefix
 from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 
-_PREFIX_BYTES = 42
+from .flow import Flow
+
 _RECEIVE_BATCH = 64
 
 
@@ -30,6 +30,7 @@ class UdpPortConfig:
         host: address that the host writes from; only its datagrams come in here.
         host_mac: six bytes, the source of incoming frames.
         switch_mac: six bytes, their destination.
+        checksums: frames have UDP checksums, and damaged ones do not reach the host (see ``Flow``).
     """
 
     number: int
@@ -37,6 +38,7 @@ class UdpPortConfig:
     host: Address
     host_mac: bytes
     switch_mac: bytes
+    checksums: bool = False
 
 
 class UdpPort:
@@ -44,20 +46,8 @@ class UdpPort:
 
     def __init__(self, config: UdpPortConfig) -> None:
         self.number = config.number
-        self.undeliverable = 0  # frames for anybody else, or without UDP
-        self._source = UdpFrame(
-            config.host_mac,
-            config.switch_mac,
-            ipv4_int(config.host[0]),
-            ipv4_int(config.server[0]),
-            config.host[1],
-            config.server[1],
-            b"",
-        )
-        # Where the bytes of a frame must say "for this host": IPv4 destination, then UDP destination port.
-        self._host_ip = ipv4_int(config.host[0]).to_bytes(4, "big")
-        self._host_port = config.host[1].to_bytes(2, "big")
-        self._prefixes: dict[int, bytes] = {}
+        self.undeliverable = 0  # frames for anybody else, without UDP, damaged, or not taken by the kernel
+        self._flow = Flow(config.host, config.server, config.host_mac, config.switch_mac, checksums=config.checksums)
         try:
             # All ports listen at the same address; each gets its own host's datagrams only.
             self._socket = open_udp_socket(config.server, peer=config.host, shared=True)
@@ -74,15 +64,10 @@ class UdpPort:
     def receive_batch(self) -> list[bytes]:
         """Frames that are waiting, 64 at most."""
         frames = []
-        receive, prefixes = self._socket.recv, self._prefixes
+        receive, frame = self._socket.recv, self._flow.frame
         try:
             for _ in range(_RECEIVE_BATCH):
-                payload = receive(MAX_DATAGRAM_BYTES)
-                size = len(payload)
-                prefix = prefixes.get(size)
-                if prefix is None:
-                    prefix = prefixes[size] = udp_prefix(self._source, size)
-                frames.append(prefix + payload)
+                frames.append(frame(receive(MAX_DATAGRAM_BYTES)))
         except BlockingIOError:
             pass
         except ConnectionRefusedError:
@@ -91,12 +76,12 @@ class UdpPort:
 
     def send(self, frame: bytes) -> None:
         """Deliver a frame's UDP payload to the host; anything else is counted and dropped."""
-        if frame[30:34] != self._host_ip or frame[36:38] != self._host_port or frame[12:14] != b"\x08\x00":
+        payload = self._flow.payload(frame)
+        if payload is None:
             self.undeliverable += 1
             return
-        udp_length = int.from_bytes(frame[38:40], "big")
         try:
-            self._socket.send(frame[_PREFIX_BYTES : _PREFIX_BYTES + udp_length - 8])
+            self._socket.send(payload)
         except (BlockingIOError, ConnectionRefusedError):
             self.undeliverable += 1
 
