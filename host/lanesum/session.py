@@ -16,20 +16,49 @@ from lanesum import codecs
 from lanesum.codecs.base import Aggregate, Codec, CodecContext, CodecError, Result, Round
 from lanesum.errors import ConfigurationError
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
-from lanesum.transport.errors import TransportError
-from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
+from lanesum.transport.congestion import CongestionControl
+from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S, WrapSocket
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedRound:
-    """One round as an observer sees it: what this worker sent and what came back."""
+    """One round as an observer sees it: what this worker sent and what came back.
+
+    Attributes:
+        codec: the codec that made the round.
+        round: what this worker sent.
+        aggregate: what the codec gets: accumulator words, and how many contributed to each.
+        contributors: uint32 bitmaps of who did, shape ``(packets, racks)``; one column with one level.
+    """
 
     codec: Codec
     round: Round
-    words: NDArray[np.uint32]
+    aggregate: Aggregate
+    contributors: NDArray[np.uint32]
+
+    @property
+    def words(self) -> NDArray[np.uint32]:
+        """The accumulator words."""
+        return self.aggregate.words
 
 
 RoundObserver = Callable[[FinishedRound], None]
+
+
+def aggregate_of(ticket: JobTicket, words: NDArray[np.uint32], contributors: NDArray[np.uint32]) -> Aggregate:
+    """A round's accumulator words with how many workers are in each, and whether this one is.
+
+    ``contributors``: bitmaps as of ``RoundWindow.contributors``. One number where everybody is in everything, as
+    always without a quorum; else one per word.
+    """
+    if (contributors == np.array(ticket.rack_members, np.uint32)).all():
+        return Aggregate(words, ticket.workers)
+    bits = np.unpackbits(contributors.view(np.uint8), axis=1)
+    counts = bits.sum(axis=1, dtype=np.int64)
+    rack, bit = ticket.place
+    included = (contributors[:, rack] >> np.uint32(bit) & np.uint32(1)).astype(np.bool_)
+    per_word = [np.repeat(one, ticket.accumulator_words)[: words.size] for one in (counts, included)]
+    return Aggregate(words, *per_word)
 
 
 class Session:
@@ -39,8 +68,10 @@ class Session:
         ticket: from the controller (``lanesum.join.join``); good for one session.
         codec: name or codec object used where ``all_reduce`` is given none.
         window: packets under way at most.
+        congestion: how the window moves below that: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``.
         deadline_s: longest time without progress before AggregationTimeoutError.
         observer: called after every round, in the calling thread.
+        wrap_socket: for tests, see ``UdpTransport``.
 
     One all-reduce at a time: all workers of a job must call ``all_reduce`` in the same order with arrays of the
     same size. A session is not safe for concurrent calls from several threads.
@@ -52,14 +83,18 @@ class Session:
         *,
         codec: str | Codec = "thc",
         window: int = DEFAULT_WINDOW,
+        congestion: str | CongestionControl = "aimd",
         deadline_s: float = DEFAULT_DEADLINE_S,
         observer: RoundObserver | None = None,
+        wrap_socket: WrapSocket | None = None,
     ) -> None:
         self.ticket = ticket
         self.codec = self.resolve_codec(codec)
         self._observer = observer
         self._all_reduces = 0
-        self._transport = UdpTransport(ticket, window=window, deadline_s=deadline_s)
+        self._transport = UdpTransport(
+            ticket, window=window, congestion=congestion, deadline_s=deadline_s, wrap_socket=wrap_socket
+        )
 
     def resolve_codec(self, codec: str | Codec) -> Codec:
         """The codec for this job, by name or as given.
@@ -111,6 +146,8 @@ class Session:
             CodecError: NaN or infinity, or too many workers for the codec's lanes; nothing was sent. The session ends
                 with it, because the other workers are left waiting for this all-reduce.
             AggregationTimeoutError: no progress until the deadline; names the missing workers where known.
+            MismatchError: another worker reduces an array of another size, or with another codec.
+            ResultGoneError: with a quorum, when this worker is so late that nobody keeps the result any more.
             SessionClosedError: the session is closed or failed earlier.
         """
         return self.reduce(array, codec=codec, average=average, name=name).values.reshape(np.shape(array))
@@ -157,15 +194,24 @@ class Session:
 
     def _aggregate(self, codec: Codec, round_: Round) -> Aggregate:
         words, contributors = self._transport.all_reduce_words(round_.op, round_.words, round_.overlap)
-        everybody = (1 << self.ticket.workers) - 1
-        if (contributors != everybody).any():
-            raise TransportError(
-                f"A result of job {self.ticket.job} names other contributors than its {self.ticket.workers} workers.",
-                "The switch holds another membership of this job: admit the job again.",
-            )
+        aggregate = aggregate_of(self.ticket, words, contributors)
         if self._observer is not None:
-            self._observer(FinishedRound(codec, round_, words))
-        return Aggregate(words, self.ticket.workers)
+            self._observer(FinishedRound(codec, round_, aggregate, contributors))
+        return aggregate
+
+    def describe(self) -> str:
+        """The session's codec in one line (``lanesum.codecs.description``); must be equal on all workers."""
+        return codecs.description(self.codec)
+
+    def leave(self, deadline_s: float = LEAVE_DEADLINE_S) -> bool:
+        """End the session together with all other workers; True when everybody has.
+
+        Where all workers end after the same all-reduce, this is better than ``close``: a worker that closes at once
+        can no longer help one that still lacks the last result after the aggregation point has started anew. It takes
+        one round trip when the others leave too, else ``deadline_s``. Never raises for others that are gone; raises
+        MismatchError when one of them goes on. The session is closed in any case.
+        """
+        return self._transport.leave(deadline_s)
 
     def close(self) -> None:
         """Give the socket back; idempotent."""

@@ -11,7 +11,7 @@ from torch_ranks import Ranks
 
 import lanesum.torch
 from lanesum.codecs import THC, FixedPoint
-from lanesum.codecs.base import Round
+from lanesum.codecs.base import Aggregate, Round
 from lanesum.codecs.packing import lane_contribution
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
@@ -36,7 +36,8 @@ def corrupted(rank: int, op: LaneOp, wrong_words: int) -> tuple[int, int]:
     if rank == 1:
         result[10 : 10 + wrong_words] ^= np.uint32(1 << 31)
     check = lanesum.torch.SumCheck(workers=workers)
-    check(FinishedRound(codec, Round(op, own_words(op, rank)), result))
+    everybody = np.full((1, 1), 3, np.uint32)
+    check(FinishedRound(codec, Round(op, own_words(op, rank)), Aggregate(result, workers), everybody))
     return check.checked, check.wrong
 
 
@@ -45,6 +46,24 @@ def corrupted(rank: int, op: LaneOp, wrong_words: int) -> tuple[int, int]:
 def test_every_wrong_word_is_counted_where_it_arrived(ranks: Ranks, op: LaneOp, wrong_words: int) -> None:
     checked = WORDS * op.shape.accumulator_words_per_uplink_word
     assert ranks.run(corrupted, [0, 1], op, wrong_words) == [(checked, 0), (checked, wrong_words)]
+
+
+def quorum(rank: int, wrong_words: int) -> tuple[int, int]:
+    """The first half of the words is of both workers, the second of worker 0 alone."""
+    first, second = (own_words(LaneOp.ADD32, worker) for worker in range(2))
+    half = np.arange(WORDS) < WORDS // 2
+    result = first + np.where(half, second, np.uint32(0)).astype(np.uint32)
+    result[WORDS - wrong_words :] += second[WORDS - wrong_words :]  # of both, although one is named
+    aggregate = Aggregate(result, 1 + half.astype(np.int64), np.ones(WORDS, np.bool_) if rank == 0 else half)
+    named = np.array([[3], [1]], np.uint32)
+    check = lanesum.torch.SumCheck(workers=2)
+    check(FinishedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, own_words(LaneOp.ADD32, rank)), aggregate, named))
+    return check.checked, check.wrong
+
+
+@pytest.mark.parametrize("wrong_words", [0, 5])
+def test_a_quorum_is_compared_with_the_sum_of_those_it_names(ranks: Ranks, wrong_words: int) -> None:
+    assert ranks.run(quorum, [0, 1], wrong_words) == [(WORDS, wrong_words)] * 2
 
 
 def other_size(rank: int) -> str:
@@ -66,7 +85,8 @@ def lonely(rank: int) -> str:
         return ""
     words = np.zeros(8, np.uint32)
     try:
-        check(FinishedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, words), words))
+        everybody = np.full((1, 1), 3, np.uint32)
+        check(FinishedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, words), Aggregate(words, 2), everybody))
     except lanesum.torch.SumCheckError as error:
         return str(error)
     return "no error"

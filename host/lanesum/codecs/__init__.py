@@ -20,6 +20,7 @@ from lanesum.codecs.base import (
     Round,
     RoundShape,
     Steps,
+    description,
 )
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
@@ -38,6 +39,7 @@ __all__ = [
     "Round",
     "RoundShape",
     "Steps",
+    "description",
     "get",
     "names",
 ]

@@ -177,6 +177,18 @@ class Codec(Protocol):
         """
 
 
+def description(codec: Codec) -> str:
+    """Name and parameters of ``codec`` in one line; equal on two workers exactly if they may sum each other's words.
+
+    A codec of one's own has a method ``describe() -> str`` for it; without one its name, workers and table count.
+    """
+    describe = getattr(codec, "describe", None)
+    if describe is not None:
+        return str(describe())
+    table = "" if codec.code_table is None else f" table={codec.code_table.tobytes().hex()}"
+    return f"{codec.name} workers={codec.workers}{table}"
+
+
 def checked_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
     """Return ``x`` as a contiguous vector, or raise the CodecError that says why it cannot be sent."""
     tensor = f"tensor {context.tensor!r}" if context.tensor else "the vector"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Codec, CodecContext, CodecError, RoundShape, Steps, Vector
+from lanesum.codecs.base import Codec, CodecContext, CodecError, RoundShape, Steps, Vector, description
 
 
 class ErrorFeedback:
@@ -40,6 +40,10 @@ class ErrorFeedback:
     def code_table(self) -> NDArray[np.uint8] | None:
         """Table of the codec inside."""
         return self.codec.code_table
+
+    def describe(self) -> str:
+        """Description of the codec inside: what one worker remembers is no business of the others."""
+        return description(self.codec)
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         """Rounds of the codec inside."""

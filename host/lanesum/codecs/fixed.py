@@ -60,6 +60,10 @@ class FixedPoint:
         #: Integer that the largest magnitude of a block becomes.
         self.peak = INT32_MAX // workers
 
+    def describe(self) -> str:
+        """See :func:`lanesum.codecs.description`."""
+        return f"{self.name} workers={self.workers} block={self.block}"
+
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         """One MAX word per block, one ADD32 word per coordinate; no round for an empty vector."""
         if size == 0:

@@ -114,6 +114,7 @@ class THC:
             raise ConfigurationError(f"There is no {rotation!r} rotation.", 'Use rotation="full" or "block".')
         if chunk < CODES_PER_WORD or chunk & (chunk - 1):
             raise ConfigurationError(f"A chunk of {chunk} coordinates is not a power of two of 8 or more.")
+        self.p = p
         self.limit = support_limit(p)
         self.values = _levels(bits, codes, granularity, p, table)
         self.granularity = self.values[-1]
@@ -138,6 +139,13 @@ class THC:
     def code_table(self) -> NDArray[np.uint8] | None:
         """The 16 table entries of the job (unused ones 0), or None for uniform codes."""
         return self._table.copy() if self.op is LaneOp.TABLE8 else None
+
+    def describe(self) -> str:
+        """See :func:`lanesum.codecs.description`."""
+        return (
+            f"{self.name} workers={self.workers} levels={','.join(map(str, self.values))} p={self.p!r} "
+            f"rotation={self.rotation} chunk={self.chunk} diagonal_seed={self.diagonal_seed}"
+        )
 
     def chunks(self, size: int) -> list[Chunk]:
         """How a vector of ``size`` coordinates is cut and padded."""

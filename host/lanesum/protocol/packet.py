@@ -169,6 +169,14 @@ class ChunkBatch:
         """The UDP payload of one chunk."""
         return self._view[chunk * self.packet_bytes : (chunk + 1) * self.packet_bytes]
 
-    def mark_resend(self, chunk: int, flag: int) -> None:
-        """Set a flag in one packet before it is sent again."""
-        self._records["header"]["flags"][chunk] |= flag
+    def set_flags(self, chunk: int, flags: int) -> None:
+        """Give one packet these flags, and no others, before it is sent."""
+        self._records["header"]["flags"][chunk] = flags
+
+    def last(self, chunks: int) -> ChunkBatch:
+        """The last ``chunks`` packets as a batch of their own, numbered from 0 there; the rest may be freed."""
+        kept = object.__new__(ChunkBatch)
+        kept._records = self._records[len(self) - chunks :].copy()
+        kept._view = kept._records.view(np.uint8).data
+        kept.packet_bytes = self.packet_bytes
+        return kept

@@ -23,6 +23,7 @@ from lanesum.session import RoundObserver, Session
 from lanesum.torch.memory import ParameterMemory, Part
 from lanesum.torch.thread import CommunicationThread
 from lanesum.transport import TransportStats
+from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.errors import SessionClosedError
 from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 
@@ -91,19 +92,23 @@ class State:
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
         window: int = DEFAULT_WINDOW,
+        congestion: str | CongestionControl = "aimd",
         deadline_s: float = DEFAULT_DEADLINE_S,
         observer: RoundObserver | None = None,
     ) -> State:
         """Join a job and make the state for it.
 
         ``controller``, ``job`` and ``worker`` are those of :func:`lanesum.join.join`, which takes what is None from
-        the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``, ``deadline_s`` and
-        ``observer`` are :class:`lanesum.session.Session`'s, the rest is the constructor's. Raises what those raise.
+        the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``,
+        ``congestion``, ``deadline_s`` and ``observer`` are :class:`lanesum.session.Session`'s, the rest is the
+        constructor's. Raises what those raise.
         """
         from lanesum.join import join
 
         ticket = join(controller=controller, job=job, worker=worker)
-        session = Session(ticket, codec=codec, window=window, deadline_s=deadline_s, observer=observer)
+        session = Session(
+            ticket, codec=codec, window=window, congestion=congestion, deadline_s=deadline_s, observer=observer
+        )
         return cls(session, error_feedback=error_feedback, model=model)
 
     @property
@@ -213,6 +218,34 @@ class State:
             raise ConfigurationError(
                 "This state has error-feedback memory, but error feedback is off.", "Build State(error_feedback=True)."
             )
+
+    def leave(self) -> bool:
+        """End it together with all other workers, after the same bucket; True when everybody has.
+
+        What ``close`` is, but staying as long as another worker may still lack the last result: see
+        :meth:`lanesum.session.Session.leave`, whose exceptions it raises. Call it after the last step; ``close`` after
+        it does nothing more. After a failure it closes at once.
+        """
+        outcome: list[bool | Exception] = []
+        done = threading.Event()
+
+        def goodbye() -> None:
+            try:
+                outcome.append(self.error is None and self.session.leave())
+            except Exception as error:
+                outcome.append(error)
+            finally:
+                done.set()
+
+        if self.error is None:
+            # In the communication thread: a session takes one call at a time.
+            self._thread.submit(goodbye)
+            done.wait()
+        self.close()
+        for result in outcome:
+            if isinstance(result, Exception):
+                raise result
+        return outcome == [True]
 
     def close(self) -> None:
         """End the thread and the session; idempotent. Backward raises SessionClosedError afterwards."""

@@ -31,6 +31,9 @@ class SumCheck:
     check runs in the communication thread while DDP may use the default one. It costs one gloo all-reduce of 8 bytes
     per accumulator word and round: for tests and demonstrations.
 
+    Where a quorum left workers out, the sum of those that the result names is compared: a worker adds nothing where it
+    is not named. So every word of every round is compared.
+
     Make it in the main thread of all ranks, after ``init_process_group``, and give it to the session::
 
         check = SumCheck(workers=dist.get_world_size())
@@ -61,8 +64,9 @@ class SumCheck:
         """Compare one round's words. Raises SumCheckError when another rank does not come within the time."""
         start = time.perf_counter()
         op = finished.round.op
-        own = lane_contribution(op, finished.round.words, finished.codec.code_table)
-        expected = torch.from_numpy(own.astype(np.int64))
+        own = lane_contribution(op, finished.round.words, finished.codec.code_table).astype(np.int64)
+        # Zero changes neither a sum nor a maximum of unsigned words nor an OR.
+        expected = torch.from_numpy(np.where(finished.aggregate.included, own, 0))
         try:
             dist.all_reduce(expected, _REDUCTIONS.get(op, dist.ReduceOp.SUM), group=self._group)
         except RuntimeError as error:

@@ -112,6 +112,7 @@ def run_rank(options: argparse.Namespace) -> RankRecord:
         plain = train(data, settings, title="uncompressed")
         through = train(data, settings, title=f"lanesum {options.codec}", state=state)
         record = RankRecord(rank, plain, through, state.stats, check.checked, check.wrong, check.seconds)
+        state.leave()
     (options.out / f"rank-{rank}.json").write_text(json.dumps(asdict(record), indent=2) + "\n")
     return record
 

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from lanesum.errors import LanesumError
+from lanesum.protocol.lanes import LaneOp
 
 
 class TransportError(LanesumError):
@@ -27,3 +29,38 @@ class AggregationTimeoutError(TransportError):
 
 class SessionClosedError(TransportError):
     """The session was closed, or an earlier all-reduce failed and left its rounds out of step with the job."""
+
+
+class ResultGoneError(TransportError):
+    """A quorum went on without this worker, so long ago that nobody keeps the result any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSize:
+    """What a worker brings to a round: operation (its code) and uplink words of the whole round."""
+
+    op: int
+    words: int
+
+    def __str__(self) -> str:
+        known = self.op in set(LaneOp)
+        return f"{self.words:,} words for {LaneOp(self.op).name if known else f'operation {self.op}'}"
+
+
+class MismatchError(TransportError):
+    """Two workers brought different things to the same round.
+
+    Attributes:
+        worker: number of the worker that disagreed with those before it; None where only its rack is known.
+        brought: what that worker brought.
+        expected: what those before it had brought.
+    """
+
+    def __init__(self, what: str, next_step: str, worker: int | None, brought: RoundSize, expected: RoundSize) -> None:
+        super().__init__(what, next_step)
+        self.worker = worker
+        self.brought = brought
+        self.expected = expected
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.what, self.next_step, self.worker, self.brought, self.expected)

@@ -7,15 +7,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import select
+import socket
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
+from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError, TransportError
 from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
@@ -25,13 +28,19 @@ from lanesum.udp_socket import MAX_DATAGRAM_BYTES, open_udp_socket
 # BMv2 holds 64 packets per egress port and drops what comes beyond.
 DEFAULT_WINDOW = 64
 DEFAULT_DEADLINE_S = 30.0
+# A worker that lacks a result asks for it every second at least.
+LEAVE_DEADLINE_S = 3.0
 # So many datagrams are taken in one go before new packets are sent.
 _RECEIVE_BATCH = 64
+# ECT(0), RFC 3168: queues on the way may mark instead of drop. Marks come back as a flag of the results.
+_ECN_CAPABLE = 0x02
 
 # A datagram that could not be sent now counts as lost: the retransmission timer repairs it.
 _SEND_LATER = (errno.EAGAIN, errno.ENOBUFS, errno.ECONNREFUSED)
 
 Overlap = Callable[[], object]
+# What stands between the transport and its socket: an object with the socket's send, recv_into, fileno and close.
+WrapSocket = Callable[[socket.socket], Any]
 
 # Tickets that this process has used, by server, job, tag and worker: rounds of a second session with the same ticket
 # would carry the numbers of the first one's, and the aggregation point might answer with results that it still holds.
@@ -58,25 +67,33 @@ class UdpTransport:
     Args:
         ticket: the worker's place in the job.
         window: packets under way at most (never more than the job's slots).
+        congestion: see ``RoundSequence``.
         deadline_s: a round without any progress for so long raises AggregationTimeoutError.
+        wrap_socket: for tests: takes the socket, and returns what is used in its place.
 
     Raises ConfigurationError when the local address is not this host's or its port is in use, SessionClosedError when
     the ticket was used before.
     """
 
     def __init__(
-        self, ticket: JobTicket, *, window: int = DEFAULT_WINDOW, deadline_s: float = DEFAULT_DEADLINE_S
+        self,
+        ticket: JobTicket,
+        *,
+        window: int = DEFAULT_WINDOW,
+        congestion: str | CongestionControl = "aimd",
+        deadline_s: float = DEFAULT_DEADLINE_S,
+        wrap_socket: WrapSocket | None = None,
     ) -> None:
         if window < 1 or deadline_s <= 0:
             raise ConfigurationError(f"window = {window} and deadline_s = {deadline_s} must be positive.")
         self.ticket = ticket
-        self._rounds = RoundSequence(ticket, window=window)
+        self._rounds = RoundSequence(ticket, window=window, congestion=congestion)
         self.stats = self._rounds.stats
         self._deadline_s = deadline_s
         self._usable = True
         self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         try:
-            self._socket = open_udp_socket(ticket.local, peer=ticket.server)
+            sock = open_udp_socket(ticket.local, peer=ticket.server)
         except OSError as error:
             raise ConfigurationError(
                 f"Worker {ticket.worker} cannot send from {ticket.local[0]}:{ticket.local[1]} "
@@ -86,8 +103,10 @@ class UdpTransport:
         try:
             _use(ticket)
         except SessionClosedError:
-            self._socket.close()
+            sock.close()
             raise
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _ECN_CAPABLE)
+        self._socket = sock if wrap_socket is None else wrap_socket(sock)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
 
@@ -102,12 +121,14 @@ class UdpTransport:
             overlap: called once, after the first window has been sent.
 
         Returns:
-            Accumulator words (``words.size`` times the operation's widening), and the bitmap of contributors of
-            each packet.
+            Accumulator words (``words.size`` times the operation's widening), and the bitmaps of contributors of
+            each packet, shape ``(packets, racks)``.
 
         Raises:
             AggregationTimeoutError: no progress until the deadline; the transport is unusable afterwards, because
                 the other workers may or may not have the round.
+            MismatchError: another worker brought another operation or number of words to this round.
+            ResultGoneError: a quorum went on without this worker too long ago.
             SessionClosedError: closed, or unusable after an earlier failure.
             TransportError: the operation is not one of the job's.
         """
@@ -118,34 +139,60 @@ class UdpTransport:
         if op not in self.ticket.ops:
             allowed = ", ".join(one.name for one in self.ticket.ops)
             raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
-        window = self._rounds.start(op, words)
         # Out of step until the round has ended well: an exception in between leaves the job's positions unknown.
         self._usable = False
-        self._send(window, window.due(time.monotonic()))
+        window = self._rounds.start(op, words)
+        self._send()
         if overlap is not None:
             overlap()
         self._run(window)
-        self._rounds.finish(window)
         self._usable = True
         return window.result(), window.contributors()
 
-    def _run(self, window: RoundWindow) -> None:
-        last_progress = time.monotonic()
+    def leave(self, deadline_s: float = LEAVE_DEADLINE_S) -> bool:
+        """Say goodbye together with all other workers, then close; True when everybody has.
+
+        A last round of no words: whoever takes part in it has all results of the rounds before. Until it is through,
+        this worker sends again what others still lack, for at most ``deadline_s`` after the last time anybody asked
+        and never longer than the session's own deadline. False when it was not through by then, or when the session
+        had ended before. Raises MismatchError when another worker goes on with a round of its own instead.
+        """
+        try:
+            if not self._usable:
+                return False
+            self._usable = False
+            self._run(self._rounds.start(self.ticket.ops[0], np.zeros(0, np.uint32)), leave_s=deadline_s)
+            return True
+        except AggregationTimeoutError:
+            return False
+        finally:
+            self.close()
+
+    def _run(self, window: RoundWindow, leave_s: float | None = None) -> None:
+        """Send and receive until ``window`` is finished. ``leave_s``: nobody minds if it never is."""
+        rounds = self._rounds
+        begun = last_progress = time.monotonic()
+        deadline_s = self._deadline_s if leave_s is None else min(leave_s, self._deadline_s)
         while not window.finished:
             now = time.monotonic()
-            if self._receive(window, now):
+            answered = rounds.stats.answered_pendings
+            progress = self._receive(now)
+            if window.finished:
+                break
+            self._send()
+            if progress or (leave_s is not None and rounds.stats.answered_pendings > answered):
                 last_progress = now
-                if window.finished:
-                    return
-            elif now - last_progress > self._deadline_s:
+            if now - last_progress > deadline_s or (leave_s is not None and now - begun > self._deadline_s):
                 raise self._timeout_error(window)
-            self._send(window, window.due(now))
-            timeout = window.next_timeout(now)
-            wait_s = self._deadline_s if timeout is None else min(timeout, self._deadline_s)
+            timeout_s = rounds.next_timeout(now)
+            wait_s = deadline_s if timeout_s is None else min(timeout_s, deadline_s)
             # Rounded up: poll counts in milliseconds, and waking too early would only spin.
             self._poll.poll(wait_s * 1000 + 1)
+        rounds.finish(window)
+        # What others asked for together with the last result should not wait for the next round.
+        self._send()
 
-    def _receive(self, window: RoundWindow, now: float) -> bool:
+    def _receive(self, now: float) -> bool:
         """Take what is waiting; True when a chunk was completed."""
         progress = False
         view = memoryview(self._buffer)
@@ -156,13 +203,13 @@ class UdpTransport:
                 break
             except ConnectionRefusedError:
                 continue  # nobody listens at the server's port yet; the deadline decides
-            progress |= window.receive(view[:size], now)
+            progress |= self._rounds.receive(view[:size], now)
         return progress
 
-    def _send(self, window: RoundWindow, chunks: list[int]) -> None:
-        for chunk in chunks:
+    def _send(self) -> None:
+        for datagram in self._rounds.due(time.monotonic()):
             try:
-                self._socket.send(window.packet(chunk))
+                self._socket.send(datagram)
             except OSError as error:
                 if error.errno not in _SEND_LATER:
                     raise TransportError(
@@ -174,13 +221,18 @@ class UdpTransport:
         ticket = self.ticket
         missing = window.missing_workers()
         what = (
-            f"Job {ticket.job}, round {self._rounds.epoch}: no progress for {self._deadline_s:g} s "
-            f"at worker {ticket.worker}"
+            f"Job {ticket.job}, round {window.epoch}: no progress for {self._deadline_s:g} s at worker {ticket.worker}"
         )
         if missing:
             names = ", ".join(map(str, missing))
             return AggregationTimeoutError(
                 f"{what}; still missing: worker {names}.", "Look at the logs of the workers named.", missing
+            )
+        if window.strangers:
+            return AggregationTimeoutError(
+                f"{what}; results came that name other contributors than the job's {ticket.workers} workers.",
+                "The aggregation point holds another membership of this job: admit the job again.",
+                (),
             )
         if window.answered:
             return AggregationTimeoutError(

@@ -2,48 +2,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """One round as a state machine without sockets or clocks: what to send next, and what an answer means.
 
-The caller hands in datagrams and the time; ``due`` returns the chunks to send. This keeps the protocol testable in
-virtual time, and the same for every kind of socket.
-
 Slots and positions. Chunks of all rounds of a job are numbered by one running *position*; position ``p`` uses slot
 ``p mod slots`` in shadow set ``p div slots mod 2``. A chunk is sent only when the one ``slots`` positions earlier has
 its result, which every worker then has contributed to: so nobody can still need what an entry held two turns ago.
+(With a quorum somebody may, and gets it from the server, which keeps its decisions.)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import ChunkBatch, Header
-from lanesum.protocol.spec import HEADER_BYTES, VERSION, WORD_BYTES, Flag, Kind
-from lanesum.transport.rtt import MAX_RTO_S, RttEstimator
-from lanesum.transport.ticket import JobTicket
+from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES, Flag
+from lanesum.transport.errors import RoundSize
+from lanesum.transport.link import Link
+from lanesum.transport.membership import Arrived
+from lanesum.transport.rtt import MAX_RTO_S
 
 # A packet that so many later ones have overtaken counts as lost: software switches reorder by a few at most.
 REORDERING = 8
 _PENDING_BACK_OFF = 4
-
-
-@dataclass(slots=True)
-class TransportStats:
-    """Counts since the transport was opened; bytes are UDP payloads with the lanesum header."""
-
-    packets_sent: int = 0
-    packets_received: int = 0
-    bytes_sent: int = 0
-    bytes_received: int = 0
-    retransmissions: int = 0
-    duplicate_results: int = 0
-    pending_replies: int = 0
-    foreign_packets: int = 0  # another job, tag, epoch or version, or malformed: ignored
-    rounds: int = 0
-
-    def __add__(self, other: TransportStats) -> TransportStats:
-        return TransportStats(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+# Timers that run out, one after another, until the path counts as silent. Two, because the first is what a late worker
+# looks like, and the answer to the second may be lost by chance.
+_SILENT_AFTER = 3
+# From the third try on, every second one goes past the switches.
+_BYPASS_AFTER = 2
 
 
 @dataclass(slots=True)
@@ -53,37 +40,39 @@ class _Outstanding:
     sent_at: float
     sequence: int  # running number of the last send, over all chunks
     first_sequence: int
+    bypass: bool  # its slot's turn goes past the switches
+    expired: int = 0  # times that its timer ran out
 
 
 class RoundWindow:
-    """Sends the words of one round and collects its result.
+    """Sends the words of one round and collects its result; made by ``RoundSequence.start``.
 
     Args:
-        ticket: the worker's place in the job.
+        link: what all rounds of the session share.
         op: lane operation of the round.
-        words: uint32 uplink words, one dimension, any length; padded with zeros to whole packets.
+        words: uint32 uplink words, one dimension, any length; padded with zeros to whole packets. A round of no words
+            still has one packet: nobody finishes it before everybody has begun it.
         epoch: number of the round in the job.
         position: running position of the round's first chunk.
-        rtt: estimator shared by all rounds of the transport.
-        stats: counters shared likewise.
-        window: packets under way at most; never more than the job's slots.
+        most: packets under way at most.
+
+    Attributes:
+        chunks: packets of the round.
+        epoch: as given.
+        size: operation and uplink words, as other workers must have them too.
+        strangers: results of the round that were refused for their contributors or their length.
     """
 
     def __init__(
-        self,
-        ticket: JobTicket,
-        op: LaneOp,
-        words: NDArray[np.uint32],
-        *,
-        epoch: int,
-        position: int,
-        rtt: RttEstimator,
-        stats: TransportStats,
-        window: int,
+        self, link: Link, op: LaneOp, words: NDArray[np.uint32], *, epoch: int, position: int, most: int
     ) -> None:
+        ticket = link.ticket
         shape = op.shape
         packet_words = shape.uplink_words(ticket.accumulator_words)
-        self.chunks = -(-words.size // packet_words)
+        self.chunks = max(1, -(-words.size // packet_words))
+        self.epoch = epoch
+        self.size = RoundSize(op, words.size)
+        self.strangers = 0
         padded = np.zeros((self.chunks, packet_words), np.uint32)
         padded.reshape(-1)[: words.size] = words
         header = Header(
@@ -91,29 +80,28 @@ class RoundWindow:
             tag=ticket.tag,
             epoch=epoch,
             op=op,
-            workers=1 << ticket.worker,
-            fan_in_workers=ticket.workers,
+            workers=1 << ticket.place[1],
+            racks=words.size,
+            fan_in_workers=ticket.worker & 0xFF,
         )
-        self._batch = ChunkBatch(header, padded, position=position, slots=ticket.slots)
-        self._ticket = ticket
-        self._op = op
-        self._epoch = epoch
-        self._rtt = rtt
-        self._stats = stats
-        self._window = min(window, ticket.slots)
+        self.batch = ChunkBatch(header, padded, position=position, slots=ticket.slots)
+        self._link = link
+        self._position = position
+        self._most = most
+        self._slots = ticket.slots
         self._result_words = words.size * shape.accumulator_words_per_uplink_word
         self._packet_bytes = ticket.accumulator_words * WORD_BYTES
         self._result = bytearray(self.chunks * self._packet_bytes)
-        self._contributors = np.zeros(self.chunks, np.uint32)
+        self._contributors = np.zeros((self.chunks, len(link.membership.everybody)), np.uint32)
         self._done = bytearray(self.chunks)
         self._outstanding: dict[int, _Outstanding] = {}  # oldest first
         self._next = 0
-        self._sequence = 0
         self._newest_answered = -1  # sequence number of the latest send that has its result
         self._back_off = 1
         self._last_result_at = float("-inf")
         self._left = self.chunks
-        self._waiting_for: dict[int, int] = {}  # chunk -> contributors that a pending reply named
+        self._arrived: dict[int, Arrived] = {}  # chunks without a result; what was heard of last comes last
+        self._asked: dict[int, bool] = {}  # outstanding chunks to send again -> past the switches
 
     @property
     def finished(self) -> bool:
@@ -123,114 +111,145 @@ class RoundWindow:
     @property
     def answered(self) -> bool:
         """The aggregation point has said something about this round."""
-        return self._newest_answered >= 0 or bool(self._waiting_for)
+        return self._left < self.chunks or bool(self._arrived)
 
-    def packet(self, chunk: int) -> memoryview:
-        """The UDP payload of a chunk, as it is to be sent now."""
-        return self._batch.packet(chunk)
+    def is_done(self, chunk: int) -> bool:
+        """The chunk has its result, or is none of this round."""
+        return chunk >= self.chunks or bool(self._done[chunk])
 
-    def due(self, now: float) -> list[int]:
-        """Chunks to send at ``now``: lost ones first, then new ones that fit the window."""
-        chunks = self._lost(now)
-        for chunk in chunks:
-            self._batch.mark_resend(chunk, Flag.RESEND)
+    def due(self, now: float) -> list[memoryview]:
+        """Datagrams to send at ``now``: lost ones first, then new ones that fit the window."""
+        link = self._link
+        datagrams = []
+        for chunk, (bypass, asked) in self._lost(now).items():
             state = self._outstanding[chunk]
-            state.sent_at, state.sequence = now, self._sequence
-            self._sequence += 1
-        self._stats.retransmissions += len(chunks)
-        slots = self._ticket.slots
-        while (
-            self._next < self.chunks
-            and len(self._outstanding) < self._window
-            and (self._next < slots or self._done[self._next - slots])
-        ):
-            self._outstanding[self._next] = _Outstanding(now, self._sequence, self._sequence)
-            self._sequence += 1
-            chunks.append(self._next)
+            state.sent_at, state.sequence = now, link.sequence
+            self.batch.set_flags(chunk, Flag.RESEND | (Flag.BYPASS if bypass else 0))
+            link.count_sent(self.batch.packet_bytes, again=True, bypass=bypass, asked=asked)
+            link.sequence += 1
+            datagrams.append(self.batch.packet(chunk))
+        most = min(self._most, self._slots, link.congestion.packets)
+        while self._next < self.chunks and len(self._outstanding) < most and self._is_open(self._next):
+            chunk = self._next
             self._next += 1
-        self._stats.packets_sent += len(chunks)
-        self._stats.bytes_sent += len(chunks) * self._batch.packet_bytes
-        return chunks
+            if self._done[chunk]:
+                continue  # a quorum was quicker
+            bypass = link.slots.bypass(self._slot(chunk))
+            self._outstanding[chunk] = _Outstanding(now, link.sequence, link.sequence, bypass)
+            if bypass:
+                self.batch.set_flags(chunk, Flag.BYPASS)
+            link.count_sent(self.batch.packet_bytes, again=False, bypass=bypass)
+            link.sequence += 1
+            datagrams.append(self.batch.packet(chunk))
+        return datagrams
 
-    def _lost(self, now: float) -> list[int]:
-        """Chunks to send again: those that later sends overtook, and the oldest one when its timer has run out.
+    def _slot(self, chunk: int) -> int:
+        return (self._position + chunk) % self._slots
 
-        Only the oldest, because silence mostly means that a worker is late: one probe is enough to learn that. Its
-        timer backs off until something completes.
+    def _is_open(self, chunk: int) -> bool:
+        """The chunk's slot is free: what was there before has its result (earlier rounds are finished)."""
+        return chunk < self._slots or bool(self._done[chunk - self._slots])
+
+    def _lost(self, now: float) -> dict[int, tuple[bool, bool]]:
+        """Chunks to send again -> (past the switches, somebody asked for it).
+
+        Those that were asked for, those that later sends overtook, and the oldest one when its timer has run out. Only
+        the oldest, because silence mostly means that a worker is late: one probe is enough to learn that. Its timer
+        backs off until something completes.
         """
-        overtaken = [
-            chunk for chunk, state in self._outstanding.items() if state.sequence + REORDERING < self._newest_answered
-        ]
+        link = self._link
+        # Who asks is told where he asks: a place that has others' contributions is the one to complete the chunk.
+        lost = {chunk: (bypass, True) for chunk, bypass in self._asked.items()}
+        self._asked.clear()
+        for chunk, state in self._outstanding.items():
+            if state.sequence + REORDERING < self._newest_answered:
+                lost.setdefault(chunk, (state.bypass, False))
         oldest = next(iter(self._outstanding), None)
-        if oldest is not None and oldest not in overtaken and self._timer_left(now) <= 0:
-            overtaken.append(oldest)
+        if oldest is not None and oldest not in lost and self._timer_left(now) <= 0:
+            state = self._outstanding[oldest]
+            state.expired += 1
             self._back_off *= 2
-        return overtaken
+            link.unanswered += 1
+            if link.unanswered >= _SILENT_AFTER:
+                link.congestion.silence(link.sequence, len(self._outstanding))
+            escalated = state.expired >= _BYPASS_AFTER and state.expired % 2 == 0
+            lost[oldest] = (state.bypass or escalated, False)
+        return lost
 
     def _timer_left(self, now: float) -> float:
         state = next(iter(self._outstanding.values()))
         # Every result restarts the timer (RFC 6298, 5.3): a full window takes a while to come back.
         since = max(state.sent_at, self._last_result_at)
-        return since + min(self._rtt.timeout_s * self._back_off, MAX_RTO_S) - now
+        return since + min(self._link.rtt.timeout_s * self._back_off, MAX_RTO_S) - now
 
     def next_timeout(self, now: float) -> float | None:
-        """Seconds until ``due`` may have something to resend; None when nothing is under way."""
+        """Seconds until ``due`` may have something to send; None when nothing is under way."""
+        if self._asked:
+            return 0.0
         return max(0.0, self._timer_left(now)) if self._outstanding else None
 
-    def receive(self, datagram: bytes | memoryview, now: float) -> bool:
-        """Take one datagram; True when it completed a chunk. Anything foreign is counted and ignored."""
-        stats = self._stats
-        stats.packets_received += 1
-        stats.bytes_received += len(datagram)
-        if len(datagram) < HEADER_BYTES:
-            stats.foreign_packets += 1
-            return False
-        header = Header.unpack(datagram)
+    def take_result(self, header: Header, datagram: bytes | memoryview, now: float) -> bool:
+        """A result of this round (job, tag and epoch are right); True when it completed a chunk."""
+        link = self._link
+        stats = link.stats
         chunk = header.chunk
-        if (
-            header.version != VERSION
-            or header.job != self._ticket.job
-            or header.tag != self._ticket.tag
-            or header.epoch != self._epoch
-            or header.op != self._op
-            or chunk >= self._next
-        ):
+        if header.op != self.size.op or chunk >= self.chunks:
             stats.foreign_packets += 1
             return False
         if self._done[chunk]:
             stats.duplicate_results += 1
             return False
-        if header.kind == Kind.PENDING and len(datagram) == HEADER_BYTES:
-            stats.pending_replies += 1
-            self._waiting_for[chunk] = header.workers
-            # The path is alive, somebody else is late: keep asking, at a gentle pace.
-            self._back_off = min(self._back_off, _PENDING_BACK_OFF)
-            return False
-        if header.kind != Kind.RESULT or len(datagram) != HEADER_BYTES + self._packet_bytes:
+        bitmaps = link.membership.contributors(header, datagram)
+        if bitmaps is None or not self._may_have_result(chunk, bitmaps):
             stats.foreign_packets += 1
+            self.strangers += 1
             return False
         start = chunk * self._packet_bytes
-        self._result[start : start + self._packet_bytes] = datagram[HEADER_BYTES:]
-        self._contributors[chunk] = header.workers
+        self._result[start : start + self._packet_bytes] = datagram[HEADER_BYTES : HEADER_BYTES + self._packet_bytes]
+        self._contributors[chunk] = bitmaps
         self._done[chunk] = 1
         self._left -= 1
-        self._waiting_for.pop(chunk, None)
+        self._arrived.pop(chunk, None)
+        self._asked.pop(chunk, None)
         self._back_off = 1
         self._last_result_at = now
-        state = self._outstanding.pop(chunk)
-        # Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
-        self._newest_answered = max(self._newest_answered, state.first_sequence)
-        if state.sequence == state.first_sequence:
-            self._rtt.sample(now - state.sent_at)
+        marked, collided = bool(header.flags & Flag.ECN), bool(header.flags & Flag.COLLISION)
+        stats.ecn_marks += marked
+        stats.collisions += collided
+        stats.partial_results += bool(header.flags & Flag.PARTIAL)
+        link.slots.result(self._slot(chunk), collided)
+        state = self._outstanding.pop(chunk, None)
+        if state is not None:
+            # Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
+            self._newest_answered = max(self._newest_answered, state.first_sequence)
+            if state.sequence == state.first_sequence:
+                link.rtt.sample(now - state.sent_at)
+            link.congestion.result(state.first_sequence, link.sequence, marked)
         return True
 
+    def _may_have_result(self, chunk: int, bitmaps: tuple[int, ...]) -> bool:
+        """It was sent; or a quorum went on without this worker, in turn."""
+        if chunk in self._outstanding:
+            return True
+        return self._is_open(chunk) and not self._link.membership.includes_me(bitmaps)
+
+    def take_pending(self, header: Header, now: float) -> None:
+        """Somebody waits for a chunk of which there is no result here either."""
+        chunk = header.chunk
+        state = self._outstanding.get(chunk)
+        if state is None:
+            return  # not sent yet: its turn comes
+        membership = self._link.membership
+        self._arrived[chunk] = membership.learn(header, self._arrived.pop(chunk, Arrived()))
+        # The path is alive, somebody else is late: keep asking, at a gentle pace.
+        self._back_off = min(self._back_off, _PENDING_BACK_OFF)
+        if not membership.has_mine(header) and now - state.sent_at >= self._link.answer_interval_s:
+            self._asked[chunk] = bool(header.flags & Flag.BYPASS)
+
     def missing_workers(self) -> tuple[int, ...]:
-        """Workers that a pending chunk still waits for, as far as pending replies have told."""
-        missing = 0
-        everybody = (1 << self._ticket.workers) - 1
-        for contributors in self._waiting_for.values():
-            missing |= everybody & ~contributors
-        return tuple(worker for worker in range(self._ticket.workers) if missing >> worker & 1)
+        """Workers that a chunk still waits for, as the latest pending answer tells."""
+        latest = next(reversed(self._arrived.values()), None)
+        return () if latest is None else self._link.membership.missing(latest)
 
     def result(self) -> NDArray[np.uint32]:
         """The accumulator words, shape ``(result words,)``, padding cut off; only when ``finished``."""
@@ -238,5 +257,5 @@ class RoundWindow:
         return np.frombuffer(self._result, ">u4")[: self._result_words].astype(np.uint32)
 
     def contributors(self) -> NDArray[np.uint32]:
-        """The bitmap of contributors of each chunk, shape ``(chunks,)``."""
+        """Bitmaps of the contributors of each chunk, shape ``(chunks, racks)``; one column with one level."""
         return self._contributors
