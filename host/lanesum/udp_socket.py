@@ -33,3 +33,8 @@ def open_udp_socket(local: Address, *, peer: Address | None = None, shared: bool
         sock.close()
         raise
     return sock
+
+
+def switch_stands_in(local: Address) -> bool:
+    """A worker's address on loopback: the switch before the server has sockets with it too, so it must be shared."""
+    return local[0].startswith("127.") and local[1] != 0
