@@ -101,7 +101,7 @@ class ServerJob:
             raise ConfigurationError(f"Job {self.job} at the server: places go beyond {MAX_RACKS} x {MAX_WORKERS}.")
         for ip, port in self.members:
             try:
-                ipaddress.IPv4Address(ip)
+                ipaddress.IPv4Address(str(ip))
             except ValueError as error:
                 raise ConfigurationError(f"Job {self.job} at the server: {ip!r} is no IPv4 address.") from error
             if not 1 <= port <= 0xFFFF:
@@ -168,18 +168,26 @@ class ServerJob:
         try:
             fields = json.loads(text)
             fields["members"] = {
-                (ip, int(port)): Place(int(worker), int(rack), int(bit))
+                (ip, _whole(port)): Place(_whole(worker), _whole(rack), _whole(bit))
                 for ip, port, worker, rack, bit in fields["members"]
             }
             fields["ops"] = tuple(LaneOp(op) for op in fields["ops"])
             table = fields["code_table"]
             fields["code_table"] = None if table is None else bytes.fromhex(table)
             for name in ("job", "tag", "slots", "accumulator_words", "quorum", "history"):
-                fields[name] = int(fields[name])
-            fields["on_switches"] = bool(fields["on_switches"])
+                _whole(fields[name])
+            if not isinstance(fields["on_switches"], bool):
+                raise TypeError("on_switches is neither true nor false")
             return cls(**fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigurationError(f"Not a job for the server: {error!r}.") from error
+
+
+def _whole(value: object) -> int:
+    """JSON knows numbers, strings and booleans that Python would take for an int."""
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is no whole number")
+    return value
 
 
 def members_of(workers: int) -> Iterator[int]:
