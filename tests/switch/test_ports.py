@@ -26,6 +26,7 @@ from lanesum_switch.ports.port import Port, PortError
 from lanesum_switch.ports.runner import PortRunner
 from lanesum_switch.ports.server import ServerPort, ServerPortConfig
 from lanesum_switch.ports.trunk import TrunkPort
+from lanesum_switch.ports.udp import UdpPort, UdpPortConfig, open_udp_ports
 
 
 class Crossover:
@@ -211,3 +212,22 @@ def test_a_worker_address_that_nobody_shares() -> None:
         other.bind(worker)
         with pytest.raises(ConfigurationError, match=f"stand in for the worker at {worker[0]}:{worker[1]}"):
             ServerPort(ServerPortConfig(("127.0.0.1", 1), ("127.0.0.1", 2), b"\6" * 6, b"\4" * 6, (worker,)))
+
+
+def test_switches_share_the_servers_address_but_no_host() -> None:
+    """As the rack switches of one run do; and a second run is told."""
+    server = free_address("127.0.0.9")
+
+    def config(host: str) -> UdpPortConfig:
+        return UdpPortConfig(1, server, (host, server[1]), b"\6" * 6, b"\4" * 6)
+
+    one, other = UdpPort(config("127.0.0.10")), UdpPort(config("127.0.0.11"))
+    with pytest.raises(ConfigurationError, match="is taken"):
+        open_udp_ports([config("127.0.0.12"), config("127.0.0.11")])
+    other.close()
+    ports = open_udp_ports([config("127.0.0.12"), config("127.0.0.11")])
+    for port in (one, other, *ports):
+        port.close()
+    with open_udp_socket(server), pytest.raises(ConfigurationError, match="is taken"):
+        UdpPort(config("127.0.0.10"))
+    UdpPort(config("127.0.0.10")).close()

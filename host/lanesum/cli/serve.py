@@ -12,8 +12,7 @@ import typer
 
 from lanesum import rpc
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.frames import ipv4_text
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 
 Topology = Annotated[str, typer.Option(help="Shipped topology or YAML file.")]
 Loopback = Annotated[bool, typer.Option("--loopback", help="Hosts at their addresses below 127.0.0.0/8, over UDP.")]
@@ -27,6 +26,9 @@ def _wait_for_signal() -> None:
 
 def switch(
     topology: Topology = "star4",
+    name: Annotated[str | None, typer.Option(help="Which switch of the topology; needed where there are several.")] = (
+        None
+    ),
     p4runtime: Annotated[str, typer.Option(help="Address of the P4Runtime server: host:port or unix:path.")] = (
         "127.0.0.1:9559"
     ),
@@ -34,36 +36,41 @@ def switch(
     loopback: Loopback = False,
     program: Annotated[Path | None, typer.Option(help="BMv2 JSON to load at once; else P4Runtime pushes one.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the program's random numbers.")] = 0,
+    faults: Annotated[str | None, typer.Option(help="Fault plan: shipped one or YAML file.")] = None,
+    fault_counts: Annotated[Path | None, typer.Option(help="Folder where the faults are counted.")] = None,
 ) -> None:
     """Run the embedded switch: p4c's BMv2 JSON, served over P4Runtime like simple_switch_grpc."""
+    from lanesum.faults.links import LinkFaults
+    from lanesum.faults.network import names_in
+    from lanesum.faults.plan import FaultPlan
+    from lanesum.run.switch_ports import interface_ports, loopback_ports
     from lanesum_control.client import DEFAULT_DEVICE_ID
-    from lanesum_control.model import SWITCH_MAC
     from lanesum_control.topology import load
     from lanesum_switch.dataplane import EmbeddedSwitch
     from lanesum_switch.p4runtime import P4RuntimeServer
-    from lanesum_switch.ports.afpacket import AfPacketPort
-    from lanesum_switch.ports.port import Port
     from lanesum_switch.ports.runner import PortRunner
-    from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
 
     if loopback == bool(interface):
         raise ConfigurationError("The switch needs ports.", "Give either --loopback or --interface port@name.")
     device = EmbeddedSwitch(seed=seed)
     if program is not None:
         device.load(_read(program))
-    ports: dict[int, Port] = {}
-    if loopback:
-        network = load(topology)
-        server = network.server_address(loopback=True)
-        hosts = network.host_ports(loopback=True)
-        configs = [
-            UdpPortConfig(host.port, server, (ipv4_text(host.ip), UDP_PORT), host.mac, SWITCH_MAC)
-            for host in (hosts[name] for name in network.names("worker"))
-        ]
-        ports = {port.number: port for port in open_udp_ports(configs)}
-    else:
-        for number, name in map(_interface, interface or []):
-            ports[number] = AfPacketPort(name)
+    network = load(topology)
+    if name is None and len(network.switches()) > 1:
+        raise ConfigurationError(
+            f"{network.name} has several switches.", f"Give --name {'|'.join(network.switches())}."
+        )
+    if name is not None and name not in network.switches():
+        raise ConfigurationError(
+            f"{network.name} has no switch {name!r}.", f"Its switches: {', '.join(network.switches())}."
+        )
+    here = network.switch if name is None else name
+    injected = None if faults is None else LinkFaults(FaultPlan.load(faults, names_in(network)), fault_counts)
+    ports = (
+        loopback_ports(network, here, injected)
+        if loopback
+        else interface_ports(network, here, dict(map(_interface, interface or [])), injected)
+    )
     with (
         PortRunner(device, ports) as runner,
         P4RuntimeServer(

@@ -49,13 +49,18 @@ class UdpPort:
         self.undeliverable = 0  # frames for anybody else, without UDP, damaged, or not taken by the kernel
         self._flow = Flow(config.host, config.server, config.host_mac, config.switch_mac, checksums=config.checksums)
         try:
-            # All ports listen at the same address; each gets its own host's datagrams only.
-            self._socket = open_udp_socket(config.server, peer=config.host, shared=True)
+            self._claim = _claim(config)
+            try:
+                # All ports listen at the same address; each gets its own host's datagrams only.
+                self._socket = open_udp_socket(config.server, peer=config.host, shared=True)
+            except OSError:
+                self._claim.close()
+                raise
         except OSError as error:
             raise ConfigurationError(
-                f"Switch port {config.number} cannot listen at {config.server[0]}:{config.server[1]}: "
-                f"{error.strerror}.",
-                "Stop the other process that holds the address (another run?), or choose another one.",
+                f"The address {config.server[0]}:{config.server[1]} that switch port {config.number} listens at for "
+                f"{config.host[0]} is taken: {error.strerror}.",
+                "Stop the other process that holds it (another run?), or choose another topology address.",
             ) from error
 
     def fileno(self) -> int:
@@ -88,22 +93,26 @@ class UdpPort:
     def close(self) -> None:
         """Give the socket back; idempotent."""
         self._socket.close()
+        self._claim.close()
+
+
+def _claim(config: UdpPortConfig) -> socket.socket:
+    """Holds a name that only one process can have: sharing the address would let a second switch share it too.
+
+    Raises OSError.
+    """
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        # Abstract, so that the kernel forgets it with the process (unix(7)).
+        claim.bind(f"\0lanesum-port/{config.server[0]}:{config.server[1]}/{config.host[0]}:{config.host[1]}")
+    except OSError:
+        claim.close()
+        raise
+    return claim
 
 
 def open_udp_ports(configs: list[UdpPortConfig]) -> list[UdpPort]:
-    """All ports, or none. Raises ConfigurationError when a server address is in use by somebody else.
-
-    The ports share their address, which would let a second switch share it too; so the address is first bound alone.
-    """
-    for server in {config.server for config in configs}:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.bind(server)
-            except OSError as error:
-                raise ConfigurationError(
-                    f"The address {server[0]}:{server[1]} that the switch listens at is taken: {error.strerror}.",
-                    "Stop the other process that holds it (another run?), or choose another topology address.",
-                ) from error
+    """All ports, or none. Raises ConfigurationError when a server address is in use by somebody else."""
     ports: list[UdpPort] = []
     try:
         for config in configs:

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What plans call the links and processes of a topology."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanesum.faults.plan import Names
+from lanesum_control.topology import Topology
+
+SERVER, CONTROLLER = "server", "controller"
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchLink:
+    """A cable between two switches, ``upper`` being the one nearer to the server."""
+
+    lower: str
+    lower_port: int
+    upper: str
+    upper_port: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.lower}-{self.upper}"
+
+
+def switch_links(topology: Topology) -> list[SwitchLink]:
+    """All cables between switches, in file order."""
+    (server,) = topology.names("server")
+    links = []
+    for one, port, other, other_port in topology.links_between_switches():
+        if topology.host_ports(one, loopback=False)[server].port == port:
+            links.append(SwitchLink(one, port, other, other_port))
+        else:
+            links.append(SwitchLink(other, other_port, one, port))
+    return links
+
+
+def names_in(topology: Topology, *, switches: bool = True) -> Names:
+    """What a plan may name: links by their host or by both switches, and processes.
+
+    Without ``switches`` the workers' links lead to the server at once, and the controller is in the server's process.
+    """
+    workers = topology.names("worker")
+    if not switches:
+        return Names(frozenset(workers), frozenset([*workers, SERVER]))
+    between = [link.name for link in switch_links(topology)]
+    return Names(
+        frozenset([*topology.hosts(), *between]),
+        frozenset([*workers, *topology.switches(), SERVER, CONTROLLER]),
+    )
