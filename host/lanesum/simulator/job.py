@@ -1,33 +1,208 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A job that runs: its truth, its ghost, and the results that its workers agreed on."""
+"""A job that runs: its truth, what its workers sent and accepted, and what may be said about it."""
 
 from __future__ import annotations
 
-from lanesum.simulator.ghost import Ghost
-from lanesum.simulator.points import code_table
-from lanesum.simulator.scenario import JobPlan
+import struct
+
+from lanesum.simulator.layout import code_table
+from lanesum.simulator.placement import Placement
+from lanesum.simulator.scenario import SERVER, JobPlan
 from lanesum.simulator.truth import JobTruth
 from lanesum.simulator.violation import Invariant, Violation
+from lanesum.simulator.wire import (
+    BYPASS,
+    CONFLICT,
+    CONTRIBUTION,
+    GONE,
+    HEADER_BYTES,
+    PARTIAL,
+    PENDING,
+    RESULT,
+    UPPER,
+    VERSION,
+    Seen,
+)
+from lanesum_control.model import Role
 
 
 class JobRun:
-    """One incarnation from its admission to its removal."""
+    """One incarnation from its admission to its removal.
 
-    def __init__(self, line: int, plan: JobPlan, admitted_s: float, key: int, accumulator_words: int) -> None:
+    Attributes:
+        accepted: by worker, positions with a result.
+        sent: by position, the set of workers that have sent it.
+        decided: positions in the order in which the server gave a result, for whom it decides.
+    """
+
+    def __init__(
+        self, line: int, number: int, plan: JobPlan, placement: Placement, now: float, key: int, words: int
+    ) -> None:
         self.line = line
+        self.number = number  # in its line
         self.plan = plan
-        self.admitted_s = admitted_s
-        self.truth = JobTruth(plan, key, code_table(line), accumulator_words)
-        self.ghost = Ghost(self.truth)
+        self.placement = placement
+        self.admitted_s = now
+        self.truth = JobTruth(plan, key, code_table(line), words)
         self.running = len(plan.workers)
         self.admitted = True
-        self._results: dict[int, bytes] = {}
+        self.stopped = False
+        self.accepted: list[set[int]] = [set() for _ in plan.workers]
+        self.sent: dict[int, int] = {}
+        self.decided: dict[int, int] = {}  # position -> how many had been decided before
+        self.mismatched = False  # a worker has noticed
+        self._results: dict[int, tuple[int, bytes]] = {}  # position -> contributors and words
 
-    def agree(self, worker: int, number: int, result: bytes) -> None:
-        """A worker has finished a round; everybody's words have to be the same and the true ones."""
-        first = self._results.setdefault(number, result)
-        if result != first:
-            raise Violation(Invariant.AGREEMENT, f"worker {worker} has another result of round {number} than the first")
-        if result != self.truth.result(number):
-            raise Violation(Invariant.EXACTNESS, f"worker {worker} has a wrong result of round {number}")
+    def __str__(self) -> str:
+        return f"job {self.plan.job} (tag {self.plan.tag:#x})"
+
+    # What workers say.
+
+    def note_sent(self, worker: int, position: int) -> None:
+        """A worker sends a chunk for the first time."""
+        self.sent[position] = self.sent.get(position, 0) | 1 << worker
+        before = position - 2 * self.plan.slots
+        if before < 0 or self.plan.quorum:
+            return
+        for other, accepted in enumerate(self.accepted):
+            if before not in accepted:
+                detail = f"position {position} takes the entry of position {before}, which worker {other} does not have"
+                raise Violation(Invariant.ALIASING, detail)
+
+    def accept(self, worker: int, position: int, workers: int, words: bytes) -> None:
+        """A worker takes a result; everybody has to take the same."""
+        first = self._results.setdefault(position, (workers, words))
+        if first != (workers, words):
+            detail = (
+                f"worker {worker} takes a result of position {position} over workers {workers:#x}, another one took "
+                f"one over {first[0]:#x}"
+            )
+            raise Violation(Invariant.AGREEMENT, detail)
+        self.accepted[worker].add(position)
+
+    def result(self, number: int) -> tuple[bytes, list[int]]:
+        """Words of a round as they were accepted, padding cut off, and the contributors of each chunk."""
+        truth = self.truth
+        begin = truth.starts[number]
+        taken = [self._results[position] for position in range(begin, begin + truth.chunks(number))]
+        return truth.cut(number, b"".join(words for _, words in taken)), [workers for workers, _ in taken]
+
+    # What aggregation points say.
+
+    def check(self, node: str, seen: Seen, datagram: bytes) -> None:
+        """A packet that ``node`` has made must be right. Raises Violation."""
+        truth = self.truth
+        if seen.version_kind >> 4 != VERSION or len(datagram) != HEADER_BYTES + 4 * seen.words:
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen} in {len(datagram)} bytes")
+        position = truth.position(seen.epoch, seen.chunk)
+        if seen.kind == CONFLICT:
+            if self.plan.mismatch is None:
+                raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, but all workers agree")
+            return
+        if position is None:
+            if self.plan.mismatch is None:
+                raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, of which there is no such chunk")
+            return
+        if self.plan.mismatch is not None and truth.round_of[position] >= self.plan.mismatch.number:
+            if seen.kind == RESULT:
+                raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, although the workers disagree")
+            return
+        if seen.kind == RESULT:
+            self._check_result(node, seen, position, datagram)
+        elif seen.kind == PENDING:
+            self._check_pending(node, seen, position)
+        elif seen.kind == CONTRIBUTION and node != SERVER and seen.flags & UPPER:
+            self._check_aggregate(node, seen, position, datagram)
+        else:
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}")
+
+    def _check_result(self, node: str, seen: Seen, position: int, datagram: bytes) -> None:
+        workers = self.named(datagram, seen)
+        if workers is None:
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names nobody that could be")
+        if workers != self.truth.everybody and (node != SERVER or workers.bit_count() < (self.plan.quorum or 99)):
+            raise Violation(Invariant.EXACTNESS, f"{node} sends a result over workers {workers:#x} only: {seen}")
+        if self.words_of(datagram) != self.truth.combined(position, workers):
+            raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")
+        if node == SERVER and position not in self.decided:
+            self.decided[position] = len(self.decided)
+
+    def _check_pending(self, node: str, seen: Seen, position: int) -> None:
+        plan = self.plan
+        if seen.flags & GONE:
+            self.check_gone(position, node)
+            return
+        if node == SERVER:
+            if not seen.flags & BYPASS or seen.flags & UPPER:
+                raise Violation(Invariant.ANSWERS, f"{node} sends {seen}")
+            if self.placement.places:
+                return  # differs from receiver to receiver
+            members = tuple(1 << worker for worker in range(len(plan.workers)))
+            bitmap = seen.workers
+        else:
+            members = self.placement.members_at(node)
+            upper = bool(self.placement.switches[node].role & Role.UPPER)
+            bitmap = seen.racks if upper else seen.workers
+            if bool(seen.flags & UPPER) != upper or seen.flags & BYPASS:
+                raise Violation(Invariant.ANSWERS, f"{node} sends {seen}")
+        workers = _union(members, bitmap)
+        if workers is None or workers & ~self.sent.get(position, 0):
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names who has sent nothing")
+        if bitmap.bit_count() >= len(members):
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, but nobody is missing")
+
+    def check_gone(self, position: int, who: str) -> None:
+        """The server may have lost a result only to newer ones."""
+        since = len(self.decided) - 1 - self.decided.get(position, len(self.decided))
+        if not self.plan.quorum or since < max(self.plan.history, 2 * self.plan.slots):
+            raise Violation(Invariant.BOUNDED, f"{who} gives position {position} up, after which {since} were decided")
+
+    def _check_aggregate(self, node: str, seen: Seen, position: int, datagram: bytes) -> None:
+        members = self.placement.members_at(node)
+        upper = bool(self.placement.switches[node].role & Role.UPPER)
+        bitmap = seen.racks if upper else seen.workers
+        workers = _union(members, bitmap)
+        if not workers:
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names nobody that could be")
+        if bool(seen.flags & PARTIAL) != (bitmap.bit_count() < len(members)):
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}: flag PARTIAL is wrong")
+        if datagram[HEADER_BYTES:] != self.truth.combined(position, workers):
+            raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")
+
+    def named(self, datagram: bytes, seen: Seen) -> int | None:
+        """The set of workers that a result is over; None when it names somebody that is not there."""
+        truth, places = self.truth, self.placement.places
+        if not places:
+            workers = seen.workers
+            partial = workers != truth.everybody
+            sound = not seen.racks and not workers & ~truth.everybody and bool(workers)
+            return workers if sound and partial == bool(seen.flags & PARTIAL) else None
+        racks = self.placement.racks
+        if not seen.flags & PARTIAL:
+            return truth.everybody if seen.racks == (1 << len(racks)) - 1 and not seen.workers else None
+        if len(datagram) != HEADER_BYTES + 4 * (truth.accumulator_words + len(racks)):
+            return None
+        bitmaps = struct.unpack_from(f">{len(racks)}I", datagram, HEADER_BYTES + 4 * truth.accumulator_words)
+        workers = 0
+        for rack, bitmap in enumerate(bitmaps):
+            found = _union(tuple(1 << worker for worker in racks[rack]), bitmap)
+            if found is None or bool(bitmap) != bool(seen.racks >> rack & 1):
+                return None
+            workers |= found
+        return workers or None
+
+    def words_of(self, datagram: bytes) -> bytes:
+        """The sum in a result."""
+        return datagram[HEADER_BYTES : HEADER_BYTES + 4 * self.truth.accumulator_words]
+
+
+def _union(members: tuple[int, ...], bitmap: int) -> int | None:
+    """The sets behind the bits of a bitmap as one; None where a bit is nobody's."""
+    if bitmap >> len(members):
+        return None
+    union = 0
+    for bit, workers in enumerate(members):
+        if bitmap >> bit & 1:
+            union |= workers
+    return union

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a schedule is about: jobs, workers, links. Plain values that go to JSON and back."""
+"""What a schedule is about: network, jobs, workers, links, deaths. Plain values that go to JSON and back."""
 
 from __future__ import annotations
 
@@ -10,21 +10,33 @@ from typing import Any
 
 from lanesum.protocol.lanes import LaneOp
 
-AGGREGATOR, SWITCH = "aggregator", "switch"
-POINTS = (AGGREGATOR, SWITCH)
+# Nobody but the server; one switch before it; a switch for each rack, and one above them.
+SERVER_ALONE, ONE_SWITCH, RACKS = "server", "switch", "racks"
+NETWORKS = (SERVER_ALONE, ONE_SWITCH, RACKS)
+
+SERVER = "server"
+UPPER = "upper"
+AT_UPPER = -1  # home of a host that hangs at the upper switch itself
+
+
+def rack_switch(rack: int) -> str:
+    """Name of a rack's switch; the only switch of a network with one is rack 0's."""
+    return f"rack{rack}"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerPlan:
-    """One worker: late by ``start_s``, ``latency_s`` away, ``pace_s`` for each turn of its loop.
+    """One worker: on host ``host``, late by ``start_s``, ``latency_s`` away, ``pace_s`` for each turn of its loop.
 
-    ``pauses`` are (begin, length) in seconds since its job was admitted.
+    ``pauses`` are (begin, length) in seconds since its job was admitted; ``dies_s``: stops for ever so long after it.
     """
 
+    host: int = 0
     start_s: float = 0.0
     latency_s: float = 1e-4
     pace_s: float = 1e-5
     pauses: tuple[tuple[float, float], ...] = ()
+    dies_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +45,30 @@ class RoundPlan:
     words: int  # uplink words, any number
 
 
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """In round ``number`` one worker passes something else than the others."""
+
+    worker: int
+    number: int
+    op: LaneOp
+    words: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPlan:
-    """One incarnation of a job. ``abort_s``: taken out so long after its admission, whatever its workers do."""
+    """One incarnation of a job.
+
+    Attributes:
+        quorum: contributions that make a result; 0 means all.
+        history: decisions that the server keeps; quorum only.
+        slots_on_switch: slots of the range on the switches; those beyond are left to the server.
+        left_out: switches that do not take the job.
+        congestion: congestion control of the workers.
+        mismatch: workers that disagree about a round.
+        abort_s: taken out so long after its admission, whatever its workers do.
+        linger_s: between the last result and the removal.
+    """
 
     job: int
     tag: int
@@ -44,20 +77,61 @@ class JobPlan:
     rounds: tuple[RoundPlan, ...]
     workers: tuple[WorkerPlan, ...]
     first_epoch: int = 0
+    quorum: int = 0
+    history: int = 4096
+    slots_on_switch: int | None = None
+    left_out: tuple[str, ...] = ()
+    congestion: str = "fixed"
+    mismatch: Mismatch | None = None
     abort_s: float | None = None
-    linger_s: float = 0.0  # between the last result and the removal
+    linger_s: float = 0.0
+
+    @property
+    def switch_slots(self) -> int:
+        return self.slots if self.slots_on_switch is None else min(self.slots, self.slots_on_switch)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A range of slots, and the jobs that have it one after another."""
+    """A range of slots, and the jobs that have it one after another.
+
+    ``lease``: None for a range of its own; otherwise the jobs are in the pool that all such lines share, and the number
+    is their lease in ticks.
+    """
 
     jobs: tuple[JobPlan, ...]
     start_s: float = 0.0
+    lease: int | None = None
 
     @property
     def slots(self) -> int:
         return max(job.slots for job in self.jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """A switch or the server dies at ``at_s`` and loses its memory.
+
+    It takes packets again after ``down_s``; a switch has routes ``routes_s`` later, and both have their jobs back
+    ``jobs_s`` after that.
+    """
+
+    at_s: float
+    node: str
+    down_s: float
+    routes_s: float = 0.0
+    jobs_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """At one switch, the job that a line has at the time gets ``slots`` slots; ``moved``: in other registers."""
+
+    at_s: float
+    node: str
+    line: int
+    slots: int
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +147,26 @@ class Stray:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Share of the packets that meet each fault, where no list of faults is given."""
+    """Share of the packets that meet each fault on each link, where no list of faults is given."""
 
     lose: float = 0.0
     duplicate: float = 0.0
     delay: float = 0.0
-    conflict: float = 0.0
+    corrupt: float = 0.0
     longest_delay_s: float = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    point: str
+    """``homes``: the rack of each host by its number, or ``AT_UPPER``; of no account where only a server is."""
+
+    network: str
     lines: tuple[Line, ...]
+    homes: tuple[int, ...] = (0,) * 16
     accumulator_words: int = 2
+    trunk_s: float = 2e-5  # latency between switches, and to the server
+    kills: tuple[Kill, ...] = ()
+    resizes: tuple[Resize, ...] = ()
     strays: tuple[Stray, ...] = ()
     rates: Rates = field(default_factory=Rates)
 
@@ -96,15 +176,19 @@ class Scenario:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Scenario:
         """Raises KeyError, TypeError or ValueError for what ``to_dict`` did not make."""
-        if data["point"] not in POINTS:
-            raise ValueError(f"point is one of {', '.join(POINTS)}, not {data['point']}")
-        return cls(
-            point=data["point"],
-            lines=tuple(Line(tuple(_job(job) for job in line["jobs"]), line["start_s"]) for line in data["lines"]),
-            accumulator_words=data["accumulator_words"],
-            strays=tuple(Stray(**stray) for stray in data["strays"]),
-            rates=Rates(**data["rates"]),
-        )
+        if data["network"] not in NETWORKS:
+            raise ValueError(f"network is one of {', '.join(NETWORKS)}, not {data['network']}")
+        made = {
+            "lines": tuple(
+                Line(tuple(_job(job) for job in line["jobs"]), line["start_s"], line["lease"]) for line in data["lines"]
+            ),
+            "homes": tuple(data["homes"]),
+            "kills": tuple(Kill(**kill) for kill in data["kills"]),
+            "resizes": tuple(Resize(**resize) for resize in data["resizes"]),
+            "strays": tuple(Stray(**stray) for stray in data["strays"]),
+            "rates": Rates(**data["rates"]),
+        }
+        return cls(**{**data, **made})
 
 
 def _job(data: dict[str, Any]) -> JobPlan:
@@ -113,4 +197,7 @@ def _job(data: dict[str, Any]) -> JobPlan:
         WorkerPlan(**{**one, "pauses": tuple((begin, length) for begin, length in one["pauses"])})
         for one in data["workers"]
     )
-    return JobPlan(**{**data, "rounds": rounds, "workers": workers})
+    given = data["mismatch"]
+    mismatch = None if given is None else Mismatch(**{**given, "op": LaneOp(given["op"])})
+    made = {"rounds": rounds, "workers": workers, "left_out": tuple(data["left_out"]), "mismatch": mismatch}
+    return JobPlan(**{**data, **made})

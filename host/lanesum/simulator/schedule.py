@@ -30,7 +30,7 @@ class Schedule:
         return cls(draw_scenario(seed), seed)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        faults = None if self.faults is None else [[*fault.packet, fault.kind, fault.delay_s] for fault in self.faults]
+        faults = None if self.faults is None else [[*fault.packet, *fault[1:]] for fault in self.faults]
         fields = {"seed": self.seed, "scenario": self.scenario.to_dict(), "faults": faults}
         return json.dumps(fields, indent=indent)
 
@@ -57,7 +57,7 @@ class Outcome:
     events: int
     contributions: int
     virtual_s: float
-    decisions: collections.Counter[str]  # of the aggregation point, about jobs that have ended
+    decisions: collections.Counter[str]  # of all switches, and of the server with "server " before the name
 
 
 def run(schedule: Schedule, trace: Trace | None = None) -> Outcome:

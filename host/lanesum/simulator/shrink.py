@@ -6,11 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.simulator.network import Fault
-from lanesum.simulator.scenario import AGGREGATOR, JobPlan, Line, Rates, Scenario, WorkerPlan
+from lanesum.simulator.scenario import (
+    ONE_SWITCH,
+    RACKS,
+    SERVER,
+    SERVER_ALONE,
+    JobPlan,
+    Kill,
+    Line,
+    Rates,
+    Scenario,
+    WorkerPlan,
+    rack_switch,
+)
 from lanesum.simulator.schedule import Schedule, run
 from lanesum.simulator.violation import Invariant
 
@@ -78,28 +90,35 @@ class Shrinker:
 
 def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faults]]:
     """Every scenario that is one step simpler, the largest steps first."""
-    if scenario.strays:
-        yield replace(scenario, strays=()), faults
+    for name in ("strays", "kills", "resizes"):
+        if getattr(scenario, name):
+            none: dict[str, Any] = {name: ()}
+            yield replace(scenario, **none), faults
     for index in range(len(scenario.lines)):
         yield from _without_line(scenario, index, faults)
+    yield from _smaller_networks(scenario, faults)
     for index, line in enumerate(scenario.lines):
         for number, job in enumerate(line.jobs):
             if len(line.jobs) > 1:
                 yield _with_line(scenario, index, replace(line, jobs=_without(line.jobs, number))), faults
-            for worker in range(len(job.workers)) if len(job.workers) > 1 else ():
-                changed = replace(job, workers=_without(job.workers, worker))
-                yield _with_job(scenario, index, number, changed), _without_worker(faults, job, worker)
             if job.first_epoch:
                 changed = replace(job, first_epoch=0)
                 yield _with_job(scenario, index, number, changed), _with_epochs(faults, job)
-            for changed in _smaller_jobs(job):
+            for changed in (*_fewer_workers(job), *_smaller_jobs(job)):
                 yield _with_job(scenario, index, number, changed), faults
         if line.start_s:
             yield _with_line(scenario, index, replace(line, start_s=0.0)), faults
-    for index in range(len(scenario.strays)):
-        yield replace(scenario, strays=_without(scenario.strays, index)), faults
-    if scenario.point != AGGREGATOR:
-        yield replace(scenario, point=AGGREGATOR), faults
+        if line.lease is not None:
+            yield _with_line(scenario, index, replace(line, lease=None)), faults
+    for name in ("strays", "kills", "resizes"):
+        items = getattr(scenario, name)
+        for index in range(len(items)):
+            fewer: dict[str, Any] = {name: _without(items, index)}
+            yield replace(scenario, **fewer), faults
+    for index, kill in enumerate(scenario.kills):
+        simple = Kill(kill.at_s, kill.node, 0.0)
+        if kill != simple:
+            yield replace(scenario, kills=_with(scenario.kills, index, simple)), faults
     if scenario.accumulator_words > 2:
         yield replace(scenario, accumulator_words=2), faults
     rates = Rates(longest_delay_s=scenario.rates.longest_delay_s)
@@ -107,11 +126,54 @@ def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faul
         yield replace(scenario, rates=rates), faults
 
 
+def _smaller_networks(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faults]]:
+    """With fewer switches; a host's links keep their faults."""
+    if scenario.network == RACKS:
+        kept = tuple(kill for kill in scenario.kills if kill.node == SERVER)
+        smaller_one = replace(scenario, network=ONE_SWITCH, homes=(0,) * len(scenario.homes), kills=kept, resizes=())
+        yield smaller_one, _with_links(faults, rack_switch(0))
+        plain = tuple(host % 2 for host in range(len(scenario.homes)))
+        if scenario.homes != plain:
+            yield replace(scenario, homes=plain), faults
+    if scenario.network == ONE_SWITCH:
+        kept = tuple(kill for kill in scenario.kills if kill.node == SERVER)
+        yield replace(scenario, network=SERVER_ALONE, kills=kept, resizes=()), _with_links(faults, SERVER)
+
+
+def _with_links(faults: Faults, node: str) -> Faults:
+    """The faults of hosts' links when all hosts hang at ``node``; those of other links fall away."""
+    kept = []
+    for fault in faults:
+        one, other = fault.packet.link.split(">")
+        if one.startswith("host") or other.startswith("host"):
+            link = f"{one}>{node}" if one.startswith("host") else f"{node}>{other}"
+            kept.append(fault._replace(packet=fault.packet._replace(link=link)))
+    return tuple(kept)
+
+
+def _fewer_workers(job: JobPlan) -> Iterator[JobPlan]:
+    odd = job.mismatch
+    for worker in range(len(job.workers)) if len(job.workers) > 1 else ():
+        if odd is not None and odd.worker == worker:
+            continue
+        left = _without(job.workers, worker)
+        moved = None if odd is None else replace(odd, worker=odd.worker - (odd.worker > worker))
+        for quorum in {min(job.quorum, len(left)), max(job.quorum - 1, 1)} if job.quorum else {0}:
+            yield replace(job, workers=left, quorum=quorum, mismatch=moved)
+
+
 def _smaller_jobs(job: JobPlan) -> Iterator[JobPlan]:
-    if len(job.rounds) > 1:
+    odd = job.mismatch
+    if len(job.rounds) > 1 and (odd is None or odd.number < len(job.rounds) - 1):
         yield replace(job, rounds=job.rounds[:-1])
+    if len(job.rounds) > 1 and (odd is None or odd.number > 0):
+        moved = None if odd is None else replace(odd, number=odd.number - 1)
         # The others keep their epochs.
-        yield replace(job, rounds=job.rounds[1:], first_epoch=(job.first_epoch + 1) % (1 << 32))
+        yield replace(job, rounds=job.rounds[1:], first_epoch=(job.first_epoch + 1) % (1 << 32), mismatch=moved)
+    plain = JobPlan(job=0, tag=0, slots=1, window=1, rounds=(), workers=())
+    for name in ("quorum", "slots_on_switch", "left_out", "congestion", "mismatch", "abort_s", "linger_s", "history"):
+        if getattr(job, name) != getattr(plain, name):
+            yield replace(job, **{name: getattr(plain, name)})
     for number, one in enumerate(job.rounds):
         for words in {one.words // 2, one.words - 1} - {0, -1, one.words}:
             yield replace(job, rounds=_with(job.rounds, number, replace(one, words=words)))
@@ -119,18 +181,14 @@ def _smaller_jobs(job: JobPlan) -> Iterator[JobPlan]:
             yield replace(job, rounds=_with(job.rounds, number, replace(one, op=LaneOp.ADD32)))
     for slots in {1, job.slots - 1} - {0, job.slots}:
         yield replace(job, slots=slots)
-    if job.abort_s is not None:
-        yield replace(job, abort_s=None)
-    if job.linger_s:
-        yield replace(job, linger_s=0.0)
     for worker, how in enumerate(job.workers):
         for simpler in _simpler_workers(how):
             yield replace(job, workers=_with(job.workers, worker, simpler))
 
 
 def _simpler_workers(worker: WorkerPlan) -> Iterator[WorkerPlan]:
-    plain = WorkerPlan()
-    for simpler in (plain, replace(worker, pauses=()), replace(worker, start_s=0.0)):
+    plain = WorkerPlan(worker.host)
+    for simpler in (plain, replace(worker, pauses=(), dies_s=None), replace(worker, start_s=0.0)):
         if simpler != worker:
             yield simpler
 
@@ -141,19 +199,6 @@ def _without_line(scenario: Scenario, index: int, faults: Faults) -> Iterator[tu
             replace(stray, line=stray.line - (stray.line > index)) for stray in scenario.strays if stray.line != index
         )
         yield replace(scenario, lines=_without(scenario.lines, index), strays=strays), faults
-
-
-def _without_worker(faults: Faults, job: JobPlan, worker: int) -> Faults:
-    """The workers behind it move up by one number, and so do their faults."""
-    kept = []
-    for fault in faults:
-        packet = fault.packet
-        if (packet.job, packet.tag) == (job.job, job.tag):
-            if packet.worker == worker:
-                continue
-            packet = packet._replace(worker=packet.worker - (packet.worker > worker))
-        kept.append(fault._replace(packet=packet))
-    return tuple(kept)
 
 
 def _with_epochs(faults: Faults, job: JobPlan) -> Faults:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets from nowhere: from who is no member, from elsewhere than a member, malformed, or beyond a job's slots."""
+"""Packets from nowhere: from who is no member, from elsewhere than a member, forged, malformed, beyond the slots."""
 
 from __future__ import annotations
 
@@ -8,31 +8,61 @@ import struct
 from collections.abc import Callable
 
 from lanesum.simulator.job import JobRun
-from lanesum.simulator.points import OUTSIDER, Address, address
+from lanesum.simulator.layout import OUTSIDER_ADDRESS, SERVER_ADDRESS, Address
 from lanesum.simulator.scenario import Stray
 from lanesum.simulator.truth import random_words
-from lanesum.simulator.wire import CONTRIBUTION, PENDING, RESULT, VERSION, Seen, shadow_slot, version_kind
+from lanesum.simulator.wire import (
+    CONFLICT,
+    CONTRIBUTION,
+    PARTIAL,
+    PENDING,
+    RESULT,
+    UPPER,
+    VERSION,
+    Seen,
+    shadow_slot,
+    version_kind,
+)
 
-PASSING = "passing"  # other traffic, only through the switch
-# To the aggregation point.
-_UP = ("tag", "job", "outsider", "spoofed", "beyond", "operation", "size", "truncated", "version", "answer")
-# A switch routes these like anything else and does not count them as refused.
-ROUTED = ("version", "answer")
+PASSING = "passing"  # other traffic, only through switches
+# To the aggregation point, sent by the worker's host.
+_UP = (
+    "tag", "job", "outsider", "beyond", "operation", "size", "truncated", "version", "answer", "forged",
+    "forged_partial",
+)  # fmt: skip
+# The same with another's address, from the outsider's place or from another host; a network of switches stops it.
+_SPOOFED = ("spoofed", "spoofed_inside", "spoofed_aggregate")
+# To a worker, in the server's name, from where the server is; nothing it could mean is under way.
 _DOWN = (
     "down_tag", "down_job", "down_epoch", "down_chunk", "down_operation", "down_version", "down_kind", "down_short",
-    "down_empty", "down_pending_long",
+    "down_empty", "down_pending_long", "down_conflict_tag", "down_gone_epoch",
 )  # fmt: skip
-KINDS = (*_UP, *_DOWN, PASSING)
+# To a worker, from another host: with that host's own address, or with the server's.
+_FALSE = ("false_result", "false_server", "false_upper")
+KINDS = (*_UP, *_SPOOFED, *_DOWN, *_FALSE, PASSING)
+# Without switches nobody knows where a packet came from.
+KINDS_WITHOUT_SWITCHES = (*_UP, *_DOWN)
 _UNKNOWN_OP = 9
 
 
 def is_down(kind: str) -> bool:
-    """Whether a stray goes to a worker."""
+    """Whether a stray goes to a worker, from the server's place."""
     return kind in _DOWN
 
 
-def sender_of(stray: Stray) -> Address:
-    return OUTSIDER if stray.kind == "outsider" else address(stray.line, stray.worker)
+def is_false(kind: str) -> bool:
+    """Whether a stray goes to a worker from another host."""
+    return kind in _FALSE
+
+
+def is_spoofed(kind: str) -> bool:
+    """Whether a stray comes from elsewhere than its address says."""
+    return kind in _SPOOFED
+
+
+def sender_of(stray: Stray, run: JobRun) -> Address:
+    """The address that a stray to the aggregation point carries."""
+    return OUTSIDER_ADDRESS if stray.kind == "outsider" else run.placement.addresses[stray.worker]
 
 
 def payload(stray: Stray) -> bytes:
@@ -45,16 +75,27 @@ def upward(stray: Stray, run: JobRun) -> bytes:
     header = _contribution(stray, run)
     if stray.kind == "beyond":  # the neighbour's slots begin there
         header = header._replace(shadow_slot=header.shadow_slot & 0x8000 | run.plan.slots + stray.value % 3)
+    elif stray.kind in ("forged", "forged_partial", "spoofed_aggregate"):
+        partial = PARTIAL if stray.kind == "forged_partial" else 0
+        header = header._replace(flags=UPPER | partial, workers=run.truth.everybody, words=run.truth.accumulator_words)
     return _changed(stray.kind, stray.value, header)
 
 
 def downward(stray: Stray, run: JobRun) -> bytes:
-    """A datagram to a worker that it must ignore: nothing it could mean is under way."""
+    """A datagram to a worker that it must not take."""
     words = run.truth.accumulator_words
+    racks = (1 << len(run.placement.racks)) - 1 if run.placement.places else 0
     header = _contribution(stray, run)._replace(
-        version_kind=version_kind(RESULT), workers=run.truth.everybody, words=words
+        version_kind=version_kind(RESULT), workers=0 if racks else run.truth.everybody, racks=racks, words=words
     )
+    if stray.kind == "false_upper":
+        header = header._replace(flags=UPPER)
     return _changed(stray.kind.removeprefix("down_"), stray.value, header)
+
+
+def source_of_false(stray: Stray, own: Address) -> Address:
+    """What a false answer names as its source."""
+    return SERVER_ADDRESS if stray.kind == "false_server" else own
 
 
 def _contribution(stray: Stray, run: JobRun) -> Seen:
@@ -74,11 +115,15 @@ def _contribution(stray: Stray, run: JobRun) -> Seen:
         op=plan.rounds[number].op,
         spare=0,
         workers=1 << stray.worker,
-        racks=0,
-        fan_in_workers=truth.workers,
+        racks=plan.rounds[number].words,
+        fan_in_workers=stray.worker,
         fan_in_racks=0,
         words=truth.packet_words[number],
     )
+
+
+def _foreign_epoch(seen: Seen, value: int) -> Seen:
+    return seen._replace(epoch=(seen.epoch + (1 << 30) + value) % (1 << 32))
 
 
 _CHANGES: dict[str, Callable[[Seen, int], Seen]] = {
@@ -88,11 +133,17 @@ _CHANGES: dict[str, Callable[[Seen, int], Seen]] = {
     "size": lambda seen, value: seen._replace(words=seen.words + 1 + value % 3),
     "version": lambda seen, value: seen._replace(version_kind=version_kind(seen.kind, VERSION + 1 + value % 13)),
     "answer": lambda seen, value: seen._replace(version_kind=version_kind(RESULT)),
-    "epoch": lambda seen, value: seen._replace(epoch=(seen.epoch + (1 << 30) + value) % (1 << 32)),
+    "epoch": _foreign_epoch,
     "chunk": lambda seen, value: seen._replace(chunk=(1 << 31) + value),
     "kind": lambda seen, value: seen._replace(version_kind=version_kind(CONTRIBUTION)),
     "empty": lambda seen, value: seen._replace(words=0),
     "pending_long": lambda seen, value: seen._replace(version_kind=version_kind(PENDING)),
+    "conflict_tag": lambda seen, value: seen._replace(
+        version_kind=version_kind(CONFLICT), tag=seen.tag ^ 1 << value % 32, words=0
+    ),
+    "gone_epoch": lambda seen, value: _foreign_epoch(seen, value)._replace(
+        version_kind=version_kind(PENDING), flags=0x80, words=0
+    ),
 }
 
 

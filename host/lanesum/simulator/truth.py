@@ -73,7 +73,7 @@ class JobTruth:
             self.starts.append(len(self.round_of))
             words = accumulator_words // 2 if one.op in _WIDENING else accumulator_words
             self.packet_words.append(words)
-            self.round_of += [number] * -(-one.words // words)
+            self.round_of += [number] * self.chunks(number)
         self._uplink: dict[tuple[int, int], list[int]] = {}
         self._combined: dict[tuple[int, int], bytes] = {}
 
@@ -81,7 +81,8 @@ class JobTruth:
         return (self.plan.first_epoch + number) % EPOCHS
 
     def chunks(self, number: int) -> int:
-        return -(-self.plan.rounds[number].words // self.packet_words[number])
+        """Packets of a round; one that has no words has one all the same."""
+        return max(1, -(-self.plan.rounds[number].words // self.packet_words[number]))
 
     def position(self, epoch: int, chunk: int) -> int | None:
         """Where a chunk is; None when the job has no such chunk."""
@@ -121,9 +122,7 @@ class JobTruth:
             self._combined[position, workers] = payload
         return payload
 
-    def result(self, number: int) -> bytes:
-        """All accumulator words of a round, padding cut off."""
-        begin = self.starts[number]
-        payload = b"".join(self.combined(begin + chunk, self.everybody) for chunk in range(self.chunks(number)))
+    def cut(self, number: int, payload: bytes) -> bytes:
+        """The words of all packets of a round without the padding."""
         widening = self.accumulator_words // self.packet_words[number]
         return payload[: 4 * widening * self.plan.rounds[number].words]

@@ -7,9 +7,9 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-CONTRIBUTION, RESULT, PENDING = 1, 2, 3
-VERSION = 1
-RESEND = 0x01
+CONTRIBUTION, RESULT, PENDING, CONFLICT = 1, 2, 3, 4
+VERSION = 2
+RESEND, COLLISION, ECN, PARTIAL, UPPER, BYPASS, GONE = 0x01, 0x02, 0x04, 0x10, 0x20, 0x40, 0x80
 EPOCHS = 1 << 32
 _LAYOUT = struct.Struct(">BBHIIIHBBIIBBH")
 HEADER_BYTES = _LAYOUT.size
@@ -37,16 +37,23 @@ class Seen(NamedTuple):
     def kind(self) -> int:
         return self.version_kind & 0xF
 
+    @property
+    def aggregate(self) -> bool:
+        """A contribution that a switch has summed."""
+        return self.version_kind == VERSION << 4 | CONTRIBUTION and bool(self.flags & UPPER)
+
     def pack(self) -> bytes:
         return _LAYOUT.pack(*self)
 
     def __str__(self) -> str:
         """For people: what a failure is mostly about."""
         name = _NAMES.get(self.version_kind, f"packet {self.version_kind:#x}")
+        flags = "+".join(name for flag, name in _FLAGS.items() if self.flags & flag) or "none"
         return (
             f"{name} (job {self.job}, tag {self.tag:#x}, epoch {self.epoch}, chunk {self.chunk}, slot "
-            f"{self.shadow_slot & 0x7FFF}, shadow set {self.shadow_slot >> 15}, op {self.op}, flags {self.flags:#x}, "
-            f"workers {self.workers:#x} of {self.fan_in_workers}, {self.words} words)"
+            f"{self.shadow_slot & 0x7FFF}, shadow set {self.shadow_slot >> 15}, op {self.op}, flags {flags}, "
+            f"workers {self.workers:#x} of {self.fan_in_workers}, racks {self.racks:#x} of {self.fan_in_racks}, "
+            f"{self.words} words)"
         )
 
 
@@ -63,7 +70,12 @@ _NAMES = {
     version_kind(CONTRIBUTION): "contribution",
     version_kind(RESULT): "result",
     version_kind(PENDING): "pending answer",
+    version_kind(CONFLICT): "conflict",
 }
+_FLAGS = {
+    RESEND: "resend", COLLISION: "collision", ECN: "ecn", PARTIAL: "partial", UPPER: "upper", BYPASS: "bypass",
+    GONE: "gone",
+}  # fmt: skip
 
 
 def shadow_slot(position: int, slots: int) -> int:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker in virtual time: the real rounds and window, in the loop that ``UdpTransport`` runs around a socket."""
+"""A worker in virtual time: the real rounds, in the loop that a session runs around a socket."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from collections.abc import Callable
 import numpy as np
 
 from lanesum.simulator.job import JobRun
-from lanesum.simulator.points import SERVER, address
+from lanesum.simulator.truth import random_words
 from lanesum.simulator.violation import Invariant, Violation
 from lanesum.simulator.wire import (
+    BYPASS,
     CONTRIBUTION,
+    GONE,
     HEADER_BYTES,
+    PARTIAL,
     PENDING,
     RESEND,
     RESULT,
@@ -25,15 +28,15 @@ from lanesum.simulator.wire import (
     shadow_slot,
     version_kind,
 )
+from lanesum.transport.errors import MismatchError, ResultGoneError
 from lanesum.transport.rounds import RoundSequence
-from lanesum.transport.ticket import JobTicket
 from lanesum.transport.window import RoundWindow
 
 _RECEIVE_BATCH = 64
 # The socket's poll counts in milliseconds and is rounded up.
 _POLL_S = 1e-3
 
-Send = Callable[["SimulatedWorker", int, bytes, float], None]
+Send = Callable[["SimulatedWorker", bytes, Seen], None]
 Wake = Callable[["SimulatedWorker", float], None]
 
 
@@ -43,8 +46,12 @@ class SimulatedWorker:
     Args:
         run: the job.
         worker: its number.
-        send: takes (worker, chunk, datagram, now).
+        send: takes (worker, datagram, its header).
         wake: asks for a ``turn`` at a time.
+
+    Attributes:
+        done: has all results; still answers those who lack one.
+        over: does nothing any more.
     """
 
     def __init__(self, run: JobRun, worker: int, send: Send, wake: Wake) -> None:
@@ -52,32 +59,26 @@ class SimulatedWorker:
         self.run = run
         self.worker = worker
         self.plan = plan.workers[worker]
-        self.address = address(run.line, worker)
+        self.address = run.placement.addresses[worker]
         self.inbox: collections.deque[bytes] = collections.deque()
         self.done = False
+        self.over = False
         self.woken_at = float("inf")
         self.counted: collections.Counter[str] = collections.Counter()
-        ticket = JobTicket(
-            job=plan.job,
-            tag=plan.tag,
-            worker=worker,
-            workers=len(plan.workers),
-            slots=plan.slots,
-            accumulator_words=run.truth.accumulator_words,
-            server=SERVER,
-            local=self.address,
-            epoch=plan.first_epoch,
-        )
-        self._rounds = RoundSequence(ticket, window=plan.window)
+        self._ticket = run.placement.ticket(worker)
+        self._rounds = RoundSequence(self._ticket, window=plan.window, congestion=plan.congestion)
         self._window: RoundWindow | None = None
         self._number = 0  # of the round
+        self._odd = plan.mismatch is not None and plan.mismatch.worker == worker
         self._outstanding: set[int] = set()  # positions
         self._most = min(plan.window, plan.slots)
-        self._accepted = run.ghost.accepted[worker]
-        self._next = 0  # first position never sent
+        self._accepted = run.accepted[worker]
+        self._next = 0  # first position whose turn to be sent has not come
+        self._packets: dict[int, bytes] = {}  # by position, as they were sent first; flags 0
         self._send_datagram = send
         self._wake = wake
         self._pauses = [(run.admitted_s + begin, run.admitted_s + begin + length) for begin, length in self.plan.pauses]
+        self._dies = float("inf") if self.plan.dies_s is None else run.admitted_s + self.plan.dies_s
 
     def receive(self, datagram: bytes, now: float) -> None:
         """A datagram waits in the socket."""
@@ -86,155 +87,258 @@ class SimulatedWorker:
 
     def turn(self, now: float) -> None:
         """One turn of the loop: take what is there, send what is due."""
+        if now >= self._dies:
+            self._end()
+            return
         for begin, end in self._pauses:
             if begin <= now < end:
                 self._wake(self, end)
                 return
-        if self._window is None and not self._start_round(now):
-            return
-        window = self._window
-        assert window is not None
+        if self._window is None and not self.done:
+            self._start_round()
         for _ in range(min(_RECEIVE_BATCH, len(self.inbox))):
-            self._take(window, self.inbox.popleft(), now)
-        if window.finished:
-            self._finish_round(window, now)
-            return
-        self._send(window, now)
-        left_s = window.next_timeout(now)
-        if left_s is None:
+            if not self._take(self.inbox.popleft(), now):
+                self._end()
+                return
+        if self._window is not None and self._window.finished:
+            self._finish_round(self._window)
+        self._send(now)
+        left_s = self._rounds.next_timeout(now)
+        if self.inbox or (self._window is None and not self.done):
+            self._wake(self, now + self.plan.pace_s)
+        elif left_s is not None:
+            self._wake(self, now + left_s + _POLL_S)
+        elif not self.done:
             raise Violation(Invariant.BOUNDED, f"{self} waits for nothing and has not finished")
-        self._wake(self, now + self.plan.pace_s if self.inbox else now + left_s + _POLL_S)
 
     def __str__(self) -> str:
-        return f"worker {self.worker} of job {self.run.plan.job} (tag {self.run.plan.tag:#x}), round {self._number}"
+        return f"worker {self.worker} of {self.run}, round {self._number}"
 
-    def _start_round(self, now: float) -> bool:
+    def _end(self) -> None:
+        """For ever: dead, or told that it cannot go on."""
+        self.over = True
+        if not self.done:
+            self.done = True
+            self.run.running -= 1
+
+    def _start_round(self) -> None:
         plan = self.run.plan
         if self._number == len(plan.rounds):
-            self._finish()
-            return False
-        words = np.array(self.run.truth.uplink(self.worker, self._number), np.uint32)
-        self._window = self._rounds.start(plan.rounds[self._number].op, words)
-        self._send(self._window, now)
-        return True
+            self.done = True
+            self.run.running -= 1
+            return
+        op, words = plan.rounds[self._number].op, self.run.truth.uplink(self.worker, self._number)
+        odd = plan.mismatch
+        if odd is not None and self._is_odd:
+            op, words = odd.op, random_words(odd.words, 7, self.worker)
+        self._window = self._rounds.start(op, np.array(words, np.uint32))
 
-    def _send(self, window: RoundWindow, now: float) -> None:
-        for chunk in window.due(now):
-            datagram = bytes(window.packet(chunk))
-            self._check_sending(chunk, datagram)
+    @property
+    def _is_odd(self) -> bool:
+        """This is the round in which this worker disagrees."""
+        return self._odd and self.run.plan.mismatch is not None and self._number == self.run.plan.mismatch.number
+
+    def _send(self, now: float) -> None:
+        for view in self._rounds.due(now):
+            datagram = bytes(view)
+            seen = read(datagram)
+            self._check_sending(datagram, seen)
             self.counted["packets_sent"] += 1
-            self._send_datagram(self, chunk, datagram, now)
+            self.counted["bypasses"] += bool(seen.flags & BYPASS)
+            self._send_datagram(self, datagram, seen)
 
-    def _check_sending(self, chunk: int, datagram: bytes) -> None:
-        plan, truth = self.run.plan, self.run.truth
-        position = truth.starts[self._number] + chunk
-        resend = position in self._outstanding
-        if resend:
+    def _check_sending(self, datagram: bytes, seen: Seen) -> None:
+        run = self.run
+        plan, truth = run.plan, run.truth
+        if seen.flags & ~(RESEND | BYPASS):
+            raise Violation(Invariant.SENDING, f"{self} sends {seen}")
+        if self._is_odd and seen.epoch == truth.epoch(self._number):
+            self.counted["retransmissions"] += bool(seen.flags & RESEND)
+            return
+        position = truth.position(seen.epoch, seen.chunk)
+        if position is None:
+            raise Violation(Invariant.SENDING, f"{self} sends {seen}, of which there is no such chunk")
+        body = datagram[:1] + b"\0" + datagram[2:]
+        before = self._packets.get(position)
+        if before is not None:
             self.counted["retransmissions"] += 1
-        elif position != self._next:
-            raise Violation(Invariant.SENDING, f"{self} sends chunk {chunk} out of turn")
-        elif position >= plan.slots and position - plan.slots not in self._accepted:
-            raise Violation(Invariant.SENDING, f"{self} sends chunk {chunk} before the result in the other shadow set")
-        else:
+            if before != body:
+                raise Violation(Invariant.SENDING, f"{self} sends position {position} again, and changed: {seen}")
+            # Two turns of all slots, and the rest of a round that begins before.
+            if position not in self._outstanding and position < truth.starts[self._number_now] - 4 * plan.slots:
+                raise Violation(Invariant.SENDING, f"{self} sends position {position} again, out of its history")
+            if not seen.flags & RESEND:
+                raise Violation(Invariant.SENDING, f"{self} does not mark as sent again: {seen}")
+            return
+        if plan.quorum and position in self._accepted:  # somebody asks for what had been decided before its turn
+            self._check_words(position, body, seen)
+            self._packets[position] = body
+            self.counted["retransmissions"] += 1
+            run.note_sent(self.worker, position)
+            return
+        if seen.flags & RESEND:
+            raise Violation(Invariant.SENDING, f"{self} marks as sent again: {seen}")
+        while plan.quorum and self._next in self._accepted:
             self._next += 1
-            self._outstanding.add(position)
-            if len(self._outstanding) > self._most:
-                raise Violation(Invariant.BOUNDED, f"{self} has more than {self._most} packets under way")
+        if position != self._next or truth.round_of[position] != self._number:
+            raise Violation(Invariant.SENDING, f"{self} sends position {position} out of turn")
+        if position >= plan.slots and position - plan.slots not in self._accepted:
+            raise Violation(Invariant.SENDING, f"{self} sends {seen} before the result in the other shadow set")
+        self._check_words(position, body, seen)
+        self._packets[position] = body
+        self._next += 1
+        self._outstanding.add(position)
+        if len(self._outstanding) > self._most:
+            raise Violation(Invariant.BOUNDED, f"{self} has more than {self._most} packets under way")
+        run.note_sent(self.worker, position)
+
+    @property
+    def _number_now(self) -> int:
+        """The round under way, or the last one."""
+        return min(self._number, len(self.run.plan.rounds) - 1)
+
+    def _check_words(self, position: int, body: bytes, seen: Seen) -> None:
+        plan, truth = self.run.plan, self.run.truth
+        number = truth.round_of[position]
         header = Seen(
             version_kind=version_kind(CONTRIBUTION),
-            flags=RESEND if datagram[1] else 0,
+            flags=0,
             job=plan.job,
             tag=plan.tag,
-            epoch=truth.epoch(self._number),
-            chunk=chunk,
+            epoch=truth.epoch(number),
+            chunk=position - truth.starts[number],
             shadow_slot=shadow_slot(position, plan.slots),
-            op=plan.rounds[self._number].op,
+            op=plan.rounds[number].op,
             spare=0,
-            workers=1 << self.worker,
-            racks=0,
-            fan_in_workers=truth.workers,
+            workers=1 << self._ticket.place[1],
+            racks=plan.rounds[number].words,
+            fan_in_workers=self.worker,
             fan_in_racks=0,
-            words=truth.packet_words[self._number],
+            words=truth.packet_words[number],
         )
-        if bool(datagram[1]) != resend or datagram[:HEADER_BYTES] != header.pack():
-            raise Violation(Invariant.SENDING, f"{self} sends {read(datagram)}, not {header}")
+        if body[:HEADER_BYTES] != header.pack():
+            raise Violation(Invariant.SENDING, f"{self} sends {seen}, not {header}")
         words = truth.packet(self.worker, position)
-        if datagram[HEADER_BYTES:] != struct.pack(f">{len(words)}I", *words):
-            raise Violation(Invariant.SENDING, f"{self} sends other words than its own in chunk {chunk}")
+        if body[HEADER_BYTES:] != struct.pack(f">{len(words)}I", *words):
+            raise Violation(Invariant.SENDING, f"{self} sends other words than its own: {seen}")
 
-    def _meaning(self, datagram: bytes) -> tuple[str, int]:
-        """What a datagram is to this worker now, by the name of the counter, and its position if it speaks of one."""
-        plan, truth = self.run.plan, self.run.truth
-        if len(datagram) < HEADER_BYTES:
-            return "foreign_packets", -1
+    # What it receives.
+
+    def _take(self, datagram: bytes, now: float) -> bool:
+        """False when the worker cannot go on."""
+        self.counted["packets_received"] += 1
+        meaning, position, workers = self._meaning(datagram)
+        try:
+            accepted = self._rounds.receive(datagram, now)
+        except MismatchError as error:
+            self._check_mismatch(error)
+            return False
+        except ResultGoneError:
+            if meaning != "gone":
+                raise Violation(Invariant.BOUNDED, f"{self} gives up, although it was told: {read(datagram)}") from None
+            self.run.check_gone(position, str(self))
+            return False
+        if meaning == "gone":
+            raise Violation(Invariant.BOUNDED, f"{self} goes on, although it was told: {read(datagram)}")
+        if accepted != (meaning == "result"):
+            if not accepted:
+                raise Violation(Invariant.BOUNDED, f"{self} ignores a result that it waits for: {read(datagram)}")
+            invariant = Invariant.ONCE if position in self._accepted else Invariant.ALIASING
+            raise Violation(invariant, f"{self} takes for a result what is {meaning}: {datagram.hex()}")
+        if accepted:
+            self._accept(datagram, position, workers)
+        return True
+
+    def _meaning(self, datagram: bytes) -> tuple[str, int, int]:
+        """What a datagram is to this worker now, its position if it speaks of one, and whose result it is."""
+        run = self.run
+        plan, truth = run.plan, run.truth
+        if len(datagram) < HEADER_BYTES or self._window is None:
+            return "foreign", -1, 0
         seen = read(datagram)
-        if (
-            seen.version_kind >> 4 != VERSION
-            or (seen.job, seen.tag, seen.epoch) != (plan.job, plan.tag, truth.epoch(self._number))
-            or seen.op != plan.rounds[self._number].op
-            or seen.chunk >= truth.chunks(self._number)
-        ):
-            return "foreign_packets", -1
+        odd = plan.mismatch if self._is_odd else None
+        op = plan.rounds[self._number].op if odd is None else odd.op
+        if seen.version_kind >> 4 != VERSION or (seen.job, seen.tag, seen.epoch, seen.op) != (
+            plan.job, plan.tag, truth.epoch(self._number), op
+        ):  # fmt: skip
+            known = (seen.job, seen.tag, seen.epoch) == (plan.job, plan.tag, truth.epoch(self._number))
+            return ("other operation" if known else "foreign"), -1, 0
+        if odd is not None:
+            return "odd", -1, 0
+        if seen.chunk >= truth.chunks(self._number):
+            return "foreign", -1, 0
         position = truth.starts[self._number] + seen.chunk
         if position in self._accepted:
-            return "duplicate_results", position
-        words = {RESULT: truth.accumulator_words, PENDING: 0}.get(seen.kind)
-        if position not in self._outstanding or words is None or len(datagram) != HEADER_BYTES + 4 * words:
-            return "foreign_packets", position
-        return ("results" if seen.kind == RESULT else "pending_replies"), position
+            return "duplicate", position, 0
+        if seen.kind == PENDING and len(datagram) == HEADER_BYTES:
+            return ("gone" if seen.flags & GONE else "pending"), position, 0
+        if seen.kind != RESULT:
+            return "foreign", position, 0
+        size = HEADER_BYTES + 4 * truth.accumulator_words
+        if seen.flags & PARTIAL and run.placement.places:
+            size += 4 * len(run.placement.racks)
+        workers = run.named(datagram, seen) if len(datagram) == size else None
+        # Less than a quorum, or less than all without one, is nothing that a worker may take.
+        if workers is None or workers.bit_count() < (plan.quorum or truth.workers):
+            return "foreign", position, 0
+        if position not in self._outstanding:
+            # Where a quorum went on without this worker, in turn.
+            before = position - plan.slots
+            open_ = before < truth.starts[self._number] or before in self._accepted
+            if workers >> self.worker & 1 or not open_:
+                return "foreign", position, 0
+        return "result", position, workers
 
-    def _take(self, window: RoundWindow, datagram: bytes, now: float) -> None:
-        meaning, position = self._meaning(datagram)
-        self.counted[meaning] += 1
-        self.counted["packets_received"] += 1
-        accepted = window.receive(datagram, now)
-        if accepted == (meaning == "results"):
-            if accepted:
-                self._accept(datagram, position)
-            return
-        if not accepted:
-            raise Violation(Invariant.BOUNDED, f"{self} ignores a result that it waits for")
-        invariant = Invariant.ONCE if position in self._accepted else Invariant.ALIASING
-        raise Violation(invariant, f"{self} takes for a result what is counted in {meaning}: {datagram.hex()}")
-
-    def _accept(self, datagram: bytes, position: int) -> None:
-        truth, workers = self.run.truth, read(datagram).workers
-        if datagram[HEADER_BYTES:] != truth.combined(position, workers):
-            detail = f"{self} gets a result that is not the combination over workers {workers:#x}"
+    def _accept(self, datagram: bytes, position: int, workers: int) -> None:
+        run = self.run
+        words = run.words_of(datagram)
+        if words != run.truth.combined(position, workers):
+            detail = f"{self} takes a result that is not the combination over workers {workers:#x}: {read(datagram)}"
             raise Violation(Invariant.EXACTNESS, detail)
-        if workers != truth.everybody:
-            raise Violation(Invariant.EXACTNESS, f"{self} gets a result over workers {workers:#x} only")
-        self._accepted.add(position)
+        odd = run.plan.mismatch
+        if odd is not None and self._number >= odd.number:
+            raise Violation(Invariant.EXACTNESS, f"{self} takes a result, although the workers disagree")
+        run.accept(self.worker, position, workers, words)
         self._outstanding.discard(position)
 
-    def _finish_round(self, window: RoundWindow, now: float) -> None:
+    def _check_mismatch(self, error: MismatchError) -> None:
+        """It may come while an earlier round still lacks a result here."""
+        run = self.run
+        odd = run.plan.mismatch
+        if odd is None or self._number > odd.number:
+            raise Violation(Invariant.ISOLATION, f"{self} is told of a mismatch that there is not: {error}")
+        even = run.plan.rounds[odd.number]
+        told = {(error.brought.op, error.brought.words), (error.expected.op, error.expected.words)}
+        if told != {(odd.op, odd.words), (even.op, even.words)} or error.worker not in (
+            None,
+            *range(run.truth.workers),
+        ):
+            raise Violation(Invariant.EXACTNESS, f"{self} is told of another mismatch than there is: {error}")
+        run.mismatched = True
+
+    def _finish_round(self, window: RoundWindow) -> None:
         truth = self.run.truth
-        if any(position < self._end_of_round() for position in self._outstanding) or self._next < self._end_of_round():
+        begin = truth.starts[self._number]
+        if any(position not in self._accepted for position in range(begin, begin + truth.chunks(self._number))):
             raise Violation(Invariant.EXACTNESS, f"{self} has finished without all results")
-        self.run.agree(self.worker, self._number, window.result().astype(">u4").tobytes())
-        if any(int(workers) != truth.everybody for workers in window.contributors()):
-            raise Violation(Invariant.EXACTNESS, f"{self} names other contributors than all")
+        words, contributors = self.run.result(self._number)
+        if window.result().astype(">u4").tobytes() != words:
+            raise Violation(Invariant.EXACTNESS, f"{self} hands out another result than it was given")
+        if [tuple(map(int, row)) for row in window.contributors()] != list(map(self._bitmaps, contributors)):
+            raise Violation(Invariant.EXACTNESS, f"{self} names other contributors than it was told")
         self._rounds.finish(window)
         self._check_counters()
         self._window = None
         self._number += 1
-        if self._number == len(self.run.plan.rounds):
-            self._finish()
-        else:
-            self._wake(self, now + self.plan.pace_s)
 
-    def _end_of_round(self) -> int:
-        return self.run.truth.starts[self._number] + self.run.truth.chunks(self._number)
+    def _bitmaps(self, workers: int) -> tuple[int, ...]:
+        racks = self.run.placement.racks
+        return tuple(sum((workers >> worker & 1) << bit for bit, worker in enumerate(rack)) for rack in racks)
 
     def _check_counters(self) -> None:
         stats, counted = self._rounds.stats, self.counted
-        names = ("packets_sent", "packets_received", "retransmissions", "duplicate_results", "pending_replies")
-        for name in (*names, "foreign_packets"):
+        for name in ("packets_sent", "packets_received", "retransmissions", "bypasses"):
             if getattr(stats, name) != counted[name]:
                 raise Violation(Invariant.COUNTERS, f"{self} counts {getattr(stats, name)} {name}, not {counted[name]}")
-        if stats.rounds != self._number + 1 or stats.packets_sent - stats.retransmissions != self._next:
-            raise Violation(Invariant.COUNTERS, f"{self} counts {stats.rounds} rounds and {stats.packets_sent} packets")
-
-    def _finish(self) -> None:
-        self.done = True
-        self.run.running -= 1
+        if stats.rounds != self._number + 1:
+            raise Violation(Invariant.COUNTERS, f"{self} counts {stats.rounds} rounds")

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a host's kernel does with frames: Ethernet, IPv4 and UDP around a datagram, checksums made and verified.
+
+Written anew, and not with ``lanesum.protocol.frames``, so that an error there does not cancel itself out.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from typing import NamedTuple
+
+_ETHERNET = struct.Struct(">6s6sH")
+_IPV4 = struct.Struct(">BBHHHBBHII")
+_UDP = struct.Struct(">HHHH")
+PREFIX_BYTES = _ETHERNET.size + _IPV4.size + _UDP.size
+_IPV4_TYPE, _UDP_PROTOCOL = 0x0800, 17
+_DONT_FRAGMENT, _FRAGMENT = 0x4000, 0x3FFF
+_ECN = 3
+_TTL = 64
+
+
+class Endpoint(NamedTuple):
+    """A host's address on the wire. ``ip`` as an int, ``mac`` six bytes."""
+
+    ip: int
+    mac: bytes
+
+
+class Datagram(NamedTuple):
+    """What a kernel hands to a socket."""
+
+    source_ip: int
+    source_port: int
+    port: int
+    payload: bytes
+    congested: bool = False
+
+
+def _sum(data: bytes) -> int:
+    """One's complement sum of big-endian 16-bit words, an odd byte padded."""
+    if len(data) % 2:
+        data += b"\0"
+    # The number that the bytes make, modulo 2^16 - 1, is the folded sum; only 0 has two forms.
+    total = int.from_bytes(data, "big")
+    return total % 0xFFFF or (0xFFFF if total else 0)
+
+
+@functools.lru_cache(maxsize=4096)
+def _prefix(source: Endpoint, destination: Endpoint, source_port: int, port: int, size: int) -> tuple[bytes, int]:
+    """Everything before the UDP checksum, and the sum of what that checksum covers besides the payload."""
+    length = _UDP.size + size
+    fields = [
+        0x45, 0, _IPV4.size + length, 0, _DONT_FRAGMENT, _TTL, _UDP_PROTOCOL, 0, source.ip, destination.ip
+    ]  # fmt: skip
+    fields[7] = 0xFFFF - _sum(_IPV4.pack(*fields))
+    head = _ETHERNET.pack(destination.mac, source.mac, _IPV4_TYPE) + _IPV4.pack(*fields)
+    pseudo = struct.pack(">IIHH", source.ip, destination.ip, _UDP_PROTOCOL, length)
+    ports = struct.pack(">HHH", source_port, port, length)
+    return head + ports, _sum(pseudo + ports)
+
+
+def pack(source: Endpoint, destination: Endpoint, source_port: int, port: int, payload: bytes) -> bytes:
+    """The frame of a datagram; ``destination.mac`` is the next hop's."""
+    head, total = _prefix(source, destination, source_port, port, len(payload))
+    total += _sum(payload)
+    checksum = 0xFFFF - (total % 0xFFFF or 0xFFFF)
+    return head + struct.pack(">H", checksum or 0xFFFF) + payload
+
+
+def unpack(frame: bytes, host: Endpoint) -> Datagram | None:
+    """The datagram in a frame; None where the host's kernel drops it."""
+    if len(frame) < PREFIX_BYTES:
+        return None
+    destination, _, ether_type = _ETHERNET.unpack_from(frame)
+    begin = _ETHERNET.size
+    (version_ihl, ecn, length, _, fragment, _, protocol, _, source_ip, destination_ip) = _IPV4.unpack_from(frame, begin)
+    if destination != host.mac or ether_type != _IPV4_TYPE or destination_ip != host.ip:
+        return None
+    header_bytes = (version_ihl & 0xF) * 4
+    if version_ihl >> 4 != 4 or header_bytes < _IPV4.size or not header_bytes + _UDP.size <= length:
+        return None
+    if len(frame) < begin + length or _sum(frame[begin : begin + header_bytes]) != 0xFFFF:
+        return None
+    if protocol != _UDP_PROTOCOL or fragment & _FRAGMENT:
+        return None
+    segment = frame[begin + header_bytes : begin + length]
+    source_port, port, udp_length, checksum = _UDP.unpack_from(segment)
+    if not _UDP.size <= udp_length <= len(segment):
+        return None
+    segment = segment[:udp_length]
+    if checksum:
+        pseudo = struct.pack(">IIHH", source_ip, destination_ip, _UDP_PROTOCOL, udp_length)
+        if (_sum(pseudo) + _sum(segment)) % 0xFFFF:
+            return None
+    return Datagram(source_ip, source_port, port, segment[_UDP.size :], ecn & _ECN == _ECN)
+
+
+def damage(frame: bytes, value: int) -> bytes:
+    """One byte behind the Ethernet header changed, which every checksum over it notices."""
+    behind = _ETHERNET.size
+    at = behind + (value >> 8) % (len(frame) - behind)
+    damaged = frame[:at] + bytes([frame[at] ^ (value & 0xFF or 1)]) + frame[at + 1 :]
+    # Without a checksum nobody would look, and the words are whole.
+    return frame if damaged[PREFIX_BYTES - 2 : PREFIX_BYTES] == b"\0\0" else damaged
+
+
+def mark(frame: bytes) -> bytes:
+    """The frame of a path that is congested: IPv4 ECN 3."""
+    begin = _ETHERNET.size
+    fields = list(_IPV4.unpack_from(frame, begin))
+    fields[1] |= _ECN
+    fields[7] = 0
+    fields[7] = 0xFFFF - _sum(_IPV4.pack(*fields))
+    return frame[:begin] + _IPV4.pack(*fields) + frame[begin + _IPV4.size :]
