@@ -169,6 +169,7 @@ def summarize(options: argparse.Namespace, records: Sequence[RankRecord]) -> Rep
         retransmissions=transport.retransmissions,
         wall_s=max(record.through.seconds for record in records),
         detail={
+            "weights_sha256": first.through.weights_sha256,
             "replicas_identical": len({record.through.weights_sha256 for record in records}) == 1,
             "epochs": options.epochs,
             "steps_per_epoch": epoch,

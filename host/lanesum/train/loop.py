@@ -84,7 +84,7 @@ def train(data: Digits, settings: Settings, *, title: str, state: lanesum.torch.
     loss_of = nn.CrossEntropyLoss()
     curve = Curve(elements=sum(parameter.numel() for parameter in model.parameters()))
     start = time.perf_counter()
-    with TrainingProgress(title, settings.epochs * steps, rank=rank) as progress:
+    with TrainingProgress(title, settings.epochs * steps, rank=rank, counted=state is not None) as progress:
         for epoch in range(settings.epochs):
             generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + epoch)
             shard = torch.randperm(len(data.train_labels), generator=generator)[rank::workers]

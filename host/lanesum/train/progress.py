@@ -1,20 +1,62 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""How far a training is: a bar on a terminal, one line per epoch anywhere else, nothing on other ranks than 0."""
+"""How far a training is: a bar on a terminal, one line per epoch anywhere else, nothing on other ranks than 0.
+
+Whoever started the training may ask for the number of steps in a file.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+ENV_STEP_FILE = "LANESUM_STEP_FILE"
+
+
+class StepFile:
+    """How many steps of the training through lanesum are done, as text in a file that a fault plan's runner reads."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        self._steps = 0
+        self._write()
+
+    def step(self) -> None:
+        """One more is done."""
+        self._steps += 1
+        self._write()
+
+    def _write(self) -> None:
+        # Numbers never get shorter, so one write replaces the one before.
+        os.pwrite(self._descriptor, str(self._steps).encode(), 0)
+
+    def close(self) -> None:
+        """Give the file back; idempotent."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    @staticmethod
+    def read(path: Path) -> int | None:
+        """Steps that are done; None before the training has begun."""
+        try:
+            return int(path.read_text() or 0)
+        except FileNotFoundError:
+            return None
+
 
 class TrainingProgress:
-    """Reports one training of ``steps`` steps on standard error. Use as a context manager."""
+    """Reports one training of ``steps`` steps on standard error. Use as a context manager.
 
-    def __init__(self, title: str, steps: int, *, rank: int) -> None:
+    With ``counted`` the first rank also writes its steps to the file that LANESUM_STEP_FILE names, if it names one.
+    """
+
+    def __init__(self, title: str, steps: int, *, rank: int, counted: bool = False) -> None:
         self._title = title
         self._bar: Progress | None = None
         self._lines = rank == 0 and not sys.stderr.isatty()
@@ -29,9 +71,13 @@ class TrainingProgress:
                 console=Console(stderr=True),
             )
             self._task = self._bar.add_task(title, total=steps, loss="-", accuracy="-")
+        path = os.environ.get(ENV_STEP_FILE)
+        self._file = StepFile(Path(path)) if counted and rank == 0 and path else None
 
     def step(self, loss: float) -> None:
         """One step is done; ``loss`` of this rank's batch."""
+        if self._file is not None:
+            self._file.step()
         if self._bar is not None:
             self._bar.update(self._task, advance=1, loss=f"{loss:.3f}")
 
@@ -54,5 +100,7 @@ class TrainingProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._file is not None:
+            self._file.close()
         if self._bar is not None:
             self._bar.stop()
