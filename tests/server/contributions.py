@@ -77,13 +77,13 @@ class Workers:
         return Header(**{"job": self.job.job, "tag": self.job.tag, "chunk": chunk, "epoch": epoch, "op": op, **placed,
                          **fields})  # fmt: skip
 
-    def packet(self, worker: int, chunk: int = 0, epoch: int = 0, op: LaneOp = LaneOp.ADD32, **fields: Any) -> bytes:
+    def packet(self, worker: int, /, chunk: int = 0, epoch: int = 0, op: LaneOp = LaneOp.ADD32, **fields: Any) -> bytes:
         """A worker's contribution."""
         header = self._header(chunk, epoch, op, {"workers": 1 << self.roster.places[worker].bit, **fields})
         return Packet(header, self.words(worker, chunk, epoch, op)).pack()
 
     def aggregate(
-        self, workers: int, chunk: int = 0, epoch: int = 0, op: LaneOp = LaneOp.ADD32, **fields: Any
+        self, workers: int, /, chunk: int = 0, epoch: int = 0, op: LaneOp = LaneOp.ADD32, **fields: Any
     ) -> bytes:
         """What a rack's switch sends for a set of its workers."""
         rack = self.roster.places[next(members_of(workers))].rack
@@ -91,7 +91,7 @@ class Workers:
         header = self._header(chunk, epoch, op, {"flags": Flag.UPPER, **named, **fields})
         return Packet(header, self.total(workers, chunk, epoch, op)).pack()
 
-    def of_racks(self, racks: int, chunk: int = 0, **fields: Any) -> bytes:
+    def of_racks(self, racks: int, /, chunk: int = 0, **fields: Any) -> bytes:
         """What an upper switch sends for whole racks."""
         workers = self.roster.workers_in_racks(racks)
         assert workers is not None

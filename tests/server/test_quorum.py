@@ -126,6 +126,25 @@ def test_what_was_forgotten_stays_forgotten_after_a_restart(tmp_path: Path) -> N
             assert header.flags == (Flag.PARTIAL if chunk >= 5 else Flag.GONE)
 
 
+def test_what_was_forgotten_is_known_whatever_the_order_of_decisions(tmp_path: Path) -> None:
+    workers = Workers(job(slots=1, history=2), Aggregator(tmp_path))
+    for chunk in (7, 4, 6, 8):
+        decide(workers, 0, 1, 2, chunk=chunk)
+    workers.restart(tmp_path)
+    for chunk in (7, 5, 4):
+        assert workers.send(3, chunk=chunk)[3].header.flags == Flag.GONE
+    assert workers.send(3, chunk=9) == {}
+
+
+def test_decisions_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
+    workers = Workers(job(slots=1, history=2), Aggregator(tmp_path))
+    for first in range(0, 20, 4):
+        results = {chunk: decide(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(first, first + 4)}
+        workers.restart(tmp_path)
+        for chunk in sorted(results)[-2:]:
+            assert workers.handle(3, workers.packet(3, chunk)) == [(workers.roster.addresses[3], results[chunk])]
+
+
 def test_a_ring_keeps_its_size(tmp_path: Path) -> None:
     workers = Workers(job(slots=1, history=4), Aggregator(tmp_path))
     results = [decide(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(8)]
