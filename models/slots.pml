@@ -1,31 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 the lanesum authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The slot protocol: the entries of a switch, the window rule of the workers, and a network that loses, duplicates,
- * delays and reorders at will. docs/model.md says what is checked and how the names map to the code.
- *
- * Network. Every packet that was ever sent may arrive at any later moment, any number of times or never. So what the
- * network holds is the set of packets that were ever sent, and resending adds nothing to it. That set needs no
- * variables of its own for contributions: worker w has sent positions 0 .. next[w]-1, and a resend carries the same.
+ * The slot protocol with one level: the entries of a switch, the window rule of the workers, and a network that loses,
+ * duplicates, delays and reorders at will. docs/model.md says what is checked and how the names map to the code. The
+ * other models build on this one: only here do packets have epochs and chunks, and entries the rules that order them.
  */
 
-#ifndef WORKERS
-#define WORKERS 2
-#endif
-#ifndef SLOTS
-#define SLOTS 2
-#endif
-#ifndef EPOCHS
-#define EPOCHS 3
-#endif
-#ifndef CHUNKS
-#define CHUNKS 3 /* in every epoch; no multiple of SLOTS, so that epochs begin in different slots */
-#endif
+#include "workers.pml"
 
-#define POSITIONS (EPOCHS * CHUNKS)
-#define ENTRIES (2 * SLOTS)
 #define FAN_IN WORKERS /* one level, no quorum */
-#define EVERYBODY ((1 << WORKERS) - 1)
 
 /* Epochs are serial numbers of three bits instead of 32, and wrap inside the run: 7, 0, 1. */
 #define EPOCH_RANGE 8
@@ -35,18 +18,6 @@
 /* The header fields of the packet at position p. */
 #define EPOCH(p) ((FIRST_EPOCH + (p) / CHUNKS) % EPOCH_RANGE)
 #define CHUNK(p) ((p) % CHUNKS)
-#ifdef BUG_POSITION_RESTARTS /* every round counts positions from 0 again */
-#define PLACE(p) CHUNK(p)
-#else
-#define PLACE(p) (p)
-#endif
-#define SLOT(p) (PLACE(p) % SLOTS)
-#ifdef BUG_ONE_SHADOW_SET
-#define SHADOW(p) 0
-#else
-#define SHADOW(p) ((PLACE(p) / SLOTS) % 2)
-#endif
-#define ENTRY(p) (SHADOW(p) * SLOTS + SLOT(p))
 #ifdef OP_CONFLICT /* the last worker uses another operation at this position */
 #define OP(w, p) ((w) == WORKERS - 1 && (p) == OP_CONFLICT)
 #else
@@ -55,11 +26,6 @@
 
 /* Ghost of a contribution: its position from 1, and whether its operation is another one than the round's. */
 #define GHOST(w, p) ((p) + 1 + 128 * OP(w, p))
-
-/* Sets of positions are bits of an int, of which bit 31 is the sign. */
-#if EPOCHS * CHUNKS > 31
-#error "EPOCHS * CHUNKS must be at most 31"
-#endif
 
 /* What holds inside, and is why the results are right. Off, a fault has to show in a result or in a missing one. */
 #ifdef RESULTS_ONLY
@@ -70,13 +36,15 @@
 
 mtype { NEWER, SAME, OLDER, CONFLICT };
 mtype {
-    CLAIM, CLAIM_AND_COMPLETE, CONTRIBUTE, CONTRIBUTE_AND_COMPLETE, REPLAY, REPORT_PENDING, DROP_LATE, DROP_CONFLICT
+    CLAIM, CLAIM_AND_COMPLETE, CONTRIBUTE, CONTRIBUTE_AND_COMPLETE, REPLAY, REPORT_PENDING, REPORT_CONFLICT, DROP_LATE
 };
 
-/* One shadow set of one slot: the registers slot_owner, slot_workers and slot_count of slots.p4, and the words. */
+/* One shadow set of one slot: the registers slot_owner, slot_workers, slot_count and slot_state of slots.p4, and the
+ * words. */
 typedef Entry {
     bit mine; /* the valid bit of the owner word, and: its job and tag are those of this job */
-    bit op;
+    bit done;
+    bit op; /* stands for the operation and for the size of the round, which are compared alike */
     byte epoch;
     byte chunk;
     byte workers;
@@ -87,39 +55,14 @@ typedef Entry {
 
 Entry entry[ENTRIES];
 
-/* Workers: window.py. Positions 0 .. next-1 were sent, those in `done` have their result. */
-byte next[WORKERS];
-int done[WORKERS];
-
-/* Results that were sent to a worker. What is in them is asserted where they are made. */
-int answered[WORKERS];
+/* Workers that were told of a conflict. */
+byte told;
 bool settled;
-#ifdef RESTARTS
-byte restarts;
-#endif
 
 /* Scratch of single steps: no part of the state. */
-hidden byte e, i, j, k, oldest, sweeps, own, ahead, workers, count;
+hidden byte e, i, j, k, m, oldest, sweeps, own, ahead, workers, count, missing;
 hidden mtype order, decision;
-hidden byte seen, complete, last, changed;
-
-#define HAS(set, p) (((set) >> (p)) & 1)
-#define OUTSTANDING(w, p) ((p) < next[w] && !HAS(done[w], p))
-#define ALL_POSITIONS ((1 << POSITIONS) - 1)
-
-/* Rule of docs/protocol.md, "Slots and positions": position p only when the result of p - SLOTS is there. */
-#ifdef BUG_WINDOW_OFF_BY_ONE
-#define WINDOW (SLOTS + 1)
-#else
-#define WINDOW SLOTS
-#endif
-#ifdef OVERLAP /* that rule alone: a round may begin before the last one has ended */
-#define ROUND_OPEN(w) true
-#else /* host/lanesum/transport/rounds.py: a round starts when the one before it has all its results */
-#define FIRST_OF_ROUND(p) ((p) / CHUNKS * CHUNKS)
-#define ROUND_OPEN(w) ((done[w] & ((1 << FIRST_OF_ROUND(next[w])) - 1)) == (1 << FIRST_OF_ROUND(next[w])) - 1)
-#endif
-#define MAY_SEND(w) (next[w] < POSITIONS && ROUND_OPEN(w) && (next[w] < WINDOW || HAS(done[w], next[w] - WINDOW)))
+hidden byte seen, last, ended;
 
 inline send_next(w) {
     /* Positions: whoever sends p has the result of p - SLOTS, so everybody has sent that one. */
@@ -133,6 +76,7 @@ inline send_next(w) {
 #ifdef RESTARTS
 inline forget(x) {
     entry[x].mine = 0;
+    entry[x].done = 0;
     entry[x].op = 0;
     entry[x].epoch = 0;
     entry[x].chunk = 0;
@@ -205,11 +149,10 @@ inline compare(w, p) {
     seen = (workers & (1 << w)) != 0;
 #endif
 #ifdef BUG_COMPLETE_EARLY
-    complete = count + 1 >= FAN_IN;
+    last = count + 2 >= FAN_IN
 #else
-    complete = count == FAN_IN;
-#endif
     last = count + 1 == FAN_IN
+#endif
 }
 
 /* slots.p4, table `slot`, its entries in their order. */
@@ -218,19 +161,19 @@ inline look_up() {
     :: order == NEWER && !last -> decision = CLAIM
     :: order == NEWER && last -> decision = CLAIM_AND_COMPLETE
     :: order == OLDER -> decision = DROP_LATE
-    :: order == CONFLICT -> decision = DROP_CONFLICT
+    :: order == CONFLICT -> decision = REPORT_CONFLICT
 #ifdef BUG_NO_REPLAY
-    :: order == SAME && complete -> decision = REPORT_PENDING
+    :: order == SAME && entry[e].done -> decision = REPORT_PENDING
 #else
-    :: order == SAME && complete -> decision = REPLAY
+    :: order == SAME && entry[e].done -> decision = REPLAY
 #endif
 #ifdef BUG_REPLAY_INCOMPLETE
-    :: order == SAME && !complete && seen -> decision = REPLAY
+    :: order == SAME && !entry[e].done && seen -> decision = REPLAY
 #else
-    :: order == SAME && !complete && seen -> decision = REPORT_PENDING
+    :: order == SAME && !entry[e].done && seen -> decision = REPORT_PENDING
 #endif
-    :: order == SAME && !complete && !seen && !last -> decision = CONTRIBUTE
-    :: order == SAME && !complete && !seen && last -> decision = CONTRIBUTE_AND_COMPLETE
+    :: order == SAME && !entry[e].done && !seen && !last -> decision = CONTRIBUTE
+    :: order == SAME && !entry[e].done && !seen && last -> decision = CONTRIBUTE_AND_COMPLETE
     fi
 }
 
@@ -254,6 +197,9 @@ inline store(w, p) {
     :: else
     fi;
     entry[e].mine = 1;
+#ifndef BUG_DONE_NOT_RESET
+    entry[e].done = 0;
+#endif
     entry[e].op = OP(w, p);
     entry[e].epoch = EPOCH(p);
     entry[e].chunk = CHUNK(p);
@@ -281,6 +227,12 @@ inline combine(w, p) {
     entry[e].workers = workers | (1 << w);
     entry[e].count = count + 1;
     add(w, p)
+}
+
+/* The entry has all contributions: its result goes to everybody. */
+inline complete(p) {
+    entry[e].done = 1;
+    answer(p, EVERYBODY)
 }
 
 /* A result is made from the words as they are now. The answer repeats the epoch and chunk of the packet. */
@@ -311,13 +263,17 @@ inline arrive(w, p) {
 #endif
     if
     :: decision == CLAIM -> store(w, p)
-    :: decision == CLAIM_AND_COMPLETE -> store(w, p); answer(p, EVERYBODY)
+    :: decision == CLAIM_AND_COMPLETE -> store(w, p); complete(p)
     :: decision == CONTRIBUTE -> combine(w, p)
-    :: decision == CONTRIBUTE_AND_COMPLETE -> combine(w, p); answer(p, EVERYBODY)
+    :: decision == CONTRIBUTE_AND_COMPLETE -> combine(w, p); complete(p)
     :: decision == REPLAY -> answer(p, 1 << w)
-    :: decision == REPORT_PENDING -> skip /* a worker only learns who is late: no part of the rules */
+    :: decision == REPORT_PENDING -> skip /* brings out resends, so nothing that the network has not: see Calm */
+#ifdef BUG_CONFLICT_TO_SENDER
+    :: decision == REPORT_CONFLICT -> told = told | (1 << w)
+#else
+    :: decision == REPORT_CONFLICT -> told = EVERYBODY
+#endif
     :: decision == DROP_LATE -> skip
-    :: decision == DROP_CONFLICT -> skip
     fi
 }
 
@@ -359,13 +315,12 @@ end:
 }
 
 #ifdef RESTARTS
-/* The switch loses its registers, at any moment, so many times at most. */
+/* The switch loses its registers, at any moment and as often as it likes. */
 proctype Restart() {
 end:
     do
     :: d_step {
-        !settled && restarts < RESTARTS ->
-        restarts++;
+        !settled ->
         printf("the switch starts again\n");
         for (i : 0 .. ENTRIES - 1) {
             forget(i)
@@ -377,10 +332,44 @@ end:
 #endif
 
 #ifdef PROGRESS
+/* The pending answer about position p reaches all workers: who is not in it sends again. */
+inline report_pending(w, p) {
+#ifdef BUG_PENDING_TO_ASKER
+    missing = (1 << w) & ~entry[ENTRY(p)].workers;
+#else
+    missing = EVERYBODY & ~entry[ENTRY(p)].workers;
+#endif
+    for (m : 0 .. WORKERS - 1) {
+        if
+        :: HAS(missing, m) && CAN_RESEND(m, p) -> arrive(m, p)
+        :: else
+        fi
+    }
+}
+
+/* Every worker has sent all positions and has all results. With an operation that differs no worker can, and each has
+ * to know it. */
+inline look_whether_all_ended() {
+    ended = true;
+    for (m : 0 .. WORKERS - 1) {
+        if
+        :: next[m] == POSITIONS && done[m] == ALL_POSITIONS
+        :: else -> ended = false
+        fi
+    }
+#ifdef OP_CONFLICT
+    ended = ended || told == EVERYBODY
+#endif
+}
+
 /* Progress. At any moment the network loses everything that is under way. From then on it still loses every first
  * send, and brings only this: the oldest position that a worker waits for, sent again (all that RoundWindow._lost
- * promises), and the answer to whoever asked. That goes on until nothing changes any more; then all must be done.
- * One step of the model, because nothing in it is anybody's choice. */
+ * promises), the answer to it, and what workers send again because a pending answer asks them to. That goes on until
+ * all have ended, or for longer than it could take. One step of the model, because nothing in it is anybody's choice. */
+#define SWEEPS (3 * WORKERS * POSITIONS) /* to begin an entry, to be told that it is not complete, to get the result */
+#if 3 * WORKERS * EPOCHS * CHUNKS > 255
+#error "SWEEPS does not fit a byte"
+#endif
 proctype Calm() {
 end:
     d_step {
@@ -390,11 +379,11 @@ end:
         for (j : 0 .. WORKERS - 1) {
             answered[j] = 0
         }
-        changed = true;
+        told = 0;
+        ended = false;
         sweeps = 0;
         do
-        :: changed && sweeps < 2 * WORKERS * POSITIONS -> /* each one counts a contribution or brings a result */
-            changed = false;
+        :: !ended && sweeps < SWEEPS ->
             sweeps++;
             for (j : 0 .. WORKERS - 1) {
                 do
@@ -410,8 +399,8 @@ end:
                 :: oldest < next[j] ->
                     arrive(j, oldest);
                     if
-                    :: decision == REPORT_PENDING || decision == DROP_LATE || decision == DROP_CONFLICT
-                    :: else -> changed = true
+                    :: decision == REPORT_PENDING -> report_pending(j, oldest)
+                    :: else
                     fi;
                     if
                     :: HAS(answered[j], oldest) -> take(j, oldest)
@@ -419,13 +408,11 @@ end:
                     fi
                 :: else
                 fi
-            }
+            };
+            look_whether_all_ended()
         :: else -> break
         od;
-        for (j : 0 .. WORKERS - 1) {
-            /* The end: every worker has sent all positions and has all results. */
-            assert(next[j] == POSITIONS && done[j] == ALL_POSITIONS)
-        };
+        assert(ended);
         skip
     }
 }
@@ -437,15 +424,17 @@ init {
         /* Nobody clears a switch. Entries are new, or hold what the job's last incarnation left under another tag: a
          * finished chunk, or an unfinished one, both with the epoch and chunk that this one begins with. */
         byte left_workers, left_count, left_words;
+        bit left_done;
         if
         :: left_workers = 0; left_count = 0
-        :: left_workers = EVERYBODY; left_count = FAN_IN; left_words = 255
+        :: left_workers = EVERYBODY; left_count = FAN_IN; left_done = 1; left_words = 255
         :: left_workers = EVERYBODY - 1; left_count = FAN_IN - 1; left_words = 255
         fi;
         for (w : 0 .. ENTRIES - 1) {
             entry[w].epoch = FIRST_EPOCH;
             entry[w].workers = left_workers;
             entry[w].count = left_count;
+            entry[w].done = left_done;
             for (p : 0 .. WORKERS - 1) {
                 entry[w].words[p] = left_words
             }
@@ -466,6 +455,7 @@ init {
         p = 0;
         left_words = 0;
         left_workers = 0;
-        left_count = 0
+        left_count = 0;
+        left_done = 0
     }
 }

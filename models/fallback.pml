@@ -1,0 +1,304 @@
+/* SPDX-FileCopyrightText: 2026 the lanesum authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Two aggregation points: a switch, and the server behind it. Any packet may go to either: collided, refused, routed
+ * past the switch because it lost its tables or the worker moved, or sent with BYPASS. With JOBS 2, two jobs share the
+ * entries of the switch.
+ *
+ * Abstractions: those of server.pml, for the switch alike. An entry whose chunk all its workers have is taken as free
+ * (`tidy`): whoever would claim it claims a free one as well, and nobody waits for what it answers. slots.pml has both.
+ */
+
+#ifndef JOBS
+#define JOBS 1
+#endif
+#define PARTIES (JOBS * WORKERS)
+#include "workers.pml"
+
+#define JOB(w) ((w) / WORKERS)
+#define BIT(w) (1 << ((w) % WORKERS))
+#define OWNER(job, p) ((job) * POSITIONS + (p) + 1)
+#define JOB_OF(owner) (((owner) - 1) / POSITIONS)
+#define POSITION_OF(owner) (((owner) - 1) % POSITIONS)
+
+typedef Entry {
+    byte owner; /* job and position, from 1; 0 when free */
+    bit done;
+    byte workers;
+    byte words[WORKERS] /* ghost: whose contribution to what is in the sum, as an owner */
+};
+
+Entry entry[ENTRIES];
+
+mtype { NEWER, SAME, OLDER, FOREIGN };
+mtype {
+    CLAIM, CLAIM_AND_COMPLETE, CONTRIBUTE, CONTRIBUTE_AND_COMPLETE, REPLAY, REPORT_PENDING, DROP_LATE, COLLIDE
+};
+
+hidden byte e, i, k, had;
+hidden mtype order, decision;
+
+inline answer_all(job, p, to) {
+    for (k : 0 .. WORKERS - 1) {
+        if
+        :: HAS(to, k) -> answered[(job) * WORKERS + k] = answered[(job) * WORKERS + k] | (1 << (p))
+        :: else
+        fi
+    }
+}
+
+#define to_members(p, to) answer_all(x / ENTRIES, p, to)
+#define late(p, set) skip
+#define decide(p, set) assert((set) == EVERYBODY)
+#include "server.pml"
+
+/* Has everybody in the job the result that the owner names? */
+inline all_have(whose, result) {
+    result = true;
+    for (k : 0 .. WORKERS - 1) {
+        result = result && HAS(done[JOB_OF(whose) * WORKERS + k], POSITION_OF(whose))
+    }
+}
+
+inline forget(y) {
+    entry[y].owner = 0;
+    entry[y].done = 0;
+    entry[y].workers = 0;
+    for (k : 0 .. WORKERS - 1) {
+        entry[y].words[k] = 0
+    }
+}
+
+inline tidy() {
+    for (i : 0 .. ENTRIES - 1) {
+        if
+        :: entry[i].owner != 0 ->
+            all_have(entry[i].owner, had);
+            if
+            :: had && (entry[i].done || JOBS == 1) -> forget(i)
+            :: else
+            fi
+        :: else
+        fi
+    };
+    for (i : 0 .. JOBS * ENTRIES - 1) {
+        if
+        :: server[i].owner != 0 ->
+            all_have((i / ENTRIES) * POSITIONS + server[i].owner, had);
+            if
+            :: had ->
+                server[i].owner = 0;
+                server[i].done = 0;
+                server[i].pieces = 0
+            :: else
+            fi
+        :: else
+        fi
+    }
+}
+
+/* A result is made from the words as they are now. */
+inline answer(job, p, to) {
+    for (k : 0 .. WORKERS - 1) {
+        assert(entry[e].words[k] == OWNER(job, p))
+    };
+    assert(entry[e].workers == EVERYBODY);
+    answer_all(job, p, to)
+}
+
+inline add(w, p) {
+    entry[e].workers = entry[e].workers | BIT(w);
+    entry[e].words[(w) % WORKERS] = (entry[e].words[(w) % WORKERS] == 0 -> OWNER(JOB(w), p) : 255)
+}
+
+/* `over`: the lease of an entry of another job is over. */
+inline at_switch(w, p, over) {
+    e = ENTRY(p);
+    if
+    :: entry[e].owner == 0 -> order = NEWER
+#ifndef BUG_JOB_UNCHECKED
+    :: entry[e].owner != 0 && JOB_OF(entry[e].owner) != JOB(w) ->
+        if
+        :: entry[e].done || over -> order = NEWER
+        :: else -> order = FOREIGN
+        fi
+    :: entry[e].owner != 0 && JOB_OF(entry[e].owner) == JOB(w) ->
+#else
+    :: else ->
+#endif
+        if
+        :: POSITION_OF(entry[e].owner) < (p) -> order = NEWER
+        :: POSITION_OF(entry[e].owner) == (p) -> order = SAME
+        :: POSITION_OF(entry[e].owner) > (p) -> order = OLDER
+        fi
+    fi;
+    if
+    :: order == NEWER -> decision = (WORKERS == 1 -> CLAIM_AND_COMPLETE : CLAIM)
+    :: order == FOREIGN -> decision = COLLIDE
+    :: order == OLDER -> decision = DROP_LATE
+    :: order == SAME && entry[e].done -> decision = REPLAY
+    :: order == SAME && !entry[e].done && (entry[e].workers & BIT(w)) -> decision = REPORT_PENDING
+    :: order == SAME && !entry[e].done && !(entry[e].workers & BIT(w)) ->
+        decision = ((entry[e].workers | BIT(w)) == EVERYBODY -> CONTRIBUTE_AND_COMPLETE : CONTRIBUTE)
+    fi;
+    printf("position %d of worker %d at the switch: %e\n", p, w, decision);
+#ifdef NEVER
+    assert(decision != NEVER);
+#endif
+    if
+    :: order == NEWER ->
+#ifndef BUG_WORDS_OF_ANOTHER_JOB_KEPT
+        forget(e);
+#endif
+        entry[e].owner = OWNER(JOB(w), p);
+        entry[e].done = 0;
+        entry[e].workers = 0;
+        add(w, p)
+    :: decision == CONTRIBUTE || decision == CONTRIBUTE_AND_COMPLETE -> add(w, p)
+    :: else
+    fi;
+    if
+    :: decision == CLAIM_AND_COMPLETE || decision == CONTRIBUTE_AND_COMPLETE ->
+        entry[e].done = 1;
+        answer(JOB(w), p, EVERYBODY)
+    :: decision == REPLAY -> answer(JOB(w), p, BIT(w))
+    :: decision == REPORT_PENDING -> asked = asked | (EVERYBODY & ~entry[e].workers)
+    :: else /* COLLIDE: goes on to the server, where the packet may arrive anyhow */
+    fi
+}
+
+/* (`skip`: spin wants a loop inside a d_step to be followed by something.) */
+proctype Link(byte w; byte p) {
+end:
+    do
+    :: d_step { p < next[w] -> at_switch(w, p, false); tidy(); skip }
+#if JOBS > 1
+    :: d_step { p < next[w] -> at_switch(w, p, true); tidy(); skip }
+#endif
+    :: d_step { p < next[w] -> at_server(JOB(w), p, BIT(w)); tidy(); skip }
+    :: d_step {
+        HAS(answered[w], p) && OUTSTANDING(w, p) ->
+        printf("worker %d has the result of position %d\n", w, p);
+        done[w] = done[w] | (1 << p);
+        tidy();
+        skip
+    }
+    od
+}
+
+proctype Worker(byte w) {
+end:
+    do
+    :: d_step { MAY_SEND(w) -> printf("worker %d sends position %d\n", w, next[w]); next[w]++ }
+    od
+}
+
+/* The switch or the server loses what it has, at any moment and as often as it likes. */
+proctype Restart() {
+end:
+    do
+    :: d_step {
+        printf("the switch starts again\n");
+        for (i : 0 .. ENTRIES - 1) {
+            forget(i)
+        };
+        skip
+    }
+    :: d_step {
+        printf("the server starts again\n");
+        for (i : 0 .. JOBS - 1) {
+            forget_server(i)
+        };
+        skip
+    }
+    od
+}
+
+#ifdef PROGRESS
+hidden Entry saved_entry[ENTRIES];
+hidden ServerEntry saved_server[JOBS * ENTRIES];
+
+inline save() {
+    for (i : 0 .. ENTRIES - 1) {
+        saved_entry[i].owner = entry[i].owner;
+        saved_entry[i].done = entry[i].done;
+        saved_entry[i].workers = entry[i].workers;
+        for (k : 0 .. WORKERS - 1) {
+            saved_entry[i].words[k] = entry[i].words[k]
+        }
+    };
+    for (i : 0 .. JOBS * ENTRIES - 1) {
+        saved_server[i].owner = server[i].owner;
+        saved_server[i].done = server[i].done;
+        saved_server[i].pieces = server[i].pieces
+    }
+}
+
+inline restore() {
+    for (i : 0 .. ENTRIES - 1) {
+        entry[i].owner = saved_entry[i].owner;
+        entry[i].done = saved_entry[i].done;
+        entry[i].workers = saved_entry[i].workers;
+        for (k : 0 .. WORKERS - 1) {
+            entry[i].words[k] = saved_entry[i].words[k]
+        }
+    };
+    for (i : 0 .. JOBS * ENTRIES - 1) {
+        server[i].owner = saved_server[i].owner;
+        server[i].done = saved_server[i].done;
+        server[i].pieces = saved_server[i].pieces
+    }
+}
+
+/* Routes of packets without BYPASS, one digit each: to the switch; past it to the server; nowhere; in turn to the
+ * switch and to the server. One job: a digit for every worker. Two jobs: one for every job, then whether leases are
+ * over, then which of the jobs still has its workers. */
+#define DIGIT(n) ((route >> (2 * (n))) & 3)
+#if JOBS == 1
+#ifndef ROUTES
+#define ROUTES (1 << (2 * WORKERS))
+#endif
+#define WAY(w) DIGIT(w)
+#define OVER false
+#define LIVE(w) true
+#define WATCHED true
+#else
+#define ROUTES 128
+#define WAY(w) DIGIT(JOB(w))
+#define OVER ((route >> 4) & 1)
+#define LIVE(w) (!((route >> (5 + JOB(w))) & 1))
+#define WATCHED true
+#endif
+
+inline deliver(w, p, past) {
+    if
+    :: (past) || WAY(w) == 1 || (WAY(w) == 3 && tries[w] % 2 == 0) -> decision = COLLIDE
+    :: !(past) && WAY(w) == 2 -> decision = DROP_LATE
+    :: else -> at_switch(w, p, OVER)
+    fi;
+    if
+    :: decision == COLLIDE -> at_server(JOB(w), p, BIT(w))
+    :: else
+    fi
+}
+
+#include "calm.pml"
+#endif
+
+init {
+    atomic {
+        byte w, p;
+        for (w : 0 .. PARTIES - 1) {
+            run Worker(w);
+            for (p : 0 .. POSITIONS - 1) {
+                run Link(w, p)
+            }
+        }
+        run Restart();
+#ifdef PROGRESS
+        run Calm();
+#endif
+        w = 0;
+        p = 0
+    }
+}
