@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The server on real sockets: workers as threads, and a process that is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from contributions import Workers, served
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.packet import Packet
+from lanesum.protocol.spec import Flag, Kind
+from lanesum.server import AggregationServer, Place, ServerJob
+from lanesum.server.client import RemoteServer
+from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address
+
+LOCALHOST = "127.0.0.1"
+CHUNKS = 12
+
+
+class Sockets:
+    """A socket for each worker of a job, and the packets to send."""
+
+    def __init__(self, workers: int, **fields: Any) -> None:
+        self.sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(workers)]
+        for sock in self.sockets:
+            sock.bind((LOCALHOST, 0))
+            sock.settimeout(30)
+        members = {sock.getsockname(): Place.in_one_level(worker) for worker, sock in enumerate(self.sockets)}
+        self.job: ServerJob = served(members, **fields)
+        self.workers = Workers(self.job)  # only makes packets and checks sums; the server has its own aggregator
+
+    def close(self) -> None:
+        for sock in self.sockets:
+            sock.close()
+
+    def send(self, server: Address, worker: int, chunk: int, **fields: Any) -> None:
+        self.sockets[worker].sendto(self.workers.packet(worker, chunk, **fields), server)
+
+    def receive(self, worker: int) -> bytes:
+        return self.sockets[worker].recv(MAX_DATAGRAM_BYTES)
+
+
+@contextlib.contextmanager
+def sockets(workers: int, **fields: Any) -> Iterator[Sockets]:
+    opened = Sockets(workers, **fields)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def test_workers_in_threads_get_exact_sums() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server, sockets(3, slots=CHUNKS) as job:
+        server.aggregator.admit(job.job)
+        results: list[dict[int, bytes]] = [{}, {}, {}]
+
+        def work(worker: int) -> None:
+            for chunk in range(CHUNKS):
+                job.send(server.address, worker, chunk)
+            while len(results[worker]) < CHUNKS:
+                datagram = job.receive(worker)
+                results[worker][Packet.unpack(datagram).header.chunk] = datagram
+
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert results[0] == results[1] == results[2]
+        for datagram in results[0].values():
+            assert job.workers.check(Packet.unpack(datagram)) == 0b111
+        assert server.aggregator.refused == {} and server.broken == 0
+
+
+def test_garbage_and_congestion_come_in_by_the_socket() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server, sockets(2) as job:
+        server.aggregator.admit(job.job)
+        for garbage in (b"", b"x", bytes(65507), job.workers.packet(0)[:-3]):
+            job.sockets[0].sendto(garbage, server.address)
+        for chunk, marks in enumerate([(0x03, 0x02), (0x02, 0x01)]):  # congestion experienced; or able to be told
+            for worker, mark in enumerate(marks):
+                job.sockets[worker].setsockopt(socket.IPPROTO_IP, socket.IP_TOS, mark)
+                job.send(server.address, worker, chunk)
+            result = Packet.unpack(job.receive(0))
+            assert job.workers.check(result) == 0b11
+            assert result.header.flags == (Flag.ECN if chunk == 0 else 0)
+        assert server.aggregator.refused == {"malformed": 3, "other version": 1}
+
+
+def test_a_bug_costs_one_datagram(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    with AggregationServer((LOCALHOST, 0)) as server, sockets(1) as job:
+        server.aggregator.admit(job.job)
+        handle = server.aggregator.handle
+        broken = job.workers.packet(0, spare=99)
+
+        def handle_or_fail(sender: Address, datagram: bytes, *, congested: bool = False) -> list[tuple[Address, bytes]]:
+            if datagram == broken:
+                raise ZeroDivisionError
+            return handle(sender, datagram, congested=congested)
+
+        monkeypatch.setattr(server.aggregator, "handle", handle_or_fail)
+        job.sockets[0].sendto(broken, server.address)
+        job.send(server.address, 0, 0)
+        assert job.workers.check(Packet.unpack(job.receive(0))) == 1
+        assert server.broken == 1
+        assert "could not be handled" in caplog.text
+
+
+def test_losses_are_repaired_by_replays() -> None:
+    lost: list[bytes] = []
+
+    def lose_first_result(incoming: bool, _address: Address, datagram: bytes) -> bool:
+        if incoming or lost:
+            return False
+        lost.append(datagram)
+        return True
+
+    with AggregationServer((LOCALHOST, 0), loss=lose_first_result) as server, sockets(1) as job:
+        server.aggregator.admit(job.job)
+        job.send(server.address, 0, 0)
+        job.send(server.address, 0, 0, flags=Flag.RESEND)
+        replay = Packet.unpack(job.receive(0))
+        assert (replay.header.kind, replay.header.flags) == (Kind.RESULT, Flag.RESEND)
+        assert np.array_equal(replay.payload, Packet.unpack(lost[0]).payload)
+
+
+def test_port_taken_and_every_server_another_instance() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        with pytest.raises(ConfigurationError, match=r"cannot bind 127\.0\.0\.1"):
+            AggregationServer(server.address)
+        with AggregationServer((LOCALHOST, 0)) as other:
+            assert server.instance != other.instance
+        other.close()  # once more
+
+
+_SERVE = """
+import signal, sys
+from pathlib import Path
+from lanesum.server.service import serve
+with serve(("127.0.0.1", int(sys.argv[1])), "127.0.0.1:0", Path(sys.argv[2])) as (server, service):
+    print(server.address[1], service.port, flush=True)
+    signal.pause()
+"""
+
+
+@contextlib.contextmanager
+def process(port: int, journals: Path) -> Iterator[tuple[Address, RemoteServer]]:
+    """A server in a process of its own, killed at the end."""
+    command = [sys.executable, "-c", _SERVE, str(port), str(journals)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            udp_port, control_port = map(int, running.stdout.readline().split())
+            yield (LOCALHOST, udp_port), RemoteServer(f"{LOCALHOST}:{control_port}", timeout_s=60)
+        finally:
+            running.send_signal(signal.SIGKILL)
+
+
+def test_a_killed_server_goes_on_with_its_decisions(tmp_path: Path) -> None:
+    with sockets(3, quorum=2) as job:
+        with process(0, tmp_path) as (address, remote):
+            remote.admit(job.job)
+            first = remote.status()
+            for chunk, (one, other) in enumerate([(0, 1), (1, 2), (2, 0)]):
+                job.send(address, one, chunk)
+                job.send(address, other, chunk)
+            results = [job.receive(0) for _ in range(3)]
+            assert [job.receive(worker) for worker in (1, 2) for _ in range(3)] == results * 2
+            job.send(address, 1, 3)  # nobody hears of this one
+        with process(address[1], tmp_path) as (address, remote):
+            second = remote.status()
+            assert (second.instance != first.instance, second.jobs, second.durable) == (True, {}, True)
+            remote.admit(job.job)
+            for chunk, late in enumerate((2, 0, 1)):
+                job.send(address, late, chunk)
+                assert job.receive(late) == results[chunk]
+            job.send(address, 2, 3)
+            job.send(address, 0, 3)
+            contributors = job.workers.check(Packet.unpack(job.receive(0)))
+            assert contributors == 0b101
