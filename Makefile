@@ -13,9 +13,13 @@ SWITCH ?=
 WORKERS ?=
 CODEC ?=
 EPOCHS ?=
+QUORUM ?=
+FAULTS ?=
+SEED ?=
 OUT ?=
 RUN_OPTIONS = $(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(SWITCH),--switch $(SWITCH)) $(if $(WORKERS),--workers $(WORKERS)) \
-	$(if $(CODEC),--codec $(CODEC)) $(if $(EPOCHS),--epochs $(EPOCHS)) $(if $(OUT),--out $(OUT))
+	$(if $(CODEC),--codec $(CODEC)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
+	$(if $(QUORUM),--quorum $(QUORUM)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(SEED),--seed $(SEED)) $(if $(OUT),--out $(OUT))
 
 # A million schedules, or as many as SOAK_SECONDS allow where it is set.
 SOAK_SCHEDULES ?= 1000000
@@ -27,7 +31,7 @@ SOAK_SEED ?= 0
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
 
-run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH= WORKERS= CODEC= EPOCHS= OUT=)
+run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH= WORKERS= CODEC= EPOCHS= QUORUM= FAULTS= SEED= OUT=)
 	@$(BIN)/lanesum run $(RUN_OPTIONS)
 
 test: $(READY_TO_TEST) lint test-code ## everything: lint, types, all tests
@@ -48,6 +52,7 @@ p4: $(READY_TO_TEST) ## compile p4src (needs p4c-bm2-ss on PATH) and rewrite p4s
 generate: $(READY_TO_TEST) ## rewrite what is generated: P4 headers, tables in the docs, the topology schema
 	$(BIN)/python -m lanesum.protocol.generate
 	$(BIN)/lanesum topology schema > topologies/schema.json
+	$(BIN)/lanesum faults schema > faults/schema.json
 
 soak: $(READY_TO_TEST) ## random schedules of the simulator (SOAK_SCHEDULES= SOAK_SECONDS= SOAK_SEED=)
 	$(BIN)/python -m lanesum.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \

@@ -25,6 +25,12 @@ def run(
     workers: Annotated[int | None, typer.Option(help="Number of workers; all of the topology's by default.")] = None,
     codec: Annotated[str, typer.Option(help="Codec, for example thc, thc-uniform or fixed.")] = "thc",
     epochs: Annotated[int, typer.Option(help="Passes over the training data.")] = 10,
+    quorum: Annotated[int, typer.Option(help="So many workers' contributions make a result; all of them when 0.")] = 0,
+    faults: Annotated[
+        str | None, typer.Option(help="Fault plan: shipped one (everything-dies, lossy) or YAML file.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of everything that is drawn at random.")] = 1,
+    deadline: Annotated[float, typer.Option(help="Seconds without progress before the workers give up.")] = 30.0,
     out: Annotated[Path, typer.Option(help="Folder for report.json, report.png and logs.")] = Path("out/run"),
 ) -> None:
     """Train a small network on digits, every gradient through the P4 program, and compare with no compression."""
@@ -43,9 +49,15 @@ def run(
         codec=codec,
         epochs=epochs,
         out=out.resolve(),
+        quorum=quorum,
+        seed=seed,
+        deadline_s=deadline,
+        faults=faults,
     )
     console = Console(highlight=False)
     console.print(f"[bold]Target[/]    {plan.target} ({escape(plan.why)})")
     console.print(f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}")
+    if plan.faults is not None:
+        console.print(f"[bold]Faults[/]    {escape(plan.faults_source)}, seed {plan.faults.seed}")
     console.print(start(plan).table())
     console.print(f"[bold]Report[/]    {out / 'report.json'}, {out / 'report.png'}; logs in {out / 'logs'}")

@@ -41,13 +41,11 @@ def switch_links(topology: Topology) -> list[SwitchLink]:
 def names_in(topology: Topology, *, switches: bool = True) -> Names:
     """What a plan may name: links by their host or by both switches, and processes.
 
-    Without ``switches`` the workers' links lead to the server at once, and the controller is in the server's process.
+    Without ``switches`` the only links are the workers', which lead to the server at once.
     """
     workers = topology.names("worker")
+    processes = [*workers, SERVER, CONTROLLER]
     if not switches:
-        return Names(frozenset(workers), frozenset([*workers, SERVER]))
+        return Names(frozenset(workers), frozenset(processes))
     between = [link.name for link in switch_links(topology)]
-    return Names(
-        frozenset([*topology.hosts(), *between]),
-        frozenset([*workers, *topology.switches(), SERVER, CONTROLLER]),
-    )
+    return Names(frozenset([*topology.hosts(), *between]), frozenset([*processes, *topology.switches()]))

@@ -6,11 +6,51 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from lanesum.join import ENV_CONTROLLER, ENV_JOB
 from lanesum.run.plan import RunPlan
+from lanesum_control.client import DEFAULT_DEVICE_ID
+from lanesum_switch import bmv2
 
 JOB = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Files of one run that its processes share; socket files also across network namespaces."""
+
+    folder: Path
+
+    def p4runtime(self, switch: str) -> str:
+        """P4Runtime address of a switch."""
+        return f"unix:{self.folder / switch}.sock"
+
+    @property
+    def server_control(self) -> str:
+        """Address at which the controller reaches the server, whatever becomes of the switches."""
+        return f"unix:{self.folder / 'server.sock'}"
+
+    @property
+    def state(self) -> Path:
+        """The controller's memory."""
+        return self.folder / "controller.sqlite"
+
+    @property
+    def journal(self) -> Path:
+        """The server's decisions."""
+        return self.folder / "journal"
+
+    @property
+    def steps(self) -> Path:
+        """How many steps the training has done."""
+        return self.folder / "steps"
+
+    @property
+    def fault_counts(self) -> Path:
+        """What injectors count."""
+        return self.folder / "faults"
 
 
 def lanesum_command(*arguments: str) -> list[str]:
@@ -23,22 +63,46 @@ def interface_options(interfaces: Mapping[int, str]) -> list[str]:
     return [f"--interface={port}@{name}" for port, name in interfaces.items()]
 
 
-def switch_command(plan: RunPlan, p4runtime: str, *ports: str) -> list[str]:
-    """The embedded switch; ``ports`` are its arguments for interfaces, none on loopback."""
-    command = lanesum_command("switch", "--topology", plan.topology_source, "--p4runtime", p4runtime, *ports)
+def switch_command(plan: RunPlan, name: str, scratch: Scratch, interfaces: Mapping[int, str] | None) -> list[str]:
+    """The embedded switch ``name``; without ``interfaces`` on loopback."""
+    command = lanesum_command("switch", "--topology", plan.topology_source, "--name", name)
+    command += ["--p4runtime", scratch.p4runtime(name)]
+    command += ["--loopback"] if interfaces is None else interface_options(interfaces)
+    if plan.faults is not None:
+        command += ["--faults", plan.faults_source, "--fault-counts", str(scratch.fault_counts)]
+    return command
+
+
+def bmv2_command(name: str, scratch: Scratch, interfaces: Mapping[int, str]) -> list[str]:
+    """BMv2 as the switch ``name``."""
+    return bmv2.command(interfaces, scratch.p4runtime(name), DEFAULT_DEVICE_ID)
+
+
+def server_command(plan: RunPlan, scratch: Scratch, *, behind: bool) -> list[str]:
+    """The aggregation server; ``behind`` a switch or a relay that stands at its address on loopback."""
+    command = lanesum_command("server", "--topology", plan.topology_source, "--control", scratch.server_control)
+    command += ["--journal", str(scratch.journal)]
+    if plan.runner == "loopback":
+        command += ["--loopback"]
+        if not behind:
+            ip, port = plan.topology.server_address(loopback=True)
+            command += ["--listen", f"{ip}:{port}"]
+    return command
+
+
+def controller_command(plan: RunPlan, scratch: Scratch, *, listen: str) -> list[str]:
+    """The controller: owns the switches and the server, serves workers at ``listen``."""
+    command = lanesum_command("controller", "--topology", plan.topology_source, "--listen", listen)
+    command += ["--server", scratch.server_control, "--state", str(scratch.state)]
+    for name in plan.switches:
+        command += ["--switch", f"{name}={scratch.p4runtime(name)}"]
     return command + (["--loopback"] if plan.runner == "loopback" else [])
 
 
-def server_command(plan: RunPlan, listen: str) -> list[str]:
-    """The aggregation server with its controller, for runs without a switch."""
-    return lanesum_command("server", "--topology", plan.topology_source, "--listen", listen, "--loopback")
-
-
-def controller_command(plan: RunPlan, *, p4runtime: str, listen: str) -> list[str]:
-    """The controller: takes the switch, knows the topology's hosts, serves workers at ``listen``."""
-    arguments = ("--topology", plan.topology_source, "--switch", p4runtime, "--listen", listen)
-    command = lanesum_command("controller", *arguments)
-    return command + (["--loopback"] if plan.runner == "loopback" else [])
+def relay_command(plan: RunPlan, scratch: Scratch, *arguments: str) -> list[str]:
+    """A cable with faults; see ``lanesum.faults.relay`` for ``arguments``."""
+    options = ["--plan", plan.faults_source, "--counts", str(scratch.fault_counts)]
+    return [sys.executable, "-m", "lanesum.faults.relay", *arguments, *options]
 
 
 def training_arguments(plan: RunPlan) -> list[str]:
@@ -50,6 +114,10 @@ def training_arguments(plan: RunPlan) -> list[str]:
         plan.codec,
         "--epochs",
         str(plan.epochs),
+        "--seed",
+        str(plan.seed),
+        "--deadline",
+        str(plan.deadline_s),
         "--out",
         str(plan.out),
         "--target",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The loopback runner: embedded switch, controller and workers as plain processes on 127.0.0.0/8. No root."""
+"""The loopback runner: switches, server, controller and workers as plain processes on 127.0.0.0/8. No root."""
 
 from __future__ import annotations
 
@@ -9,35 +9,43 @@ import tempfile
 from pathlib import Path
 
 from lanesum import rpc
-from lanesum.run import commands, steps
+from lanesum.faults.network import CONTROLLER, SERVER
+from lanesum.run import commands
+from lanesum.run.commands import Scratch
 from lanesum.run.plan import RunPlan
+from lanesum.run.steps import Outcome, Stage
 from lanesum.run.supervisor import Supervisor
 
 
-def run(plan: RunPlan, supervisor: Supervisor) -> dict[str, int]:
-    """Train; returns the switch's packet counts. Raises what the supervisor and the controller raise."""
+def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
+    """Train. Raises what the supervisor and the controller raise."""
     topology = plan.topology
     controller = f"{topology.address(topology.names('controller')[0], loopback=True)}:{rpc.DEFAULT_PORT}"
-    with tempfile.TemporaryDirectory(prefix="lanesum-") as scratch:
-        if plan.switch == "none":
-            supervisor.start("server", commands.server_command(plan, controller))
-        else:
-            p4runtime = f"unix:{Path(scratch) / 's1.sock'}"
-            supervisor.start("switch", commands.switch_command(plan, p4runtime))
-            supervisor.start("controller", commands.controller_command(plan, p4runtime=p4runtime, listen=controller))
-        steps.admit(supervisor, plan, controller)
-        workers = steps.start_workers(
-            supervisor,
-            plan,
-            controller,
-            master=_free_address(),
-            interface=lambda _host: "lo",
-            at=lambda _host, command: command,
-        )
-        supervisor.wait(workers)
-        counts: dict[str, int] = rpc.call(controller, rpc.COUNTERS, {})["packets"]
-        rpc.call(controller, rpc.REMOVE, {"job": commands.JOB})
-        return counts
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        scratch = Scratch(Path(folder))
+        scratch.fault_counts.mkdir()
+        for name in plan.switches:
+            supervisor.start(name, commands.switch_command(plan, name, scratch, None))
+        # Without a switch whose ports have the faults, a relay has them.
+        relayed = not plan.switches and plan.faults is not None and any(map(plan.faults.touches, plan.links))
+        if relayed:
+            arguments = ("--loopback", "--topology", plan.topology_source)
+            supervisor.start("relay", commands.relay_command(plan, scratch, *arguments))
+        behind = bool(plan.switches) or relayed
+        supervisor.start(SERVER, commands.server_command(plan, scratch, behind=behind))
+        supervisor.start(CONTROLLER, commands.controller_command(plan, scratch, listen=controller))
+        try:
+            return Stage(
+                plan,
+                supervisor,
+                scratch,
+                controller,
+                master=_free_address(),
+                interface=lambda _host: "lo",
+                at=lambda _host, command: command,
+            ).train()
+        finally:
+            supervisor.close()  # before the files go that the processes have open
 
 
 def _free_address() -> tuple[str, int]:

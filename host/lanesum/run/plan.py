@@ -7,13 +7,18 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from lanesum import codecs
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum_control.controller import DEFAULT_SLOTS, worker_names
+from lanesum.faults.network import names_in
+from lanesum.faults.plan import FaultPlan, Names
+from lanesum.transport.udp import DEFAULT_DEADLINE_S
+from lanesum_control.controller import worker_names
+from lanesum_control.jobs import DEFAULT_SLOTS
 from lanesum_control.topology import Topology, load
 from lanesum_switch import veth
 from lanesum_switch.bmv2 import PROGRAM as BMV2
@@ -31,7 +36,15 @@ _TARGETS: dict[SwitchKind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """A run. ``why`` is one sentence for the user on the choice of runner and switch."""
+    """A run.
+
+    Attributes:
+        why: one sentence for the user on the choice of runner and switch.
+        quorum: contributions that make a result; 0 means all workers'.
+        seed: of weights, order of the data, and the codec's random bits: the same seed, the same weights.
+        deadline_s: longest time without progress before the workers give up.
+        faults: what happens to packets and processes.
+    """
 
     topology: Topology
     topology_source: str  # name or file, for the processes that read it again
@@ -43,6 +56,21 @@ class RunPlan:
     epochs: int
     slots: int
     out: Path
+    quorum: int = 0
+    seed: int = 1
+    deadline_s: float = DEFAULT_DEADLINE_S
+    faults: FaultPlan | None = None
+    faults_source: str = ""  # name or file, for the processes that read it again
+
+    @property
+    def switches(self) -> list[str]:
+        """The switches that the run starts."""
+        return [] if self.switch == "none" else self.topology.switches()
+
+    @property
+    def links(self) -> list[str]:
+        """The links of the run, as fault plans call them."""
+        return sorted(names_in(self.topology, switches=bool(self.switches)).links)
 
     @property
     def target(self) -> str:
@@ -80,6 +108,10 @@ def make_plan(
     epochs: int,
     out: Path,
     switch: str | None = None,
+    quorum: int = 0,
+    seed: int = 1,
+    deadline_s: float = DEFAULT_DEADLINE_S,
+    faults: str | None = None,
 ) -> RunPlan:
     """Check everything that can be checked before a process starts.
 
@@ -91,6 +123,10 @@ def make_plan(
         epochs: passes over the training data.
         out: folder for report and logs.
         switch: ``embedded``, ``bmv2``, ``none`` (the aggregation server sums), or None to choose.
+        quorum: contributions that make a result; 0 means all workers'.
+        seed: of everything that is drawn at random.
+        deadline_s: seconds without progress before the workers give up.
+        faults: a shipped fault plan's name or a YAML file.
 
     Raises ConfigurationError, MissingToolError, AdmissionError, TopologyError.
     """
@@ -106,7 +142,12 @@ def make_plan(
         raise ConfigurationError(f"workers = {workers} must be at least 1.")
     chosen = worker_names(hosts, len(hosts) if workers is None else workers)
     codecs.get(codec, workers=len(chosen))  # an unknown codec or too many workers shows before anything starts
+    if not 0 <= quorum <= len(chosen):
+        raise ConfigurationError(f"quorum = {quorum} is not between 0 and the {len(chosen)} workers.")
+    if deadline_s <= 0:
+        raise ConfigurationError(f"deadline = {deadline_s:g} must be positive.")
     final, kind, why = _place(runner, switch)
+    planned = None if faults is None else FaultPlan.load(faults, _fault_names(network, kind, chosen))
     return RunPlan(
         topology=network,
         topology_source=topology,
@@ -118,7 +159,19 @@ def make_plan(
         epochs=epochs,
         slots=DEFAULT_SLOTS,
         out=out,
+        quorum=quorum,
+        seed=seed,
+        deadline_s=deadline_s,
+        faults=planned,
+        faults_source=faults or "",
     )
+
+
+def _fault_names(network: Topology, switch: SwitchKind, workers: Sequence[str]) -> Names:
+    """What a fault plan may name: links of workers that have no process do no harm, the processes would."""
+    names = names_in(network, switches=switch != "none")
+    idle = set(network.names("worker")) - set(workers)
+    return Names(names.links, names.processes - idle)
 
 
 def _place(runner: str | None, switch: str | None) -> tuple[Runner, SwitchKind, str]:

@@ -14,7 +14,7 @@ _STALE = (REPORT, "report.png")
 
 
 def start(plan: RunPlan) -> Report:
-    """Run the job and complete its report with the switch's counts.
+    """Run the job and complete its report with what switches, server and controller counted.
 
     Whatever happens, no process, namespace or interface is left behind.
     """
@@ -23,8 +23,8 @@ def start(plan: RunPlan) -> Report:
         (plan.out / name).unlink(missing_ok=True)
     with Supervisor(plan.out / "logs") as supervisor:
         runner = mininet if plan.runner == "mininet" else loopback
-        counts = runner.run(plan, supervisor)
+        outcome = runner.run(plan, supervisor)
     report = Report.read(plan.out / REPORT)
-    report.add_switch_packets(counts)
+    report.add_outcome(outcome.counters, outcome.events, outcome.faults)
     report.write(plan.out / REPORT)
     return report

@@ -1,21 +1,100 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every runner does with the controller: admit the job, then start the workers."""
+"""What every runner does once switches, server and controller are started: admit, train, and ask how it went."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lanesum import rpc
+from lanesum.faults.links import LinkFaults
 from lanesum.run import commands
+from lanesum.run.commands import Scratch
 from lanesum.run.plan import RunPlan
+from lanesum.run.process_faults import ProcessFaults
 from lanesum.run.supervisor import Child, Supervisor
+from lanesum.train.progress import ENV_STEP_FILE, StepFile
 
 _CONTROLLER_START_S = 60.0
 _TRY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is known after a run beside the workers' own report.
+
+    Attributes:
+        counters: the controller's answer to COUNTERS: packets by decision, at every switch and at the server.
+        events: what the controller saw, oldest first.
+        faults: rules with their counts, and what happened to processes; empty without a plan.
+    """
+
+    counters: dict[str, Any]
+    events: list[dict[str, Any]] = field(default_factory=list)
+    faults: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where a run takes place.
+
+    Attributes:
+        controller: ``host:port`` of the controller, as the workers reach it.
+        master: address of the process group's store, which the first worker opens.
+        interface: name of a host's interface, for gloo.
+        at: makes a command run at a node.
+        call: as ``rpc.call``, from where the controller can be reached.
+    """
+
+    plan: RunPlan
+    supervisor: Supervisor
+    scratch: Scratch
+    controller: str
+    master: tuple[str, int]
+    interface: Callable[[str], str]
+    at: Callable[[str, list[str]], list[str]]
+    call: Callable[..., dict[str, Any]] = rpc.call
+
+    def train(self) -> Outcome:
+        """Admit the job, train, and take it out again.
+
+        Raises ProcessFailedError when a process ends that should not, ControllerError when the controller refuses.
+        """
+        admit(self.supervisor, self.plan, self.controller, self.call)
+        workers = start_workers(self)
+        plan = self.plan.faults
+        if plan is None:
+            self.supervisor.wait(workers)
+            return self._outcome({})
+        links = LinkFaults(plan, self.scratch.fault_counts)
+        processes = ProcessFaults(
+            plan,
+            self.supervisor,
+            step=lambda: StepFile.read(self.scratch.steps),
+            seen=lambda: links.totals(self.plan.links)[1],
+        )
+        self.supervisor.wait(workers, meanwhile=processes.tick)
+        processes.finish()
+        rules, _ = links.totals(self.plan.links)
+        return self._outcome(
+            {
+                "plan": self.plan.faults_source,
+                "seed": plan.seed,
+                "rules": {label: asdict(counts) for label, counts in rules.items()},
+                "processes": processes.report(),
+            }
+        )
+
+    def _outcome(self, faults: dict[str, Any]) -> Outcome:
+        # With all the time that a controller may take which has just been started again.
+        counters = self.call(self.controller, rpc.COUNTERS, {}, _CONTROLLER_START_S)
+        events = self.call(self.controller, rpc.EVENTS, {}, _CONTROLLER_START_S)["events"]
+        self.call(self.controller, rpc.REMOVE, {"job": commands.JOB}, _CONTROLLER_START_S)
+        return Outcome(counters, events, faults)
 
 
 def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rpc.call) -> dict[str, Any]:
@@ -25,7 +104,14 @@ def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rp
     silent for a minute.
     """
     _wait_for_controller(supervisor, controller, call)
-    message = {"name": commands.JOB, "workers": list(plan.workers), "slots": plan.slots, "codec": plan.codec}
+    message = {
+        "name": commands.JOB,
+        "workers": list(plan.workers),
+        "slots": plan.slots,
+        "codec": plan.codec,
+        "quorum": plan.quorum,
+        "seed": plan.seed,
+    }
     # Once, with all the time it may take: a try that was given up may have been carried out all the same.
     admitted: dict[str, Any] = call(controller, rpc.ADMIT, message, _CONTROLLER_START_S)
     return admitted
@@ -43,23 +129,13 @@ def _wait_for_controller(supervisor: Supervisor, controller: str, call: Any) -> 
                 raise
 
 
-def start_workers(
-    supervisor: Supervisor,
-    plan: RunPlan,
-    controller: str,
-    *,
-    master: tuple[str, int],
-    interface: Callable[[str], str],
-    at: Callable[[str, list[str]], list[str]],
-) -> list[Child]:
-    """One training process per worker; the first one has the terminal.
-
-    ``interface`` names a host's interface, ``at`` makes a command run at a host.
-    """
-    children = []
+def start_workers(stage: Stage) -> list[Child]:
+    """One training process per worker; the first one has the terminal."""
+    plan, children = stage.plan, []
     for rank, host in enumerate(plan.workers):
-        environment = commands.training_environment(controller, interface(host))
-        environment |= commands.rank_environment(rank, len(plan.workers), master)
-        command = at(host, [sys.executable, *commands.training_arguments(plan)])
-        children.append(supervisor.start(host, command, environment=environment, to_terminal=rank == 0))
+        environment = commands.training_environment(stage.controller, stage.interface(host))
+        environment |= commands.rank_environment(rank, len(plan.workers), stage.master)
+        environment |= {ENV_STEP_FILE: str(stage.scratch.steps)}
+        command = stage.at(host, [sys.executable, *commands.training_arguments(plan)])
+        children.append(stage.supervisor.start(host, command, environment=environment, to_terminal=rank == 0))
     return children

@@ -13,6 +13,8 @@ from rich.table import Table
 
 from lanesum.errors import ConfigurationError
 
+_COMPLETE = ("claim_and_complete", "contribute_and_complete")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
@@ -37,8 +39,7 @@ class Report:
         bytes_fp32: what the same gradients would take as bare float32, one way: 4 bytes x elements x steps x workers.
         retransmissions: packets sent more than once.
         wall_s: seconds of the training with lanesum, tests and checks included, without the uncompressed one.
-        detail: everything else: curves, settings, times; ``switch_packets`` and ``fallbacks`` where the switch was
-            asked (see ``add_switch_packets``).
+        detail: everything else: curves, settings, times; what switches and server counted, see ``add_outcome``.
     """
 
     target: str
@@ -65,14 +66,35 @@ class Report:
         """Sums were checked and none was wrong, and all replicas ended with the same bits."""
         return self.sums_checked > 0 and self.sums_wrong == 0 and self.detail.get("replicas_identical", True)
 
-    def add_switch_packets(self, packets: dict[str, int]) -> None:
-        """Put the switch's own counts, by table action, beside what the workers saw.
+    def add_outcome(
+        self, counters: dict[str, Any], events: list[dict[str, Any]], faults: dict[str, Any] | None = None
+    ) -> None:
+        """Put what switches, server and controller say beside what the workers saw.
 
-        ``detail.fallbacks`` are contributions that the switch passed on to the server instead of summing them: of
-        strangers, for slots or operations that the job does not have, or of another packet size than the program's.
+        Args:
+            counters: packets by decision, ``{"packets": all switches together, "switches": {name: ...}, "server":
+                {"decisions": ..., "refused": ...}}``; each since its process was started last.
+            events: what the controller saw.
+            faults: of the plan; kept where there was one.
+
+        ``detail.fallbacks`` are contributions that switches passed on to the server instead of summing them: of
+        strangers, for slots or operations that the job does not have, of another packet size than the program's, or
+        sent past them. ``detail.completed`` are the sums that every switch and the server have finished; at a rack's
+        switch, those of the rack.
         """
+        packets, server = counters["packets"], counters["server"] or {"decisions": {}, "refused": {}}
         self.detail["switch_packets"] = packets
-        self.detail["fallbacks"] = packets["aggregate"] - packets["accept"] + packets["route_other_size"]
+        self.detail["server_packets"] = server
+        self.detail["completed"] = {
+            name: sum(decisions.get(one, 0) for one in _COMPLETE)
+            for name, decisions in {**counters["switches"], "server": server["decisions"]}.items()
+        }
+        self.detail["fallbacks"] = (
+            packets["aggregate"] - packets["accept"] + packets["route_other_size"] + packets.get("route_past", 0)
+        )
+        self.detail["events"] = events
+        if faults:
+            self.detail["faults"] = faults
 
     def write(self, path: Path) -> None:
         """Write the JSON file."""
@@ -109,8 +131,17 @@ class Report:
         table.add_row("retransmissions", f"{self.retransmissions:,}", "")
         if "fallbacks" in detail:
             table.add_row("fall-backs", f"{detail['fallbacks']:,}", "")
+        for name, count in detail.get("completed", {}).items():
+            table.add_row(f"sums made by {name}", f"{count:,}", "")
         table.add_row("sums checked", f"{self.sums_checked:,}", "")
         table.add_row("sums wrong", f"{self.sums_wrong:,}", "", style="bold red" if self.sums_wrong else None)
+        if "faults" in detail:
+            table.add_section()
+            for label, counts in detail["faults"]["rules"].items():
+                table.add_row(f"fault: {label}", f"{counts['hit']:,}", "")
+            for one in detail["faults"]["processes"]:
+                when = "" if one["at_s"] is None else f"at {one['at_s']:.1f} s, step {one['step']}"
+                table.add_row(f"{one['process']} {one['what']}", when, "")
         return table
 
 
