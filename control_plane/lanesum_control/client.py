@@ -12,6 +12,7 @@ import contextlib
 import functools
 import io
 import logging
+import queue
 import socket
 import threading
 import time
@@ -20,7 +21,8 @@ from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import grpc
-from google.rpc import status_pb2
+from google.protobuf import text_format
+from google.rpc import code_pb2, status_pb2
 from p4.v1 import p4runtime_pb2
 from p4runtime_sh import p4runtime as shell
 
@@ -34,10 +36,19 @@ DEFAULT_CONNECT_TIMEOUT_S = 10.0
 _RETRY_S = 0.05
 # The errors of all updates of a request travel in gRPC metadata, which has a limit.
 _UPDATES_PER_REQUEST = 64
+# A switch that answers no more, though its socket is open, must not hold the controller.
+_RPC_TIMEOUT_S = 15.0
+_PUSH_TIMEOUT_S = 120.0
+_GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+_NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
+_NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
 
 # The client starts its receiving thread in its constructor and never as a daemon: an error later on would leave the
 # process waiting for the server to go away.
 shell.threading = SimpleNamespace(Thread=functools.partial(threading.Thread, daemon=True))
+# It logs through the root logger what we raise as an error.
+shell.logging = logging.getLogger("lanesum_control.p4runtime_sh")
+shell.logging.setLevel(logging.CRITICAL + 1)
 
 
 def wait_until_listening(address: str, timeout_s: float) -> None:
@@ -96,7 +107,7 @@ class SwitchConnection:
         wait_until_listening(address, timeout_s)
         said = io.StringIO()
         try:
-            with contextlib.redirect_stdout(said), _quiet_root_logger():
+            with contextlib.redirect_stdout(said):
                 self._client: Any = shell.P4RuntimeClient(device_id, address, election_id)
         except SystemExit as error:
             raise SwitchUnreachableError(
@@ -116,15 +127,60 @@ class SwitchConnection:
         Raises PipelineError with the switch's reason.
         """
         self._clear_replication()
+        client = self._client
+        request = p4runtime_pb2.SetForwardingPipelineConfigRequest(
+            device_id=client.device_id,
+            action=p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+        )
+        request.election_id.high, request.election_id.low = client.election_id
+        text_format.Parse(pipeline.p4info_path.read_text(), request.config.p4info, allow_unknown_field=True)
+        request.config.p4_device_config = pipeline.json_path.read_bytes()
+        request.config.cookie.cookie = pipeline.cookie()
         try:
-            self._client.set_fwd_pipe_config(str(pipeline.p4info_path), str(pipeline.json_path))
-        except shell.P4RuntimeException as error:
+            client.stub.SetForwardingPipelineConfig(request, timeout=_PUSH_TIMEOUT_S)
+        except grpc.RpcError as error:
+            if error.code() in _GONE:
+                raise self._gone(error) from error
             raise PipelineError(
-                f"The switch at {self.address} refused {pipeline.json_path.name}: {error.grpc_error.details()}.",
+                f"The switch at {self.address} refused {pipeline.json_path.name}: {error.details()}.",
                 "Rebuild the program and its P4Info together (make p4).",
             ) from error
+        return self.use_names(pipeline)
+
+    def use_names(self, pipeline: CompiledPipeline) -> P4InfoNames:
+        """Speak of the names in ``pipeline``, which the switch runs already."""
         self.names = P4InfoNames.from_text(pipeline.p4info_path.read_text())
         return self.names
+
+    def runs(self, cookie: int) -> bool:
+        """Whether the switch runs the pipeline with this cookie. Raises SwitchUnreachableError."""
+        request = p4runtime_pb2.GetForwardingPipelineConfigRequest(
+            device_id=self._client.device_id,
+            response_type=p4runtime_pb2.GetForwardingPipelineConfigRequest.COOKIE_ONLY,
+        )
+        try:
+            config = self._client.stub.GetForwardingPipelineConfig(request, timeout=_RPC_TIMEOUT_S).config
+        except grpc.RpcError as error:
+            if error.code() in _GONE:
+                raise self._gone(error) from error
+            return False  # it runs no program yet
+        return bool(config.HasField("cookie") and config.cookie.cookie == cookie)
+
+    def is_primary(self) -> bool:
+        """Whether the session is still there and nobody has taken the switch over."""
+        arbitration = self._client.stream_in_q["arbitration"]
+        with contextlib.suppress(queue.Empty):
+            while True:
+                news = arbitration.get_nowait()
+                if news is None or news.arbitration.status.code != code_pb2.OK:
+                    arbitration.put(news)  # for whoever asks again
+                    return False
+        return bool(self._client.stream_recv_thread.is_alive())
+
+    def _gone(self, error: grpc.RpcError) -> SwitchUnreachableError:
+        return SwitchUnreachableError(
+            f"The switch at {self.address} does not answer: {error.code().name} {error.details()}."
+        )
 
     def _clear_replication(self) -> None:
         """BMv2 keeps replicas across a push, unseen, and adds them to the next group of the same number."""
@@ -155,7 +211,9 @@ class SwitchConnection:
     def write(self, updates: Iterable[tuple[int, p4runtime_pb2.Entity]]) -> None:
         """Apply updates; ``updates`` are (``Update.INSERT`` ..., entity).
 
-        Raises SwitchWriteError naming every update that was refused; the others were applied.
+        Raises SwitchWriteError naming every update that was refused; the others were applied. Raises
+        SwitchUnreachableError when the switch went away or lost its program, NotPrimaryError when another controller
+        has taken it.
         """
         pending = [p4runtime_pb2.Update(type=kind, entity=entity) for kind, entity in updates]
         problems: list[str] = []
@@ -170,10 +228,16 @@ class SwitchConnection:
         request = p4runtime_pb2.WriteRequest(device_id=client.device_id, updates=updates)
         request.election_id.high, request.election_id.low = client.election_id
         try:
-            client.stub.Write(request)
+            client.stub.Write(request, timeout=_RPC_TIMEOUT_S)
             return []
         except grpc.RpcError as error:
             details = _update_errors(error)
+            if details is None and error.code() in (*_GONE, _NO_PROGRAM):
+                raise self._gone(error) from error
+            if details is None and error.code() == _NOT_PRIMARY:
+                raise NotPrimaryError(
+                    f"Another controller has taken the switch at {self.address}.", "Stop one of them."
+                ) from error
             if details is None:
                 return [f"the request: {error.code().name} {error.details()}"]
             return [
@@ -187,9 +251,10 @@ class SwitchConnection:
         result = []
         try:
             for entity in entities:
-                for response in self._client.read_one(entity):
+                request = p4runtime_pb2.ReadRequest(device_id=self._client.device_id, entities=[entity])
+                for response in self._client.stub.Read(request, timeout=_RPC_TIMEOUT_S):
                     result.extend(response.entities)
-        except (grpc.RpcError, shell.P4RuntimeException) as error:
+        except grpc.RpcError as error:
             raise SwitchUnreachableError(f"Reading from the switch at {self.address} failed: {error}.") from error
         return result
 
@@ -231,15 +296,3 @@ def _update_errors(error: grpc.RpcError) -> list[p4runtime_pb2.Error] | None:
 
 def _code_name(code: int) -> str:
     return next((status.name for status in grpc.StatusCode if status.value[0] == code), str(code))
-
-
-@contextlib.contextmanager
-def _quiet_root_logger() -> Any:
-    """The client logs through the root logger what we raise as an error."""
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        root.setLevel(level)

@@ -1,229 +1,403 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Admission of jobs to one switch: identifiers, tags, slot ranges, multicast groups, tickets."""
+"""The controller: admits jobs, hands out tickets, and keeps switches and server as the jobs need them.
+
+Every operation is the same: change what is wanted, write it to the store, and bring server and switches there.
+"""
 
 from __future__ import annotations
 
-import secrets
+import collections
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from lanesum import codecs
-from lanesum.protocol.frames import ipv4_text
-from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, MAX_SLOTS, MAX_WORKERS, UDP_PORT
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+from lanesum.server import ServerJob
+from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.errors import AdmissionError, UnknownJobError
-from lanesum_control.model import ControlledSwitch, HostPort, Member, SwitchJob
+from lanesum_control.controlled_server import ControlledServer, ServerLink, packets_as_of_a_switch
+from lanesum_control.errors import AdmissionError, ControlError, UnknownJobError
+from lanesum_control.events import EventLog
+from lanesum_control.fleet import Fleet
+from lanesum_control.jobs import AdmittedJob, Incarnation, Job, JobRequest, Taken, tickets
+from lanesum_control.joining import Claim, Verdict, judge, readiness, worker_number
+from lanesum_control.managed import ManagedSwitch
+from lanesum_control.network import Network
+from lanesum_control.planning import Plan, plan
+from lanesum_control.store import Store
 
-DEFAULT_SLOTS = 64  # the default window: BMv2 queues that many packets per egress port
+__all__ = ["AdmittedJob", "Controller", "JobRequest", "worker_names"]
 
-
-@dataclass(frozen=True, slots=True)
-class JobRequest:
-    """What a user asks for.
-
-    Attributes:
-        name: the job's name, unique among admitted jobs.
-        workers: names of hosts, one worker each; the order is the workers' numbers.
-        slots: packets under way at most.
-        codec: name of a codec whose code table is installed; None for jobs without TABLE8.
-        ops: lane operations that the job may use; TABLE8 only together with a code table.
-        udp_port: port that the workers send from.
-        seed: seed of the shared random bits; random when None.
-    """
-
-    name: str
-    workers: tuple[str, ...]
-    slots: int = DEFAULT_SLOTS
-    codec: str | None = "thc"
-    ops: tuple[LaneOp, ...] = tuple(LaneOp)
-    udp_port: int = UDP_PORT
-    seed: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AdmittedJob:
-    """One incarnation of a job, with what the controller gave it.
-
-    ``joined`` are the workers that have taken their ticket. A ticket is good for one session: the rounds of a second
-    one would carry the numbers of the first one's, whose results the switch may still hold.
-    """
-
-    request: JobRequest
-    switch_job: SwitchJob
-    tickets: tuple[JobTicket, ...]
-    joined: set[int] = field(default_factory=set)
+_THIS_PROCESS = Taken("", "this process")
 
 
 class Controller:
-    """Owns one switch. Thread-safe.
+    """Owns switches and a server. Thread-safe.
 
     Args:
-        switch: the switch, already running the program.
-        hosts: every host behind the switch, by name; they are routed to at once.
-        server: address that packets are addressed to.
-        accumulator_words: words per packet of the switch's program.
+        network: who hangs where.
+        server: sums what switches do not take; knows every job.
+        switches: the switches of the network that are controlled, by name; the others only route.
+        store: what outlives this process; in memory when None.
+        accumulator_words: words per packet of the switches' program.
+        events: told of everything that happens to switches, server and jobs.
+        clock: seconds that only grow, for leases.
+        connect_timeout_s: how long to wait for every switch; what is away then is left out until it comes.
+
+    Raises NotPrimaryError and PipelineError for a switch that will not be controlled, StoreError.
     """
 
     def __init__(
         self,
-        switch: ControlledSwitch,
-        hosts: dict[str, HostPort],
-        server: tuple[str, int],
+        network: Network,
+        server: ControlledServer,
+        switches: Mapping[str, ManagedSwitch] | None = None,
         *,
+        store: Store | None = None,
         accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS,
+        events: EventLog | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        connect_timeout_s: float = 0.0,
     ) -> None:
-        self.switch = switch
-        self.hosts = dict(hosts)
-        self._server = server
+        self.network = network
+        self.events = EventLog() if events is None else events
+        self._server = ServerLink(server, self.events)
+        self._store = Store() if store is None else store
         self._accumulator_words = accumulator_words
-        self._jobs: dict[str, AdmittedJob] = {}
-        self._next_job = 1
+        self._clock = clock
         self._lock = threading.RLock()
-        for host in hosts.values():
-            switch.add_host(host)
+        self._jobs = {job.request.name: job for job in self._store.jobs()}
+        self._fleet = Fleet(network, switches or {}, self.events)
+        self._refused: dict[tuple[int, str], str] = {}
+        self._job_seen = dict.fromkeys((job.number for job in self._jobs.values()), clock())
+        self._worker_seen: dict[tuple[int, int], float] = {}
+        self._plan = self._planned(self._store.ranges())
+        for name in self.switches:
+            self._connect(name, connect_timeout_s)
+        self.check_server()
+        self._carry_out(self._planned())
+
+    # Admission.
 
     def admit(self, request: JobRequest) -> AdmittedJob:
-        """Give the job its identifiers and slots and program the switch.
+        """Give the job its identifiers, put it on the server and on the switches that can take it.
 
         Raises:
-            AdmissionError: unknown host, name taken, no contiguous slots left, too many workers.
+            AdmissionError: unknown host, name taken, a quota that cannot be met (QuotaError).
             ConfigurationError: unknown codec, or more workers than its lanes hold.
-            SwitchWriteError: the switch refused; nothing of the job is left on it.
+            ServerError: the aggregation server does not take it; nothing of the job is left then.
         """
         with self._lock:
-            self._check(request)
-            table = self._code_table(request)
-            ops = tuple(op for op in request.ops if op is not LaneOp.TABLE8 or table is not None)
-            used = {job.switch_job.job for job in self._jobs.values()}
-            while self._next_job in used:
-                self._next_job = self._next_job % 0xFFFF + 1
-            number, self._next_job = self._next_job, self._next_job % 0xFFFF + 1
-            members = tuple(
-                Member(worker, (self.hosts[name],), request.udp_port) for worker, name in enumerate(request.workers)
-            )
-            job = SwitchJob(
-                job=number,
-                tag=secrets.randbits(32),
-                slot_base=self._free_slots(request.slots),
-                slot_count=request.slots,
-                group=self._free_group(),
-                members=members,
-                ops=ops,
-                code_table=table,
-            )
-            return self._program(request, job)
+            if request.name in self._jobs:
+                raise AdmissionError(f"Job {request.name!r} is admitted already.", "Remove it, or choose another name.")
+            request.check(self.network)
+            request.code_table()
+            number, order = self._store.new_numbers()
+            job = Job(number, self._free_group(), order, request, Incarnation.of(request))
+            planned = self._planned(changed=job)
+            self._jobs[request.name] = job
+            try:
+                self._store.save(job)
+                self._server.admit(self._server_job(job, planned))
+            except BaseException:
+                del self._jobs[request.name]
+                self._store.remove(number)
+                raise
+            self._job_seen[number] = self._clock()
+            self._carry_out(planned)
+            self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
+            return self._admitted(job)
 
-    def join(self, name: str, worker: int) -> JobTicket:
+    def remove(self, name: str, why: str = "removed") -> None:
+        """Take the job out everywhere and give its slots back. Raises UnknownJobError."""
+        with self._lock:
+            job = self._job(name)
+            self._store.remove(job.number)
+            del self._jobs[name]
+            self._forget(job)
+            self._carry_out(self._planned())
+            self._server.forget(job.number)
+            self.events.add(name, why)
+
+    def resize(self, name: str, slots: int) -> AdmittedJob:
+        """Let a job wish for other slots, while it runs. Its workers keep the number that they began with; what they
+        send beyond the slots of a switch goes to the server.
+
+        Raises UnknownJobError, AdmissionError.
+        """
+        with self._lock:
+            job = self._job(name)
+            request = replace(job.request, slots=slots)
+            request.check(self.network)
+            changed = replace(job, request=request)
+            self._commit(changed, self._planned(changed=changed))
+            self.events.add(name, f"resized to {slots} slots")
+            return self._admitted(changed)
+
+    # Workers.
+
+    def join(self, name: str, worker: int | str, by: Taken = _THIS_PROCESS, *, after: int | None = None) -> JobTicket:
         """The ticket of one worker, for one session.
 
-        When the worker has taken its ticket before, its session is over: the job starts a new incarnation with a new
-        tag, and the other workers of the old one are no members any more. Raises UnknownJobError, AdmissionError for
-        a worker that the job does not have, SwitchWriteError.
+        When the worker's ticket is taken and its session is over, the job starts a new incarnation with a new tag, and
+        the other workers of the old one are no members any more.
+
+        Args:
+            name: the job's name.
+            worker: its number, or its host.
+            by: who asks.
+            after: tag of the incarnation that this process was in before.
+
+        Raises UnknownJobError; AdmissionError for a worker that the job does not have, or one that another process is
+        already, while the job has not started; ServerError.
         """
         with self._lock:
-            admitted = self.job(name)
-            if not 0 <= worker < len(admitted.tickets):
-                raise AdmissionError(f"Job {name!r} has no worker {worker}; it has {len(admitted.tickets)}.")
-            if worker in admitted.joined:
-                self.remove(name)
-                admitted = self._program(admitted.request, replace(admitted.switch_job, tag=secrets.randbits(32)))
-            admitted.joined.add(worker)
-            return admitted.tickets[worker]
+            job = self._job(name)
+            claim = Claim(worker_number(job, worker), by, after)
+            silent_s = self._clock() - self._worker_seen.get((job.number, claim.worker), self._job_seen[job.number])
+            verdict = judge(job, claim, silent_s=silent_s)
+            if verdict is Verdict.RESTART:
+                job = self._restart(job, job.request, f"worker {claim.worker} of {by.origin} began again")
+            if verdict is not Verdict.AGAIN:
+                self._store.take(job.number, claim.worker, by)
+                job.incarnation.taken[claim.worker] = by
+            self._sign_of_life(job, claim.worker)
+            return self._tickets(job)[claim.worker]
 
-    def _program(self, request: JobRequest, job: SwitchJob) -> AdmittedJob:
-        self.switch.admit(job)
-        seed = secrets.randbits(64) if request.seed is None else request.seed
-        # Anywhere in the circle of serial numbers: what only works from 0 on, or never wraps, shows at once.
-        epoch = secrets.randbits(32)
-        admitted = AdmittedJob(request, job, tuple(self._ticket(job, member, seed, epoch) for member in job.members))
-        self._jobs[request.name] = admitted
-        return admitted
-
-    def remove(self, name: str) -> None:
-        """Take the job out of the switch and give its slots back. Raises UnknownJobError."""
+    def state(self, number: int, tag: int, worker: int, claimant: str | None = None) -> dict[str, Any]:
+        """How it stands with an incarnation; see ``joining.readiness``. To ask is a sign of life."""
         with self._lock:
-            admitted = self.job(name)
-            self.switch.remove(admitted.switch_job)
-            del self._jobs[name]
+            job = next((job for job in self._jobs.values() if job.number == number), None)
+            answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
+            if job is not None:
+                self._sign_of_life(job, worker if answer["state"] != "superseded" else None)
+            return answer
+
+    def leave(self, name: str, worker: int | str) -> AdmittedJob:
+        """Go on without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
+        with self._lock:
+            job = self._job(name)
+            gone = worker_number(job, worker)
+            hosts = job.request.workers
+            if len(hosts) == 1:
+                raise AdmissionError(f"{hosts[0]} is the last worker of job {name!r}.", "Remove the job.")
+            request = replace(job.request, workers=hosts[:gone] + hosts[gone + 1 :])
+            return self._admitted(self._restart(job, request, f"{hosts[gone]} left"))
+
+    def extend(self, name: str, host: str) -> AdmittedJob:
+        """Go on with one more worker, at ``host``, in a new incarnation. Raises UnknownJobError, AdmissionError."""
+        with self._lock:
+            job = self._job(name)
+            request = replace(job.request, workers=(*job.request.workers, host))
+            return self._admitted(self._restart(job, request, f"{host} joined"))
+
+    def expire(self) -> None:
+        """Remove the jobs that nobody has been heard of for their lease."""
+        with self._lock:
+            now = self._clock()
+            for job in list(self._jobs.values()):
+                lease_s = job.request.lease_s
+                if lease_s and now - self._job_seen[job.number] > lease_s:
+                    self.remove(job.request.name, f"removed: no sign of life for {lease_s:g} s, its lease")
+
+    # What goes away and comes back.
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Names of the switches that are controlled."""
+        return self._fleet.names
+
+    def check_switch(self, name: str) -> None:
+        """Look at a switch; when it came back, take it under control again and repair it."""
+        if name not in self._fleet.down:
+            problem = self._fleet.probe(name)
+            if problem is None:
+                return
+            with self._lock:
+                self._fleet.lost(name, problem)
+        try:
+            self._connect(name, 0.0)
+        except ControlError as error:  # somebody else's switch, or one that refuses the program: it is tried again
+            with self._lock:
+                self._fleet.unusable(name, error)
+            return
+        with self._lock:
+            if name not in self._fleet.down:
+                self._carry_out(self._planned())  # jobs that were left out may come
+
+    def check_server(self) -> None:
+        """Look at the server: one that started anew has to learn the jobs again."""
+        try:
+            status = self._server.look()
+        except ServerError as error:
+            with self._lock:
+                self._server.lost(error)
+            return
+        with self._lock:
+            if self._server.forgot_decisions(status):
+                # Nothing may be decided a second time under the same tag.
+                for job in [job for job in self._jobs.values() if job.request.threshold]:
+                    self._restart(job, job.request, "the server lost what it had decided")
+            self._server.teach(status, {job.number: self._server_job(job, self._plan) for job in self._jobs.values()})
+
+    def repair(self) -> None:
+        """Read back what every switch holds, and correct it where it is not what the jobs need."""
+        with self._lock:
+            for name in self._fleet.names:
+                if name not in self._fleet.down:
+                    self._fleet.settle(name, self._desired(self._plan)[name])
+
+    # Asking.
 
     def job(self, name: str) -> AdmittedJob:
         """An admitted job. Raises UnknownJobError."""
         with self._lock:
-            if name not in self._jobs:
-                raise UnknownJobError(
-                    f"No job {name!r} is admitted; there is {', '.join(sorted(self._jobs)) or 'none'}.",
-                    "Admit it first (lanesum job admit).",
-                )
-            return self._jobs[name]
+            return self._admitted(self._job(name))
 
     def jobs(self) -> list[AdmittedJob]:
         with self._lock:
-            return list(self._jobs.values())
+            return [self._admitted(job) for job in self._jobs.values()]
 
-    def _check(self, request: JobRequest) -> None:
-        if request.name in self._jobs:
-            raise AdmissionError(f"Job {request.name!r} is admitted already.", "Remove it, or choose another name.")
-        if not 1 <= len(request.workers) <= MAX_WORKERS:
-            raise AdmissionError(
-                f"Job {request.name!r} asks for {len(request.workers)} workers.",
-                f"One switch level takes 1 to {MAX_WORKERS}.",
-            )
-        if len(set(request.workers)) != len(request.workers):
-            raise AdmissionError(f"Job {request.name!r} names a host twice: {', '.join(request.workers)}.")
-        unknown = [name for name in request.workers if name not in self.hosts]
-        if unknown:
-            raise AdmissionError(
-                f"Job {request.name!r} names unknown hosts: {', '.join(unknown)}.",
-                f"This controller knows {', '.join(sorted(self.hosts))}.",
-            )
-        if not 1 <= request.slots <= min(self.switch.slots, MAX_SLOTS):
-            raise AdmissionError(
-                f"Job {request.name!r} asks for {request.slots} slots; the switch has {self.switch.slots}."
-            )
+    def counters(self) -> dict[str, Any]:
+        """``switches``: packets by decision at each of them; ``server``: its decisions and refusals by reason, None
+        when it is away; ``packets``: by decision, at all switches together, or at the server where there is none."""
+        with self._lock:
+            switches = self._fleet.decisions()
+        try:
+            status = self._server.look()
+        except ServerError:
+            status = None
+        total: collections.Counter[str] = collections.Counter()
+        for counts in switches.values():
+            total.update(counts)
+        if not self._fleet.names and status is not None:
+            total.update(packets_as_of_a_switch(status))
+        server = None if status is None else {"decisions": status.decisions, "refused": status.refused}
+        return {"packets": dict(total), "switches": switches, "server": server}
 
-    @staticmethod
-    def _code_table(request: JobRequest) -> bytes | None:
-        if request.codec is None:
-            return None
-        table = codecs.get(request.codec, workers=len(request.workers)).code_table
-        return None if table is None else table.tobytes()
+    def close(self) -> None:
+        """Let go of the switches and the store; the jobs stay."""
+        with self._lock:
+            self._fleet.close()
+            self._store.close()
 
-    def _free_slots(self, count: int) -> int:
-        """First fit over the ranges that are taken."""
-        base = 0
-        for job in sorted((one.switch_job for one in self._jobs.values()), key=lambda one: one.slot_base):
-            if job.slot_base - base >= count:
-                return base
-            base = job.slot_base + job.slot_count
-        if self.switch.slots - base >= count:
-            return base
-        taken = sum(one.switch_job.slot_count for one in self._jobs.values())
-        raise AdmissionError(
-            f"No {count} slots in a row are free: {taken} of {self.switch.slots} are taken by {len(self._jobs)} jobs.",
-            "Ask for fewer slots, or remove a job.",
-        )
+    # How.
+
+    def _job(self, name: str) -> Job:
+        if name not in self._jobs:
+            raise UnknownJobError(
+                f"No job {name!r} is admitted; there is {', '.join(sorted(self._jobs)) or 'none'}.",
+                "Admit it first (lanesum job admit).",
+            )
+        return self._jobs[name]
 
     def _free_group(self) -> int:
-        used = {job.switch_job.group for job in self._jobs.values()}
+        used = {job.group for job in self._jobs.values()}
         return next(group for group in range(1, len(used) + 2) if group not in used)
 
-    def _ticket(self, job: SwitchJob, member: Member, seed: int, epoch: int) -> JobTicket:
-        return JobTicket(
-            job=job.job,
-            tag=job.tag,
-            worker=member.worker,
-            workers=job.fan_in,
-            slots=job.slot_count,
-            accumulator_words=self._accumulator_words,
-            server=self._server,
-            local=(ipv4_text(member.host.ip), member.udp_port),
-            seed=seed,
-            ops=job.ops,
-            code_table=job.code_table,
-            epoch=epoch,
+    def _restart(self, job: Job, request: JobRequest, why: str) -> Job:
+        """A new incarnation, with ``request`` in place of the old one. Raises what ``admit`` raises."""
+        request.check(self.network)
+        request.code_table()
+        again = replace(job, request=request, incarnation=Incarnation.of(request))
+        self._commit(again, self._planned(changed=again))
+        self.events.add(request.name, f"new incarnation: {why}")
+        return again
+
+    def _commit(self, job: Job, planned: Plan) -> None:
+        """A job that is there already becomes another one."""
+        old = self._job(job.request.name)
+        self._store.save(job)
+        self._jobs[job.request.name] = job
+        for worker in range(len(old.request.workers)):
+            self._worker_seen.pop((job.number, worker), None)
+        if job.incarnation.tag != old.incarnation.tag:
+            self._server.tell(self._server_job(job, planned))
+        self._carry_out(planned)
+
+    def _forget(self, job: Job) -> None:
+        self._job_seen.pop(job.number, None)
+        for key in [key for key in self._worker_seen if key[0] == job.number]:
+            del self._worker_seen[key]
+        # Where there was no room there may be some now.
+        self._refused.clear()
+
+    def _sign_of_life(self, job: Job, worker: int | None) -> None:
+        self._job_seen[job.number] = self._clock()
+        if worker is not None:
+            self._worker_seen[job.number, worker] = self._clock()
+
+    def _planned(self, held: Mapping[str, Any] | None = None, *, changed: Job | None = None) -> Plan:
+        """What should be; ``changed`` replaces a job or comes on top, and has a right to its quota.
+
+        Raises AdmissionError when ``changed`` cannot be placed.
+        """
+        jobs = {job.number: job for job in self._jobs.values()}
+        if changed is not None:
+            jobs[changed.number] = changed
+        ranges = self._plan.ranges if held is None else held
+        wanted = [job.wanted(strict=job is changed) for job in jobs.values()]
+        return plan(self.network, self._fleet.capacity, wanted, ranges, self._unavailable(jobs, ranges))
+
+    def _unavailable(self, jobs: Mapping[int, Job], held: Mapping[str, Any]) -> dict[tuple[int, str], str]:
+        reasons = dict(self._refused)
+        for switch in self.network.switches:
+            for number in jobs:
+                if switch not in self._fleet.names:
+                    reasons[number, switch] = "no controller programs it"
+                elif switch in self._fleet.down and number not in held.get(switch, {}):
+                    reasons[number, switch] = f"it cannot be reached: {self._fleet.down[switch]}"
+        return reasons
+
+    def _desired(self, planned: Plan) -> dict[str, dict[int, Any]]:
+        wanted = [job.wanted() for job in self._jobs.values()]
+        return {name: planned.at(name, wanted) for name in self._fleet.names}
+
+    def _carry_out(self, planned: Plan) -> None:
+        """Write the plan down, then bring the switches there; who is refused by a switch is planned anew without it."""
+        while True:
+            self._store.save_ranges(planned.ranges)
+            self._plan = planned
+            refusals = self._fleet.apply(self._desired(planned))
+            if not refusals:
+                return
+            for refusal in refusals:
+                self._refused[refusal.job, refusal.switch] = refusal.why
+                self.events.add(refusal.switch, f"job {refusal.job}: {refusal.why}")
+            planned = self._planned()
+
+    def _connect(self, name: str, timeout_s: float) -> None:
+        done = self._fleet.connect(name, timeout_s)
+        if done is not None:
+            with self._lock:
+                self._fleet.settle(name, self._desired(self._plan)[name], done)
+
+    def _server_job(self, job: Job, planned: Plan) -> ServerJob:
+        # Whether a switch may ever send sums does not change when one of them is away.
+        sums = bool(self._fleet.names) and bool(planned.placements[job.number].places or job.request.threshold)
+        return ServerJob.from_tickets(list(self._tickets(job, planned)), on_switches=sums)
+
+    def _tickets(self, job: Job, planned: Plan | None = None) -> tuple[JobTicket, ...]:
+        placement = (self._plan if planned is None else planned).placements[job.number]
+        return tickets(job, placement, self.network, self._accumulator_words)
+
+    def _left_out_words(self, job: Job) -> str:
+        left_out = self._plan.placements[job.number].left_out
+        return "".join(f"; {switch} is left out: {why}" for switch, why in left_out.items())
+
+    def _admitted(self, job: Job) -> AdmittedJob:
+        placement = self._plan.placements[job.number]
+        wanted = job.wanted()
+        return AdmittedJob(
+            request=job.request,
+            number=job.number,
+            tickets=self._tickets(job),
+            joined=frozenset(job.incarnation.taken),
+            switch_jobs={one.switch: self._plan.switch_job(wanted, one) for one in placement.assignments},
+            left_out=placement.left_out,
         )
 
 

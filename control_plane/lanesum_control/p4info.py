@@ -92,10 +92,15 @@ class P4InfoNames:
                 entry.action.action.params.add(param_id=param.id, value=canonical_bytes(params[param.name]))
         return entry
 
-    def wildcard(self, table: str) -> p4runtime_pb2.TableEntry:
-        """Matches every entry of a table in a read, counters included."""
+    def table_name(self, number: int) -> str:
+        """Full name of the table with this number."""
+        name: str = self._tables_by_id[number].preamble.name
+        return name
+
+    def wildcard(self, table: str, *, counters: bool = True) -> p4runtime_pb2.TableEntry:
+        """Matches every entry of a table in a read; with their counters, unless these are not wanted."""
         entry = p4runtime_pb2.TableEntry(table_id=self._table(table).preamble.id)
-        if self._table(table).direct_resource_ids:
+        if counters and self._table(table).direct_resource_ids:
             entry.counter_data.SetInParent()
         return entry
 

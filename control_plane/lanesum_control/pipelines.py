@@ -25,6 +25,11 @@ class CompiledPipeline:
     json_path: Path
     p4info_path: Path
 
+    def cookie(self) -> int:
+        """64 bits that tell this build from every other one; a switch gives them back."""
+        digest = hashlib.sha256(self.json_path.read_bytes() + self.p4info_path.read_bytes()).digest()
+        return int.from_bytes(digest[:8], "big")
+
 
 def bmv2_pipeline(accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS) -> CompiledPipeline:
     """The committed BMv2 build. Raises ConfigurationError for a size that is not built."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller as a gRPC service: admit, join, remove, list."""
+"""The controller as a gRPC service with JSON messages; ``lanesum.rpc`` has the methods' names."""
 
 from __future__ import annotations
 
@@ -9,34 +9,42 @@ from typing import Any
 
 from lanesum import rpc
 from lanesum.json_grpc import Handler, JsonService
-from lanesum.protocol.lanes import LaneOp
-from lanesum_control.controller import AdmittedJob, Controller, JobRequest
+from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
-
-
-def request_from_message(message: dict[str, Any]) -> JobRequest:
-    """Raises AdmissionError for a message that is no job request."""
-    try:
-        fields = dict(message)
-        fields["workers"] = tuple(fields["workers"])
-        if "ops" in fields:
-            fields["ops"] = tuple(LaneOp[name] for name in fields["ops"])
-        return JobRequest(**fields)
-    except (KeyError, TypeError, ValueError) as error:
-        raise AdmissionError(f"Not a job request: {error!r}.") from error
+from lanesum_control.jobs import JobRequest, Taken
+from lanesum_control.model import Role
 
 
 def job_message(admitted: AdmittedJob) -> dict[str, Any]:
-    """What the service says about a job."""
-    job = admitted.switch_job
+    """What the service says about a job.
+
+    ``placement``: for every switch with a part in the job its slots and role; ``left_out``: why others have none.
+    """
+    request = admitted.request
+    first = admitted.tickets[0]
     return {
-        "name": admitted.request.name,
-        "job": job.job,
-        "workers": list(admitted.request.workers),
-        "slot_base": job.slot_base,
-        "slots": job.slot_count,
-        "group": job.group,
-        "ops": [op.name for op in job.ops],
+        "name": request.name,
+        "job": admitted.number,
+        "workers": list(request.workers),
+        "joined": [request.workers[worker] for worker in sorted(admitted.joined)],
+        "slots": request.slots,
+        "quota": request.guaranteed,
+        "priority": request.priority,
+        "quorum": request.quorum,
+        "lease_s": request.lease_s,
+        "tag": first.tag,
+        "ops": [op.name for op in first.ops],
+        "placement": {
+            switch: {
+                "role": " ".join(str(role.name) for role in Role if role in job.role),
+                "slot_base": job.slot_base,
+                "slots": job.slot_count,
+                "shared": Role.SHARED in job.role,
+                "group": job.group,
+            }
+            for switch, job in admitted.switch_jobs.items()
+        },
+        "left_out": dict(admitted.left_out),
     }
 
 
@@ -50,38 +58,73 @@ class ControllerService:
         self._controller = controller
         handlers: dict[str, Handler] = {
             rpc.JOIN: self._join,
+            rpc.READY: self._state,
+            rpc.KEEPALIVE: self._state,
             rpc.ADMIT: self._admit,
             rpc.REMOVE: self._remove,
+            rpc.RESIZE: self._resize,
+            rpc.LEAVE: self._leave,
+            rpc.EXTEND: self._extend,
             rpc.JOBS: self._jobs,
             rpc.COUNTERS: self._counters,
+            rpc.EVENTS: self._events,
         }
         self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller")
         self.port = self._service.port
 
     def _join(self, message: dict[str, Any]) -> dict[str, Any]:
-        worker = message.get("worker")
-        if not isinstance(worker, int):
-            raise AdmissionError(f"{worker!r} is no worker number.")
-        return {"ticket": self._controller.join(str(message.get("job")), worker).to_json()}
+        """``worker``: number or host. Optional: ``claimant``, ``origin``, ``description``, ``after``."""
+        description = message.get("description")
+        taken = Taken(
+            str(message.get("claimant", "")),
+            str(message.get("origin", "an unknown process")),
+            None if description is None else str(description),
+        )
+        after = None if message.get("after") is None else _number(message, "after")
+        ticket = self._controller.join(_name(message), _worker(message), taken, after=after)
+        return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
+
+    def _state(self, message: dict[str, Any]) -> dict[str, Any]:
+        claimant = message.get("claimant")
+        return self._controller.state(
+            _number(message, "job"),
+            _number(message, "tag"),
+            _number(message, "worker"),
+            None if claimant is None else str(claimant),
+        )
 
     def _admit(self, message: dict[str, Any]) -> dict[str, Any]:
-        return job_message(self._controller.admit(request_from_message(message)))
+        return job_message(self._controller.admit(JobRequest.from_message(message)))
 
     def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
-        self._controller.remove(str(message.get("job")))
+        self._controller.remove(_name(message))
         return {}
+
+    def _resize(self, message: dict[str, Any]) -> dict[str, Any]:
+        return job_message(self._controller.resize(_name(message), _number(message, "slots")))
+
+    def _leave(self, message: dict[str, Any]) -> dict[str, Any]:
+        return job_message(self._controller.leave(_name(message), _worker(message)))
+
+    def _extend(self, message: dict[str, Any]) -> dict[str, Any]:
+        return job_message(self._controller.extend(_name(message), str(message.get("host"))))
 
     def _jobs(self, _message: dict[str, Any]) -> dict[str, Any]:
         return {"jobs": [job_message(job) for job in self._controller.jobs()]}
 
     def _counters(self, _message: dict[str, Any]) -> dict[str, Any]:
-        return {"packets": self._controller.switch.decisions()}
+        return self._controller.counters()
+
+    def _events(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Events after number ``since``."""
+        since = _number(message, "since") if "since" in message else 0
+        return {"events": [event.to_message() for event in self._controller.events.since(since)]}
 
     def start(self) -> None:
         self._service.start()
 
     def close(self) -> None:
-        """Stop serving; the jobs stay on the switch."""
+        """Stop serving; the jobs stay where they are."""
         self._service.close()
 
     def __enter__(self) -> ControllerService:
@@ -92,3 +135,21 @@ class ControllerService:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _name(message: dict[str, Any]) -> str:
+    return str(message.get("job"))
+
+
+def _number(message: dict[str, Any], name: str) -> int:
+    value = message.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise AdmissionError(f"{name} = {value!r} is no number.")
+    return value
+
+
+def _worker(message: dict[str, Any]) -> int | str:
+    worker = message.get("worker")
+    if not isinstance(worker, int | str) or isinstance(worker, bool):
+        raise AdmissionError(f"{worker!r} is no worker number, and no host.")
+    return worker

@@ -1,11 +1,18 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Become a worker of an admitted job."""
+"""Become a worker of an admitted job, and stay one."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
+import socket
+import threading
+import time
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 from lanesum import rpc
 from lanesum.errors import ConfigurationError
@@ -16,6 +23,182 @@ ENV_CONTROLLER = "LANESUM_CONTROLLER"
 ENV_JOB = "LANESUM_JOB"
 ENV_RANK = "RANK"  # set by torchrun
 
+DEFAULT_WAIT_S = 300.0  # for the other workers: processes start late, their imports take long
+DEFAULT_KEEP_ALIVE_S = 5.0  # far below any sensible lease
+_POLL_S = 0.1
+_LONGEST_POLL_S = 1.0
+_OVER = ("superseded", "removed")
+_RANDOM = secrets.token_hex(8)
+
+
+class DescriptionMismatchError(ConfigurationError):
+    """The workers of a job do not use the same codec; the message has every worker's."""
+
+
+class NotReadyError(rpc.ControllerError):
+    """Some workers have not joined in time; the message names their hosts."""
+
+
+class SupersededError(rpc.ControllerError):
+    """The ticket is void: the job has begun anew, or was removed."""
+
+
+def claimant() -> str:
+    """Tells this process from every other one, its own forks included."""
+    return f"{_RANDOM}-{os.getpid()}"
+
+
+def _origin() -> str:
+    return f"process {os.getpid()} at {socket.gethostname()}"
+
+
+class KeepAlive:
+    """Says every ``interval_s`` seconds that a worker is there, and learns whether its incarnation still is.
+
+    A thread; use as a context manager, or call ``start`` and ``close``. A controller that does not answer is asked
+    again: that it is away for a while disturbs no job.
+    """
+
+    def __init__(self, ticket: JobTicket, controller: str, interval_s: float = DEFAULT_KEEP_ALIVE_S) -> None:
+        self._ticket = ticket
+        self._controller = controller
+        self._interval_s = interval_s
+        self._over = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lanesum-keep-alive", daemon=True)
+
+    @property
+    def superseded(self) -> bool:
+        """The job has begun a new incarnation, or is gone: the ticket is void."""
+        return self._over.is_set()
+
+    def check(self, timeout_s: float = rpc.DEFAULT_TIMEOUT_S) -> str:
+        """Ask at once: ``waiting``, ``ready``, ``mismatch``, ``superseded`` or ``removed``. Raises ControllerError."""
+        state: str = _state(self._controller, rpc.KEEPALIVE, self._ticket, timeout_s)["state"]
+        if state in _OVER:
+            self._over.set()
+        return state
+
+    def _run(self) -> None:
+        while not self._stop.is_set() and not self.superseded:
+            with contextlib.suppress(rpc.ControllerError):
+                self.check(self._interval_s)
+            self._stop.wait(self._interval_s)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread, at once but for a call under way; idempotent."""
+        self._stop.set()
+
+    def __enter__(self) -> KeepAlive:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Membership:
+    """A worker's place in a job, from one incarnation to the next. Use as a context manager, or call ``close``.
+
+    Made by ``Membership.join``. While it is open, a thread keeps the job alive.
+
+    Attributes:
+        ticket: of the present incarnation; good for one session.
+        host: the worker's host, as the topology names it.
+    """
+
+    def __init__(
+        self,
+        ticket: JobTicket,
+        *,
+        controller: str,
+        job: str,
+        host: str,
+        description: str | None = None,
+        interval_s: float = DEFAULT_KEEP_ALIVE_S,
+    ) -> None:
+        self.ticket = ticket
+        self.host = host
+        self._controller = controller
+        self._job = job
+        self._description = description
+        self._interval_s = interval_s
+        self._keep_alive = KeepAlive(ticket, controller, interval_s)
+        self._keep_alive.start()
+
+    @classmethod
+    def join(
+        cls,
+        *,
+        controller: str | None = None,
+        job: str | None = None,
+        worker: int | None = None,
+        timeout_s: float = rpc.DEFAULT_TIMEOUT_S,
+        description: str | None = None,
+        wait: bool = False,
+        wait_s: float = DEFAULT_WAIT_S,
+        interval_s: float = DEFAULT_KEEP_ALIVE_S,
+    ) -> Membership:
+        """Join, as ``lanesum.join.join`` does, by way of a controller."""
+        address, name, rank = _settings(controller, job, worker)
+        ticket, host = _take(address, name, rank, timeout_s, description, after=None)
+        member = cls(ticket, controller=address, job=name, host=host, description=description, interval_s=interval_s)
+        if wait:
+            try:
+                member.wait_until_ready(wait_s)
+            except BaseException:
+                member.close()
+                raise
+        return member
+
+    @property
+    def superseded(self) -> bool:
+        """The job has begun a new incarnation, or is gone: close the session and ``rejoin``."""
+        return self._keep_alive.superseded
+
+    def check(self, timeout_s: float = rpc.DEFAULT_TIMEOUT_S) -> str:
+        """As ``KeepAlive.check``."""
+        return self._keep_alive.check(timeout_s)
+
+    def wait_until_ready(self, timeout_s: float = DEFAULT_WAIT_S) -> None:
+        """Return when all workers have joined. Raises what ``lanesum.join.join`` with ``wait`` raises."""
+        _wait_until_ready(self._controller, self.ticket, timeout_s)
+
+    def rejoin(
+        self, *, timeout_s: float = rpc.DEFAULT_TIMEOUT_S, wait: bool = False, wait_s: float = DEFAULT_WAIT_S
+    ) -> JobTicket:
+        """A ticket of the newest incarnation; the number of this worker may be another one than before.
+
+        When the incarnation of now is still this worker's own, its session is taken to be over, and a new one begins
+        for all workers. Raises ControllerError, for example when this host was taken out of the job.
+        """
+        self._keep_alive.close()
+        self.ticket, self.host = _take(
+            self._controller, self._job, self.host, timeout_s, self._description, after=self.ticket.tag
+        )
+        self._keep_alive = KeepAlive(self.ticket, self._controller, self._interval_s)
+        self._keep_alive.start()
+        if wait:
+            self.wait_until_ready(wait_s)
+        return self.ticket
+
+    def close(self) -> None:
+        """Let the job's lease run out, as far as this worker is concerned; idempotent."""
+        self._keep_alive.close()
+
+    def __enter__(self) -> Membership:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
 
 def join(
     *,
@@ -23,6 +206,9 @@ def join(
     job: str | None = None,
     worker: int | None = None,
     timeout_s: float = rpc.DEFAULT_TIMEOUT_S,
+    description: str | None = None,
+    wait: bool = False,
+    wait_s: float = DEFAULT_WAIT_S,
 ) -> JobTicket:
     """The ticket of one worker.
 
@@ -31,17 +217,32 @@ def join(
         job: the job's name; else from LANESUM_JOB.
         worker: this worker's number; else from RANK, which torchrun sets.
         timeout_s: how long to wait for the controller.
+        description: what this worker's codec is, in words; must be the same at all workers.
+        wait: return only when all workers have joined.
+        wait_s: how long to wait for them.
 
     A ticket is good for one session. A worker that joins a second time starts the job anew, for all workers.
 
     With LANESUM_TICKET set to a file and no controller given, the ticket is read from there, and the file is renamed
-    to ``FILE.used``.
+    to ``FILE.used``; nobody can be waited for then.
 
-    Raises ConfigurationError when a value is missing, ControllerError when the controller refuses or is silent.
+    Raises:
+        ConfigurationError: a value is missing.
+        ControllerError: the controller refuses or is silent; another process is this worker already.
+        DescriptionMismatchError, NotReadyError, SupersededError: with ``wait``.
     """
     ticket_file = os.environ.get(ENV_TICKET)
     if ticket_file and controller is None:
         return take_ticket(Path(ticket_file))
+    address, name, rank = _settings(controller, job, worker)
+    ticket, _ = _take(address, name, rank, timeout_s, description, after=None)
+    if wait:
+        _wait_until_ready(address, ticket, wait_s)
+    return ticket
+
+
+def _settings(controller: str | None, job: str | None, worker: int | None) -> tuple[str, str, int]:
+    """Controller, job and rank, as given or from the environment. Raises ConfigurationError."""
     values = {
         ENV_CONTROLLER: controller or os.environ.get(ENV_CONTROLLER),
         ENV_JOB: job or os.environ.get(ENV_JOB),
@@ -56,9 +257,55 @@ def join(
     rank = values[ENV_RANK] or ""
     if not rank.isdigit():
         raise ConfigurationError(f"{ENV_RANK} = {rank!r} is no worker number.")
-    message = {"job": values[ENV_JOB], "worker": int(rank)}
-    reply = rpc.call(values[ENV_CONTROLLER] or "", rpc.JOIN, message, timeout_s)
-    return JobTicket.from_json(reply["ticket"])
+    return values[ENV_CONTROLLER] or "", values[ENV_JOB] or "", int(rank)
+
+
+def _take(
+    controller: str, job: str, worker: int | str, timeout_s: float, description: str | None, *, after: int | None
+) -> tuple[JobTicket, str]:
+    message = {
+        "job": job,
+        "worker": worker,
+        "claimant": claimant(),
+        "origin": _origin(),
+        "description": description,
+        "after": after,
+    }
+    reply = rpc.call(controller, rpc.JOIN, message, timeout_s)
+    return JobTicket.from_json(reply["ticket"]), reply["host"]
+
+
+def _state(controller: str, method: str, ticket: JobTicket, timeout_s: float, **more: Any) -> dict[str, Any]:
+    message = {"job": ticket.job, "tag": ticket.tag, "worker": ticket.worker, **more}
+    return rpc.call(controller, method, message, timeout_s)
+
+
+def _wait_until_ready(controller: str, ticket: JobTicket, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    pause_s = _POLL_S
+    while True:
+        answer = _state(controller, rpc.READY, ticket, rpc.DEFAULT_TIMEOUT_S, claimant=claimant())
+        state = answer["state"]
+        if state == "ready":
+            return
+        if state in _OVER:
+            raise SupersededError(
+                f"Job {ticket.job} has begun a new incarnation, or was removed, while worker {ticket.worker} waited.",
+                "Join again.",
+            )
+        if state == "mismatch":
+            said = "; ".join(f"{host}: {text or 'not said'}" for host, text in answer["descriptions"].items())
+            raise DescriptionMismatchError(
+                f"The workers of job {ticket.job} do not use the same codec: {said}.",
+                "Give all workers the same codec with the same parameters, and join again.",
+            )
+        if time.monotonic() > deadline:
+            raise NotReadyError(
+                f"Workers at {', '.join(answer['for'])} have not joined job {ticket.job} within {timeout_s:g} s.",
+                "Look at their logs.",
+            )
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_POLL_S)
 
 
 def take_ticket(ticket_file: Path) -> JobTicket:

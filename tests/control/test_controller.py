@@ -1,108 +1,163 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Admission: what a job is given, what is refused, and the service in front of it."""
+"""Admission, slots at run time, and what a job is when switches or the server are away."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
+from control_fakes import Site, request, what
 
-from lanesum import codecs, rpc
+from lanesum import codecs
 from lanesum.errors import ConfigurationError
-from lanesum.join import join
 from lanesum.protocol import LaneOp
+from lanesum.server.client import ServerError
 from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.errors import AdmissionError, ControlError, SwitchWriteError, UnknownJobError
-from lanesum_control.model import HostPort, SwitchJob
-from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
-
-SERVER = ("10.19.0.100", 19539)
-
-
-class RecordingSwitch:
-    """Remembers what it was told; refuses on request."""
-
-    slots = 100
-
-    def __init__(self) -> None:
-        self.hosts: list[HostPort] = []
-        self.jobs: dict[int, SwitchJob] = {}
-        self.refuse = False
-
-    def add_host(self, host: HostPort) -> None:
-        self.hosts.append(host)
-
-    def admit(self, job: SwitchJob) -> None:
-        if self.refuse:
-            raise SwitchWriteError("no")
-        self.jobs[job.job] = job
-
-    def remove(self, job: SwitchJob) -> None:
-        del self.jobs[job.job]
-
-    def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        raise NotImplementedError
-
-    def decisions(self) -> dict[str, int]:
-        return {"claim": 3}
+from lanesum_control.errors import AdmissionError, QuotaError, UnknownJobError
+from lanesum_control.model import Role
+from lanesum_control.planning import NO_SLOTS
 
 
 @pytest.fixture
-def switch() -> RecordingSwitch:
-    return RecordingSwitch()
+def site() -> Site:
+    return Site()
 
 
 @pytest.fixture
-def controller(switch: RecordingSwitch) -> Controller:
-    return Controller(switch, load("star4").host_ports(loopback=False), SERVER)
+def controller(site: Site) -> Controller:
+    return site.start()
 
 
-def request(name: str = "a", workers: int = 4, **fields: Any) -> JobRequest:
-    return JobRequest(name, tuple(f"w{i + 1}" for i in range(workers)), **{"slots": 40, **fields})
-
-
-def test_a_job_gets_slots_group_tag_table_and_tickets(controller: Controller, switch: RecordingSwitch) -> None:
+def test_a_job_gets_slots_group_tag_table_and_tickets(controller: Controller, site: Site) -> None:
     admitted = controller.admit(request(seed=9))
-    job = switch.jobs[admitted.switch_job.job]
-    assert (job.slot_base, job.slot_count, job.group, job.fan_in) == (0, 40, 1, 4)
+    job = site.switches["s1"].jobs[admitted.number]
+    assert admitted.switch_jobs == {"s1": job}
+    assert (job.slot_base, job.slot_count, job.group, job.fan_in, job.role) == (0, 40, 1, 4, Role(0))
     assert job.code_table == codecs.get("thc", workers=4).code_table.tobytes()  # type: ignore[union-attr]
-    assert job.code_table_word & 0xFF == job.code_table[0]
-    assert job.code_table_word >> 120 == job.code_table[15]
     assert [ticket.worker for ticket in admitted.tickets] == [0, 1, 2, 3]
     assert {ticket.tag for ticket in admitted.tickets} == {job.tag}
     assert admitted.tickets[2].local == ("10.19.0.3", 19539)
-    assert admitted.tickets[2].server == SERVER
+    assert admitted.tickets[2].server == ("10.19.0.100", 19539)
     assert {ticket.seed for ticket in admitted.tickets} == {9}
     assert len({ticket.epoch for ticket in admitted.tickets}) == 1
-    assert len(switch.hosts) == 6
+    assert len(site.switches["s1"].hosts) == 6
+    served = site.server.jobs[admitted.number]
+    assert (served.tag, served.slots, served.on_switches) == (job.tag, 40, False)
+    assert set(served.members) == {ticket.local for ticket in admitted.tickets}
 
 
-def test_slot_ranges_never_overlap_and_are_given_again(controller: Controller, switch: RecordingSwitch) -> None:
-    controller.admit(request("a"))
-    b = controller.admit(request("b")).switch_job
+def test_two_levels(site: Site) -> None:
+    site = Site("tree2x2")
+    admitted = site.start().admit(request())
+    assert {name: job.role for name, job in admitted.switch_jobs.items()} == {
+        "s1": Role.ASCEND, "s2": Role.ASCEND, "s0": Role.UPPER,
+    }  # fmt: skip
+    assert {name: switch.jobs[1] for name, switch in site.switches.items()} == dict(admitted.switch_jobs)
+    assert admitted.tickets[3].places == ((0, 0), (0, 1), (1, 0), (1, 1))
+    served = site.server.jobs[admitted.number]
+    assert served.on_switches
+    assert {(place.rack, place.bit) for place in served.members.values()} == set(admitted.tickets[0].places)
+
+
+def test_no_switch_at_all() -> None:
+    site = Site(controlled=())
+    admitted = site.start().admit(request(slots=500, quota=500))
+    assert not admitted.switch_jobs
+    assert admitted.left_out == {"s1": "no controller programs it"}
+    assert not site.server.jobs[admitted.number].on_switches
+
+
+def test_a_quorum_goes_to_switch_server_and_tickets(controller: Controller, site: Site) -> None:
+    admitted = controller.admit(request(quorum=3))
+    assert admitted.switch_jobs["s1"].role == Role.ASCEND | Role.QUORUM
+    assert admitted.switch_jobs["s1"].fan_in == 3
+    assert {ticket.quorum for ticket in admitted.tickets} == {3}
+    assert (site.server.jobs[1].quorum, site.server.jobs[1].on_switches) == (3, True)
+    everybody = controller.admit(request("b", quorum=4))
+    assert {ticket.quorum for ticket in everybody.tickets} == {0}, "a quorum of all is none"
+
+
+def test_slots_are_given_again_and_numbers_are_not(controller: Controller, site: Site) -> None:
+    first = controller.admit(request("a"))
+    b = controller.admit(request("b")).switch_jobs["s1"]
     assert (b.slot_base, b.group) == (40, 2)
-    with pytest.raises(AdmissionError, match=r"No 40 slots in a row are free: 80 of 100"):
+    with pytest.raises(QuotaError, match="40 slots cannot be met at s1: 80 of 100 are guaranteed to 2 other jobs"):
         controller.admit(request("c"))
-    c = controller.admit(request("c", slots=20)).switch_job
+    c = controller.admit(request("c", slots=20)).switch_jobs["s1"]
     assert c.slot_base == 80
     controller.remove("a")
-    d = controller.admit(request("d", slots=30)).switch_job
+    assert first.number not in site.server.jobs
+    d = controller.admit(request("d", slots=30)).switch_jobs["s1"]
     assert (d.slot_base, d.group) == (0, 1)
-    assert d.job not in {b.job, c.job}
-    taken = sorted((job.slot_base, job.slot_base + job.slot_count) for job in switch.jobs.values())
-    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(taken))
+    assert d.job not in {first.number, b.job, c.job}
 
 
-def test_a_new_incarnation_has_a_new_tag(controller: Controller) -> None:
-    first = controller.admit(request()).switch_job
-    controller.remove("a")
-    assert controller.admit(request()).switch_job.tag != first.tag
+def test_a_higher_priority_takes_slots_from_a_running_job_and_gives_them_back(
+    controller: Controller, site: Site
+) -> None:
+    low = controller.admit(request("low", slots=90, quota=10))
+    controller.join("low", 0)
+    site.told()
+    controller.admit(request("high", slots=80, quota=20, priority=1))
+    assert controller.job("low").switch_jobs["s1"].slot_count == 20
+    assert controller.job("high").switch_jobs["s1"].slot_count == 80
+    assert site.told() == ["s1: modify 1 to 0+20", "s1: admit 2"]
+    assert controller.join("low", 1).slots == low.tickets[0].slots == 90, "workers keep their number of slots"
+    assert controller.job("low").tickets[0].tag == low.tickets[0].tag, "no new incarnation"
+    controller.remove("high")
+    assert site.told() == ["s1: remove 2", "s1: modify 1 to 0+90"]
+
+
+def test_in_a_tree_slots_shrink_above_first_and_grow_above_last() -> None:
+    site = Site("tree2x2")
+    controller = site.start()
+    controller.admit(request("low", slots=90, quota=10))
+    order: list[str] = []
+    for name, switch in site.switches.items():
+        switch.log = _Order(order, name)  # type: ignore[assignment]
+    controller.admit(request("high", slots=80, quota=20, priority=1))
+    assert [one for one in order if "modify" in one] == [f"{s}: modify 1 to 0+20" for s in ("s0", "s2", "s1")]
+    order.clear()
+    controller.remove("high")
+    assert [one.split(":")[0] for one in order] == ["s0", "s2", "s1", "s1", "s2", "s0"]
+
+
+class _Order(list[str]):
+    def __init__(self, order: list[str], name: str) -> None:
+        super().__init__()
+        self._order, self._name = order, name
+
+    def append(self, item: str) -> None:
+        self._order.append(f"{self._name}: {item}")
+
+
+def test_best_effort_jobs_share_what_is_left(controller: Controller, site: Site) -> None:
+    controller.admit(request("own", slots=60))
+    one = controller.admit(request("b", slots=30, best_effort=True)).switch_jobs["s1"]
+    other = controller.admit(request("c", slots=30, quota=0)).switch_jobs["s1"]
+    assert (one.slot_base, other.slot_base) == (60, 60)
+    assert Role.SHARED in one.role & other.role
+    everything = controller.admit(request("d", slots=40))
+    assert everything.switch_jobs["s1"].slot_count == 40
+    assert controller.job("b").left_out == {"s1": NO_SLOTS}
+    assert set(site.switches["s1"].jobs) == {1, 4}
+    controller.remove("d")
+    assert set(site.switches["s1"].jobs) == {1, 2, 3}
+
+
+def test_resize_without_a_new_incarnation(controller: Controller, site: Site) -> None:
+    tag = controller.admit(request(slots=50, quota=10)).tickets[0].tag
+    assert controller.resize("a", 20).switch_jobs["s1"].slot_count == 20
+    grown = controller.resize("a", 90)
+    assert grown.switch_jobs["s1"].slot_count == 50, "workers use no more than they began with"
+    assert {ticket.slots for ticket in grown.tickets} == {50}
+    assert {ticket.tag for ticket in grown.tickets} == {tag}
+    with pytest.raises(AdmissionError, match="quota = 10 is not between 0 and 5"):
+        controller.resize("a", 5)
+    for worker in (0, 0):
+        ticket = controller.join("a", worker)
+    assert ticket.slots == 90
 
 
 @pytest.mark.parametrize(
@@ -111,14 +166,19 @@ def test_a_new_incarnation_has_a_new_tag(controller: Controller) -> None:
         (request(workers=0), "asks for 0 workers"),
         (replace(request(), workers=("w1", "w1")), "names a host twice"),
         (replace(request(), workers=("w1", "x9")), "unknown hosts: x9"),
-        (request(slots=0), "asks for 0 slots; the switch has 100"),
-        (request(slots=101), "asks for 101 slots"),
+        (request(slots=0), "slots = 0 is not between 1 and"),
+        (request(slots=101), "A quota of 101 slots cannot be met at s1: 0 of 100 are guaranteed to 0 other jobs, 100"),
+        (request(quota=41), "quota = 41 is not between 0 and 40"),
+        (request(quorum=5), "quorum = 5 is not between 0 and 4"),
+        (request(lease_s=-1), "lease_s = -1 is not between"),
     ],
 )
-def test_refusals(controller: Controller, switch: RecordingSwitch, bad: JobRequest, says: str) -> None:
+def test_refusals(controller: Controller, site: Site, bad: JobRequest, says: str) -> None:
     with pytest.raises(AdmissionError, match=says):
         controller.admit(bad)
-    assert not switch.jobs
+    assert not site.switches["s1"].jobs
+    assert not site.server.jobs
+    assert controller.admit(request()).switch_jobs["s1"].slot_base == 0
 
 
 def test_name_taken_unknown_codec_and_unknown_job(controller: Controller) -> None:
@@ -131,88 +191,146 @@ def test_name_taken_unknown_codec_and_unknown_job(controller: Controller) -> Non
         controller.remove("zzz")
 
 
-def test_a_switch_that_refuses_leaves_no_job(controller: Controller, switch: RecordingSwitch) -> None:
-    switch.refuse = True
-    with pytest.raises(ControlError):
+def test_table8_needs_a_code_table(controller: Controller) -> None:
+    assert LaneOp.TABLE8 not in controller.admit(request(codec="fixed")).tickets[0].ops
+
+
+def test_a_switch_that_refuses_is_left_out(controller: Controller, site: Site) -> None:
+    site.switches["s1"].full = True
+    admitted = controller.admit(request())
+    assert admitted.left_out == {"s1": "it refused the job: The table is full"}
+    assert admitted.number in site.server.jobs
+    site.switches["s1"].full = False
+    controller.admit(request("b"))
+    assert not controller.job("a").switch_jobs, "it is not tried again before something goes"
+    controller.remove("b")
+    assert controller.job("a").switch_jobs.keys() == {"s1"}
+
+
+def test_a_rack_that_refuses_takes_the_upper_switch_with_it() -> None:
+    site = Site("tree2x2")
+    controller = site.start()
+    site.switches["s2"].full = True
+    admitted = controller.admit(request())
+    assert admitted.switch_jobs.keys() == {"s1"}
+    assert {name for name, switch in site.switches.items() if switch.jobs} == {"s1"}
+    assert admitted.left_out["s0"] == "its results would lack the workers at s2"
+
+
+def test_without_the_server_nothing_is_admitted(controller: Controller, site: Site) -> None:
+    site.server.away = True
+    with pytest.raises(ServerError):
         controller.admit(request())
-    switch.refuse = False
-    assert controller.admit(request()).switch_job.slot_base == 0
+    assert not site.switches["s1"].jobs
+    site.server.away = False
+    assert controller.admit(request()).switch_jobs["s1"].slot_base == 0
 
 
-@pytest.fixture
-def service(controller: Controller) -> Iterator[ControllerService]:
-    with ControllerService(controller, "127.0.0.1:0") as running:
-        yield running
+def test_counters(site: Site) -> None:
+    site = Site("tree2x2")
+    controller = site.start()
+    counters = controller.counters()
+    assert counters["packets"] == {"claim": 9}
+    assert counters["switches"] == {name: {"claim": 3} for name in ("s0", "s1", "s2")}
+    assert counters["server"] == {"decisions": {"claim": 2}, "refused": {"not a member": 1}}
+    alone = Site(controlled=()).start().counters()
+    assert alone["packets"] == {"aggregate": 3, "accept": 2, "route_other_size": 0, "claim": 2}
 
 
-def test_the_service_admits_joins_lists_and_removes(
-    service: ControllerService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    address = f"127.0.0.1:{service.port}"
-    message = {"name": "a", "workers": ["w1", "w2"], "slots": 8, "codec": "fixed", "ops": ["ADD32", "MAX"]}
-    admitted = rpc.call(address, rpc.ADMIT, message)
-    assert admitted["workers"] == ["w1", "w2"]
-    ticket = join(controller=address, job="a", worker=1)
-    assert (ticket.worker, ticket.workers, ticket.job) == (1, 2, admitted["job"])
-    assert ticket.ops == (LaneOp.ADD32, LaneOp.MAX)
-    for name, value in {"LANESUM_CONTROLLER": address, "LANESUM_JOB": "a", "RANK": "0"}.items():
-        monkeypatch.setenv(name, value)
-    assert join().worker == 0
-    assert [job["name"] for job in rpc.call(address, rpc.JOBS, {})["jobs"]] == ["a"]
-    assert rpc.call(address, rpc.COUNTERS, {})["packets"] == {"claim": 3}
-    rpc.call(address, rpc.REMOVE, {"job": "a"})
-    assert rpc.call(address, rpc.JOBS, {})["jobs"] == []
+# Switches and server that go away and come back.
 
 
-def test_the_service_says_what_is_wrong(service: ControllerService) -> None:
-    address = f"127.0.0.1:{service.port}"
-    with pytest.raises(rpc.ControllerError, match="No job 'a' is admitted"):
-        join(controller=address, job="a", worker=0)
-    rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "slots": 8})
-    with pytest.raises(rpc.ControllerError, match="'x' is no worker number"):
-        rpc.call(address, rpc.JOIN, {"job": "a", "worker": "x"})
-    with pytest.raises(rpc.ControllerError, match="has no worker 1; it has 1"):
-        join(controller=address, job="a", worker=1)
-    with pytest.raises(rpc.ControllerError, match="Not a job request"):
-        rpc.call(address, rpc.ADMIT, {"name": "b", "colour": "red"})
+def test_a_switch_that_started_again_is_repaired(controller: Controller, site: Site) -> None:
+    switch = site.switches["s1"]
+    admitted = controller.admit(request())
+    held = dict(switch.jobs)
+    switch.restart()
+    controller.check_switch("s1")
+    assert switch.jobs == held
+    assert len(switch.hosts) == 6
+    assert controller.job("a").tickets == admitted.tickets
+    assert what(controller, "s1")[1:] == ["lost: The switch is away.", "connected: 0 jobs became 1"]
+    controller.check_switch("s1")
+    assert len(what(controller, "s1")) == 3
 
 
-def test_ports_taken_and_controllers_that_are_not_there(
-    service: ControllerService, controller: Controller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(ConfigurationError, match="cannot listen"):
-        ControllerService(controller, f"127.0.0.1:{service.port}")
-    with pytest.raises(rpc.UnreachableError, match="No controller answers"):
-        rpc.call("127.0.0.1:1", rpc.JOBS, {}, timeout_s=0.3)
-    for name in ("LANESUM_CONTROLLER", "LANESUM_JOB", "RANK", "LANESUM_TICKET"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ConfigurationError, match="LANESUM_CONTROLLER, LANESUM_JOB, RANK must be set"):
-        join()
-    monkeypatch.setenv("LANESUM_TICKET", "/nonexistent")
-    with pytest.raises(ConfigurationError, match="There is no ticket /nonexistent"):
-        join()
+def test_a_job_comes_to_a_switch_that_was_away(controller: Controller, site: Site) -> None:
+    switch = site.switches["s1"]
+    controller.admit(request("old"))
+    switch.away = True
+    controller.check_switch("s1")
+    new = controller.admit(request("new"))
+    assert new.left_out == {"s1": "it cannot be reached: The switch is away"}
+    assert controller.job("old").switch_jobs.keys() == {"s1"}, "only the way to the switch may be down"
+    controller.remove("old")
+    controller.admit(request("newer"))
+    switch.away = False
+    switch.restart()
+    controller.check_switch("s1")
+    assert set(switch.jobs) == {2, 3}
+    assert controller.job("new").left_out == {}
 
 
-def test_a_second_join_is_a_new_incarnation(controller: Controller, switch: RecordingSwitch) -> None:
-    """Two sessions must never share a tag: the switch could answer the second one with results of the first."""
-    first = controller.admit(request()).switch_job
-    tags = {controller.join("a", worker).tag for worker in range(4)}
-    assert tags == {first.tag}
-    again = controller.join("a", 2)
-    assert again.tag != first.tag
-    (job,) = switch.jobs.values()
-    assert (job.tag, job.slot_base, job.job) == (again.tag, first.slot_base, first.job)
-    assert {controller.join("a", worker).tag for worker in (0, 1, 3)} == {again.tag}
-    assert again.seed != controller.join("a", 0).seed
+def test_a_switch_that_goes_away_in_the_middle_of_an_admission(controller: Controller, site: Site) -> None:
+    switch = site.switches["s1"]
+    switch.away = True
+    admitted = controller.admit(request())
+    assert admitted.number in site.server.jobs
+    assert what(controller, "s1")[-1] == "lost: The switch is away."
+    switch.away = False
+    controller.check_switch("s1")
+    assert set(switch.jobs) == {admitted.number}
 
 
-def test_a_ticket_file_is_good_for_one_session(
-    controller: Controller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_quota_that_a_returning_switch_cannot_meet() -> None:
+    site = Site("tree2x2")
+    controller = site.start()
+    site.switches["s1"].away = True
+    controller.check_switch("s1")
+    controller.admit(JobRequest("one", ("w1", "w2"), slots=60))
+    controller.admit(JobRequest("other", ("w1", "w2"), slots=60))
+    site.switches["s1"].away = False
+    controller.check_switch("s1")
+    assert controller.job("one").switch_jobs.keys() == {"s1"}
+    assert controller.job("other").left_out == {
+        "s1": "A quota of 60 slots cannot be met at s1: 60 of 100 are guaranteed to 1 other jobs, 40 are left"
+    }
+
+
+def test_a_server_that_started_again_learns_all_jobs(controller: Controller, site: Site) -> None:
+    controller.admit(request("a", slots=10))
+    tag = controller.admit(request("b", slots=10, quorum=2)).tickets[0].tag
+    site.server.restart()
+    controller.check_server()
+    assert set(site.server.jobs) == {1, 2}
+    assert site.server.jobs[2].tag == tag, "its journal has the decisions"
+    assert what(controller, "server")[-1] == "started again: 2 jobs admitted again"
+    site.server.away = True
+    controller.check_server()
+    controller.check_server()
+    assert what(controller, "server")[-1] == "lost: The server is away."
+    controller.remove("a")
+    site.server.away = False
+    controller.check_server()
+    assert set(site.server.jobs) == {2}
+    assert what(controller, "server")[-1] == "connected: 1 strangers removed"
+
+
+def test_a_server_that_forgot_its_decisions_begins_quorum_jobs_anew(controller: Controller, site: Site) -> None:
+    site.server.durable = False
+    plain = controller.admit(request("plain", slots=10)).tickets[0].tag
+    decided = controller.admit(request("decided", slots=10, quorum=2)).tickets[0].tag
+    site.server.restart()
+    controller.check_server()
+    assert site.server.jobs[1].tag == plain
+    assert site.server.jobs[2].tag != decided
+    assert site.switches["s1"].jobs[2].tag == site.server.jobs[2].tag
+
+
+def test_repair_on_request(controller: Controller, site: Site) -> None:
     controller.admit(request())
-    file = tmp_path / "ticket.json"
-    file.write_text(controller.join("a", 1).to_json())
-    monkeypatch.setenv("LANESUM_TICKET", str(file))
-    assert join().worker == 1
-    with pytest.raises(ConfigurationError, match="was used already"):
-        join()
+    held = dict(site.switches["s1"].jobs)
+    site.switches["s1"].jobs.clear()
+    controller.repair()
+    assert site.switches["s1"].jobs == held
+    assert what(controller, "s1")[-1] == "repaired: 0 jobs became 1"

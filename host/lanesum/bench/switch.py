@@ -73,7 +73,7 @@ class _Feeder:
     def workload(self, op: LaneOp, chunks: int) -> Workload:
         result = build(self.job, op, chunks, epoch=self._epoch, position=self._position)
         self._epoch += 1
-        self._position = (self._position + chunks) % (2 * self.job.switch_job.slot_count)
+        self._position = (self._position + chunks) % (2 * self.job.tickets[0].slots)
         return result
 
 

@@ -12,8 +12,11 @@ import numpy as np
 from lanesum.protocol import ChunkBatch, Header, LaneOp
 from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import UDP_PORT
+from lanesum_control.controlled_server import NoServer
 from lanesum_control.controller import AdmittedJob, Controller, JobRequest
+from lanesum_control.managed import InProcessSwitch
 from lanesum_control.model import SWITCH_MAC, ControlledSwitch
+from lanesum_control.network import Network
 from lanesum_control.topology import Topology
 
 JOB = "bench"
@@ -31,12 +34,9 @@ class Workload:
 
 def admit(switch: ControlledSwitch, topology: Topology, accumulator_words: int) -> AdmittedJob:
     """Put the hosts and the benchmark's job on a switch."""
-    controller = Controller(
-        switch,
-        topology.host_ports(loopback=False),
-        topology.server_address(loopback=False),
-        accumulator_words=accumulator_words,
-    )
+    network = Network.of(topology, loopback=False)
+    switches = {topology.switch: InProcessSwitch(switch)}
+    controller = Controller(network, NoServer(), switches, accumulator_words=accumulator_words)
     workers = tuple(topology.names("worker"))
     return controller.admit(JobRequest(JOB, workers, codec="thc"))
 
@@ -46,7 +46,8 @@ def build(job: AdmittedJob, op: LaneOp, chunks: int, *, epoch: int = 0, position
     first = job.tickets[0]
     generator = np.random.default_rng(secrets.randbits(32))
     per_worker = []
-    for ticket, member in zip(job.tickets, job.switch_job.members, strict=True):
+    (on_switch,) = job.switch_jobs.values()
+    for ticket, member in zip(job.tickets, on_switch.members, strict=True):
         words = generator.integers(0, 1 << 32, (chunks, op.shape.uplink_words(first.accumulator_words)), np.uint32)
         header = Header(job=ticket.job, tag=ticket.tag, epoch=epoch, op=op, workers=1 << ticket.worker)
         header.fan_in_workers = ticket.workers

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -31,43 +32,121 @@ def admit(
     name: str,
     workers: Annotated[str, typer.Option(help="Hosts, separated by commas; the order is the workers' numbers.")],
     controller: Controller = _ADDRESS,
-    codec: Annotated[str, typer.Option(help="Codec whose code table the switch gets.")] = "thc",
+    codec: Annotated[str, typer.Option(help="Codec whose code table the switches get.")] = "thc",
     slots: Annotated[int, typer.Option(help="Packets under way at most.")] = 64,
+    quota: Annotated[
+        int | None, typer.Option(help="Slots guaranteed at every switch; all of --slots when not given.")
+    ] = None,
+    priority: Annotated[int, typer.Option(help="Jobs of a higher one get first what the quotas leave.")] = 0,
+    quorum: Annotated[int, typer.Option(help="Contributions that make a result; 0: all workers'.")] = 0,
+    best_effort: Annotated[
+        bool, typer.Option("--best-effort", help="Take only slots that are nobody's own, together with other jobs.")
+    ] = False,
+    lease: Annotated[
+        float | None, typer.Option(help="Seconds without a sign of life until the job is removed; 0: never.")
+    ] = None,
 ) -> None:
     """Admit a job and print what it was given."""
-    message = {"name": name, "workers": workers.split(","), "codec": codec, "slots": slots}
+    message = {
+        "name": name,
+        "workers": workers.split(","),
+        "codec": codec,
+        "slots": slots,
+        "quota": quota,
+        "priority": priority,
+        "quorum": quorum,
+        "best_effort": best_effort,
+    }
+    if lease is not None:
+        message["lease_s"] = lease
     _print(rpc.call(controller, rpc.ADMIT, message, _TIMEOUT_S))
 
 
 @app.command()
 def remove(name: str, controller: Controller = _ADDRESS) -> None:
-    """Take a job out of the switch."""
+    """Take a job out of server and switches."""
     rpc.call(controller, rpc.REMOVE, {"job": name}, _TIMEOUT_S)
+
+
+@app.command()
+def resize(
+    name: str, slots: Annotated[int, typer.Argument(help="Slots to wish for.")], controller: Controller = _ADDRESS
+) -> None:
+    """Give a job more or fewer slots while it runs, and print what it has now."""
+    _print(rpc.call(controller, rpc.RESIZE, {"job": name, "slots": slots}, _TIMEOUT_S))
+
+
+@app.command()
+def leave(
+    name: str,
+    worker: Annotated[str, typer.Argument(help="The worker's host or number.")],
+    controller: Controller = _ADDRESS,
+) -> None:
+    """Go on without a worker: the others join again."""
+    _print(rpc.call(controller, rpc.LEAVE, {"job": name, "worker": _worker(worker)}, _TIMEOUT_S))
+
+
+@app.command()
+def join(
+    name: str,
+    host: Annotated[str, typer.Argument(help="Where the new worker runs.")],
+    controller: Controller = _ADDRESS,
+) -> None:
+    """Go on with one more worker: the others join again, and it joins too."""
+    _print(rpc.call(controller, rpc.EXTEND, {"job": name, "host": host}, _TIMEOUT_S))
+
+
+def _worker(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
 
 
 @app.command("list")
 def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
-    """All admitted jobs."""
+    """All admitted jobs: workers, and the slots of every switch that sums for them, or why it does not."""
     jobs = rpc.call(controller, rpc.JOBS, {}, _TIMEOUT_S)["jobs"]
     if as_json:
         _print(jobs)
         return
-    table = Table("name", "job", "workers", "slots", "group")
+    table = Table("name", "job", "workers", "switch", "slots", "as")
     for job in jobs:
-        slots = f"{job['slot_base']}..{job['slot_base'] + job['slots'] - 1}"
-        table.add_row(job["name"], str(job["job"]), ", ".join(job["workers"]), slots, str(job["group"]))
+        rows = [
+            (switch, f"{at['slot_base']}..{at['slot_base'] + at['slots'] - 1}", at["role"].lower() or "only level")
+            for switch, at in job["placement"].items()
+        ]
+        rows += [(switch, "-", f"left out: {why}") for switch, why in job["left_out"].items()]
+        first = (job["name"], str(job["job"]), ", ".join(job["workers"]))
+        for number, row in enumerate(rows or [("", "", "")]):
+            table.add_row(*(("", "", "") if number else first), *row)
     Console().print(table)
+
+
+@app.command()
+def events(
+    controller: Controller = _ADDRESS,
+    since: Annotated[int, typer.Option(help="Only events after this number.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """What went away, came back and was repaired, and what became of jobs."""
+    found = rpc.call(controller, rpc.EVENTS, {"since": since}, _TIMEOUT_S)["events"]
+    if as_json:
+        _print(found)
+        return
+    for event in found:
+        when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
+        typer.echo(f"{event['number']:>5} {when} {event['whom']}: {event['what']}")
 
 
 @app.command()
 def ticket(
     name: str,
-    worker: Annotated[int, typer.Option(help="The worker's number.")],
+    worker: Annotated[str, typer.Option(help="The worker's number or host.")],
     controller: Controller = _ADDRESS,
     out: Annotated[Path | None, typer.Option(help="File to write; standard output when not given.")] = None,
 ) -> None:
     """Write one worker's ticket, for LANESUM_TICKET."""
-    text = rpc.call(controller, rpc.JOIN, {"job": name, "worker": worker}, _TIMEOUT_S)["ticket"]
+    text = rpc.call(
+        controller, rpc.JOIN, {"job": name, "worker": _worker(worker), "origin": "lanesum job ticket"}, _TIMEOUT_S
+    )["ticket"]
     if out is None:
         typer.echo(text)
     else:
@@ -76,5 +155,5 @@ def ticket(
 
 @app.command()
 def counters(controller: Controller = _ADDRESS) -> None:
-    """What the switch decided about packets, by table action, as JSON."""
-    _print(rpc.call(controller, rpc.COUNTERS, {}, _TIMEOUT_S)["packets"])
+    """What was decided about packets, as JSON: at every switch, at the server, and at all switches together."""
+    _print(rpc.call(controller, rpc.COUNTERS, {}, _TIMEOUT_S))

@@ -13,9 +13,12 @@ import typer
 from lanesum import rpc
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+from lanesum.server.service import DEFAULT_CONTROL_PORT
 
 Topology = Annotated[str, typer.Option(help="Shipped topology or YAML file.")]
 Loopback = Annotated[bool, typer.Option("--loopback", help="Hosts at their addresses below 127.0.0.0/8, over UDP.")]
+
+_SERVER = f"127.0.0.1:{DEFAULT_CONTROL_PORT}"
 
 
 def _wait_for_signal() -> None:
@@ -100,52 +103,98 @@ def _interface(text: str) -> tuple[int, str]:
 
 def server(
     topology: Topology = "star4",
-    listen: Annotated[str, typer.Option(help="Address of the controller for workers: host:port.")] = (
-        f"127.0.0.1:{rpc.DEFAULT_PORT}"
-    ),
-    words: Annotated[int, typer.Option(min=2, help="Accumulator words per packet.")] = DEFAULT_ACCUMULATOR_WORDS,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            help="IPv4 address and UDP port of workers' packets: host:port. By default the server's address in the "
+            "topology; on loopback the port after it, because a switch stands at the address itself."
+        ),
+    ] = None,
+    control: Annotated[str, typer.Option(help="Address for the controller: host:port.")] = _SERVER,
+    journal: Annotated[
+        Path | None, typer.Option(help="Folder where decisions of jobs with a quorum outlive this process.")
+    ] = None,
     loopback: Loopback = False,
 ) -> None:
-    """Sum jobs without a switch: the aggregation server and a controller for it, at the topology's server address."""
-    from lanesum.server import AggregationServer
-    from lanesum_control.controller import Controller
-    from lanesum_control.server_only import ServerOnly
-    from lanesum_control.service import ControllerService
+    """Run the aggregation server: it sums whatever no switch has taken."""
+    from lanesum.server.service import serve
     from lanesum_control.topology import load
 
-    network = load(topology)
-    address = network.server_address(loopback=loopback)
-    hosts = network.host_ports(loopback=loopback)
-    with AggregationServer(address) as aggregation:
-        jobs = Controller(ServerOnly(aggregation, words), hosts, address, accumulator_words=words)
-        with ControllerService(jobs, listen):
-            _wait_for_signal()
+    address = load(topology).server_backend(loopback=loopback) if listen is None else _udp_address(listen)
+    with serve(address, control, journal):
+        _wait_for_signal()
+
+
+def _udp_address(text: str) -> tuple[str, int]:
+    ip, _, port = text.rpartition(":")
+    if not ip or not port.isdigit():
+        raise ConfigurationError(f"--listen {text!r} is not host:port.", "For example --listen 10.19.0.100:19539.")
+    return ip, int(port)
 
 
 def controller(
     topology: Topology = "star4",
-    switch: Annotated[str, typer.Option(help="P4Runtime address of the switch: host:port or unix:path.")] = (
-        "127.0.0.1:9559"
-    ),
+    switch: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=ADDRESS of a switch, repeatable; the address is host:port or unix:path of its P4Runtime server. "
+            "Only the address where the topology has one switch. Without any, the server sums everything."
+        ),
+    ] = None,
+    server: Annotated[str, typer.Option(help="Control address of the aggregation server: host:port.")] = _SERVER,
     listen: Annotated[str, typer.Option(help="Address for workers: host:port.")] = f"127.0.0.1:{rpc.DEFAULT_PORT}",
+    state: Annotated[Path | None, typer.Option(help="File that outlives the controller; else in memory only.")] = None,
     words: Annotated[int, typer.Option(help="Accumulator words per packet: which build of the program.")] = (
         DEFAULT_ACCUMULATOR_WORDS
     ),
     loopback: Loopback = False,
 ) -> None:
-    """Push the P4 program to the switch, then admit jobs and hand out tickets."""
-    from lanesum_control.client import SwitchConnection
+    """Push the P4 program to the switches, admit jobs, hand out tickets, and repair what starts anew."""
+    from lanesum.server.client import RemoteServer
+    from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
+    from lanesum_control.events import EventLog
+    from lanesum_control.managed import RemoteSwitch
+    from lanesum_control.monitor import Monitor
+    from lanesum_control.network import Network
     from lanesum_control.pipelines import bmv2_pipeline
     from lanesum_control.service import ControllerService
-    from lanesum_control.switch import P4RuntimeSwitch
+    from lanesum_control.store import Store
     from lanesum_control.topology import load
 
     network = load(topology)
-    server = network.server_address(loopback=loopback)
     pipeline = bmv2_pipeline(words)
-    with SwitchConnection(switch) as connection:
-        device = P4RuntimeSwitch.with_pipeline(connection, pipeline)
-        hosts = network.host_ports(loopback=loopback)
-        with ControllerService(Controller(device, hosts, server, accumulator_words=words), listen):
-            _wait_for_signal()
+    addresses = _switch_addresses(network.switches(), switch or [])
+    with Store(state) as store:
+        jobs = Controller(
+            Network.of(network, loopback=loopback),
+            RemoteServer(server),
+            {name: RemoteSwitch(address, pipeline) for name, address in addresses.items()},
+            store=store,
+            accumulator_words=words,
+            events=EventLog(listener=lambda event: typer.echo(event.line())),
+            connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
+        )
+        try:
+            with Monitor(jobs), ControllerService(jobs, listen):
+                _wait_for_signal()
+        finally:
+            jobs.close()
+
+
+def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
+    """P4Runtime address by switch. Raises ConfigurationError."""
+    addresses: dict[str, str] = {}
+    for option in options:
+        name, found, address = option.partition("=")
+        if not found and len(names) == 1:
+            name, address = names[0], option
+        if name not in names or not address:
+            raise ConfigurationError(
+                f"--switch {option!r} names no switch of the topology.",
+                f"Give NAME=ADDRESS with NAME one of {', '.join(names)}.",
+            )
+        if name in addresses:
+            raise ConfigurationError(f"--switch names {name} twice.")
+        addresses[name] = address
+    return addresses

@@ -1,30 +1,30 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The aggregation server under the controller, in a switch's place."""
+"""A real server in this process under the controller, without any switch."""
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 
 import numpy as np
 import pytest
 
-from lanesum.aggregation.slots import Decision
-from lanesum.errors import ConfigurationError
 from lanesum.server import AggregationServer
 from lanesum.session import Session
 from lanesum.transport.errors import AggregationTimeoutError
+from lanesum_control.controlled_server import LocalServer
 from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.server_only import ServerOnly
+from lanesum_control.network import Network
 from lanesum_control.topology import load
 
 
-def test_jobs_are_summed_and_removed() -> None:
-    network = load("star4")
+@pytest.mark.parametrize(("topology", "hosts"), [("star4", ("w1", "w2")), ("tree2x2", ("w1", "w3"))])
+def test_jobs_are_summed_and_removed(topology: str, hosts: tuple[str, str]) -> None:
     with AggregationServer(("127.19.0.99", 0)) as server:
-        place = ServerOnly(server)
-        controller = Controller(place, network.host_ports(loopback=True), server.address)
-        controller.admit(JobRequest("a", ("w1", "w2"), udp_port=29539))
+        network = dataclasses.replace(Network.of(load(topology), loopback=True), server=server.address)
+        controller = Controller(network, LocalServer(server))
+        controller.admit(JobRequest("a", hosts, udp_port=29539))
         results: list[np.ndarray] = []
 
         def work(worker: int) -> None:
@@ -38,15 +38,13 @@ def test_jobs_are_summed_and_removed() -> None:
             thread.join()
         assert results[0].tobytes() == results[1].tobytes()
         assert abs(float(results[0].mean()) - 3) < 0.1
-        counts = place.decisions()
-        assert counts["aggregate"] == counts["accept"] == sum(counts[decision.value] for decision in Decision)
+        counts = controller.counters()["packets"]
+        assert counts["aggregate"] == counts["accept"]
         assert counts["contribute_and_complete"] == 1 + 4  # one packet of norms, four of codes
 
         late = controller.join("a", 0)  # a new incarnation, because the session before it is over
         controller.remove("a")
         with Session(late, deadline_s=0.3) as session, pytest.raises(AggregationTimeoutError):
             session.all_reduce(np.ones(8, np.float32))
-        counts = place.decisions()
+        counts = controller.counters()["packets"]
         assert counts["aggregate"] > counts["accept"]
-        with pytest.raises(ConfigurationError, match="no switch"):
-            place.set_fault(1, ingress=True, share=0.5)

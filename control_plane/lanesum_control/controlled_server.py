@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The aggregation server as the controller needs it: in another process, or in this one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from lanesum.server import AggregationServer, ServerJob
+from lanesum.server.client import ServerError, ServerStatus
+from lanesum.server.served import Refusal
+from lanesum_control.events import EventLog
+
+SERVER = "server"  # in events
+
+
+class ControlledServer(Protocol):
+    """Knows every job: it sums whatever no switch takes. Every method may raise ServerError, and can be repeated."""
+
+    def admit(self, job: ServerJob) -> None:
+        """Serve ``job`` in place of whatever has its number under another tag."""
+
+    def remove(self, job: int) -> None:
+        """Forget a job; a number that is not known is no error."""
+
+    def status(self) -> ServerStatus:
+        """Instance, jobs and counters."""
+
+
+class LocalServer:
+    """An aggregation server of this process. Satisfies ``ControlledServer``."""
+
+    def __init__(self, server: AggregationServer) -> None:
+        self._server = server
+
+    def admit(self, job: ServerJob) -> None:
+        with self._server.lock:
+            self._server.aggregator.admit(job)
+
+    def remove(self, job: int) -> None:
+        with self._server.lock:
+            self._server.aggregator.remove(job)
+
+    def status(self) -> ServerStatus:
+        server, aggregator = self._server, self._server.aggregator
+        with server.lock:
+            return ServerStatus(
+                instance=server.instance,
+                address=server.address,
+                durable=aggregator.journal_folder is not None,
+                jobs=aggregator.jobs,
+                decisions={decision.value: count for decision, count in aggregator.decisions.items()},
+                refused=dict(aggregator.refused),
+                broken=server.broken,
+            )
+
+
+class NoServer:
+    """Nobody sums what switches do not take: for tests and benchmarks of a switch alone."""
+
+    def admit(self, job: ServerJob) -> None:
+        return
+
+    def remove(self, job: int) -> None:
+        return
+
+    def status(self) -> ServerStatus:
+        raise ServerError("There is no aggregation server.")
+
+
+class ServerLink:
+    """A server with the life around it. Not thread-safe: the controller's lock is around every call but ``look``.
+
+    Args:
+        server: in this process or another one.
+        events: told when it goes, comes back and is repaired.
+    """
+
+    def __init__(self, server: ControlledServer, events: EventLog) -> None:
+        self._server = server
+        self._events = events
+        self._instance: str | None = None
+        self._down = False
+
+    def admit(self, job: ServerJob) -> None:
+        """Raises ServerError."""
+        self._server.admit(job)
+
+    def tell(self, job: ServerJob) -> None:
+        """As ``admit``; a server that is away learns of the job when it is back."""
+        try:
+            self._server.admit(job)
+        except ServerError as error:
+            self.lost(error)
+
+    def forget(self, job: int) -> None:
+        """A server that is away loses the job, as a stranger, when it is back."""
+        try:
+            self._server.remove(job)
+        except ServerError as error:
+            self.lost(error)
+
+    def look(self) -> ServerStatus:
+        """Raises ServerError. Slow, and changes nothing: no lock is needed."""
+        return self._server.status()
+
+    def lost(self, error: ServerError) -> None:
+        """It was away; said once."""
+        if not self._down:
+            self._events.add(SERVER, f"lost: {error.what}")
+        self._down = True
+
+    def forgot_decisions(self, status: ServerStatus) -> bool:
+        """It was started anew since ``teach`` met it, and decisions of jobs with a quorum are gone."""
+        return self._instance not in (None, status.instance) and not status.durable
+
+    def teach(self, status: ServerStatus, wanted: Mapping[int, ServerJob]) -> None:
+        """Make a server that is like ``status`` serve exactly ``wanted``, by number."""
+        held = status.jobs
+        missing = [job for number, job in wanted.items() if number not in held or held[number].tag != job.tag]
+        strangers = [number for number in held if number not in wanted]
+        try:
+            for job in missing:
+                self._server.admit(job)
+            for number in strangers:
+                self._server.remove(number)
+        except ServerError as error:
+            self.lost(error)
+            return
+        done = [f"{len(missing)} jobs admitted again"] if missing else []
+        done += [f"{len(strangers)} strangers removed"] if strangers else []
+        if self._instance not in (None, status.instance):
+            self._events.add(SERVER, f"started again: {', '.join(done) or 'it knew all jobs'}")
+        elif self._down or self._instance is None:
+            self._events.add(SERVER, f"connected: {', '.join(done) or 'all was right'}")
+        elif done:
+            self._events.add(SERVER, f"repaired: {', '.join(done)}")
+        self._down = False
+        self._instance = status.instance
+
+
+def packets_as_of_a_switch(status: ServerStatus) -> dict[str, int]:
+    """A server's counters under the names of a switch's: contributions, the accepted ones, what became of them."""
+    refused = dict(status.refused)
+    other_size = refused.pop(Refusal.SIZE.value, 0)
+    accepted = sum(status.decisions.values())
+    return {
+        "aggregate": accepted + sum(refused.values()),
+        "accept": accepted,
+        "route_other_size": other_size,
+        **status.decisions,
+    }

@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""All switches of a controller: bring them from what they hold to what they should hold, and notice when they go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lanesum_control.allocation import SlotRange, steps
+from lanesum_control.errors import ControlError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.events import EventLog
+from lanesum_control.managed import ManagedSwitch
+from lanesum_control.model import ControlledSwitch, Role, SwitchJob
+from lanesum_control.network import Network
+
+Desired = Mapping[str, Mapping[int, SwitchJob]]  # switch -> job -> what it shall hold
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A switch did not take a job."""
+
+    job: int
+    switch: str
+    why: str
+
+
+class Fleet:
+    """The switches by name. Not thread-safe: the controller's lock is around every call.
+
+    Args:
+        network: who hangs where.
+        switches: the switches that are controlled; others on the paths are plain routers.
+        events: told of everything that goes, comes back and is repaired.
+    """
+
+    def __init__(self, network: Network, switches: Mapping[str, ManagedSwitch], events: EventLog) -> None:
+        self._network = network
+        self._switches = dict(switches)
+        self._events = events
+        self._held: dict[str, dict[int, SwitchJob]] = {name: {} for name in switches}
+        self.down: dict[str, str] = dict.fromkeys(switches, "it is not connected")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._switches)
+
+    @property
+    def capacity(self) -> dict[str, int]:
+        """Slots of every switch."""
+        return {name: switch.slots for name, switch in self._switches.items()}
+
+    def apply(self, desired: Desired) -> list[Refusal]:
+        """Bring every switch that is there to ``desired``; what those that are away miss is repaired when they return.
+
+        A job leaves the upper switch before the racks, and comes to the racks first: a switch above never waits for
+        what nobody below sends. Returns the jobs that a switch refused; nothing of them is left there.
+        """
+        upper_last = sorted(self._switches, key=lambda name: name == self._network.upper)
+        todo = {name: _Change(self._held[name], desired.get(name, {})) for name in upper_last}
+        refusals: list[Refusal] = []
+        for name in reversed(upper_last):
+            self._write(name, todo[name].leave)
+        for name in reversed(upper_last):
+            self._write(name, todo[name].cut)
+        for name in upper_last:
+            self._write(name, todo[name].grow)
+        for name in upper_last:
+            for job in todo[name].coming:
+                refusals += self._admit(name, job)
+        return refusals
+
+    def _write(self, name: str, change: Callable[[ControlledSwitch, dict[int, SwitchJob]], None]) -> None:
+        """One phase at one switch. A switch that refuses a change is not what we think: it is looked at afresh."""
+        if name in self.down:
+            return
+        try:
+            change(self._switches[name].device, self._held[name])
+        except ControlError as error:
+            self.lost(name, error)
+
+    def _admit(self, name: str, job: SwitchJob) -> list[Refusal]:
+        if name in self.down:
+            return []
+        try:
+            self._switches[name].device.admit(job)
+        except SwitchWriteError as error:
+            return [Refusal(job.job, name, f"it refused the job: {error.what.removesuffix('.')}")]
+        except ControlError as error:
+            self.lost(name, error)
+        else:
+            self._held[name][job.job] = job
+        return []
+
+    def probe(self, name: str) -> ControlError | None:
+        """What is wrong with a switch that is not down. Slow, and changes nothing: no lock is needed."""
+        try:
+            self._switches[name].check()
+        except ControlError as error:
+            return error
+        return None
+
+    def lost(self, name: str, error: ControlError) -> None:
+        """Leave a switch alone until it is connected again."""
+        if name not in self.down:
+            self._events.add(name, f"lost: {error.what}")
+        self.down[name] = error.what.removesuffix(".")
+
+    def unusable(self, name: str, error: ControlError) -> None:
+        """It is there, but will not be controlled; said once."""
+        why = error.what.removesuffix(".")
+        if self.down.get(name) != why:
+            self._events.add(name, f"not controlled: {error.what}")
+        self.down[name] = why
+
+    def connect(self, name: str, timeout_s: float) -> list[str] | None:
+        """Take control of a switch that is down; nobody else touches it meanwhile, so no lock is needed.
+
+        Returns what had to be done, None when it is still away. Raises NotPrimaryError, PipelineError: waiting does
+        not help there.
+        """
+        try:
+            return self._switches[name].connect(timeout_s)
+        except SwitchUnreachableError as error:
+            self.down[name] = error.what.removesuffix(".")
+            return None
+
+    def settle(self, name: str, desired: Mapping[int, SwitchJob], done: Sequence[str] = ()) -> None:
+        """Make a connected switch hold exactly ``desired``, and count it among those that are there."""
+        hosts = list(self._network.seen[name].values())
+        try:
+            repaired = self._switches[name].reconcile(hosts, list(desired.values()))
+        except ControlError as error:
+            self.lost(name, error)
+            return
+        self._held[name] = dict(desired)
+        if self.down.pop(name, None) is not None:
+            self._events.add(name, f"connected: {', '.join([*done, *repaired]) or 'all was right'}")
+        elif repaired:
+            self._events.add(name, f"repaired: {', '.join(repaired)}")
+
+    def decisions(self) -> dict[str, dict[str, int]]:
+        """Packet counts of every switch that answers."""
+        counts = {}
+        for name, switch in self._switches.items():
+            if name not in self.down:
+                try:
+                    counts[name] = switch.device.decisions()
+                except ControlError as error:
+                    self.lost(name, error)
+        return counts
+
+    def close(self) -> None:
+        """Let go of the switches; the jobs stay on them."""
+        for switch in self._switches.values():
+            switch.close()
+
+
+class _Change:
+    """What has to be written at one switch, phase by phase."""
+
+    def __init__(self, held: Mapping[int, SwitchJob], desired: Mapping[int, SwitchJob]) -> None:
+        stay = {job for job, one in desired.items() if job in held and _but_slots(held[job]) == _but_slots(one)}
+        self._gone = [one for job, one in held.items() if job not in stay]
+        self.coming = [one for job, one in desired.items() if job not in stay]
+        self._cuts, self._growths = steps(
+            {job: _range(held[job]) for job in held if job in stay}, {job: _range(desired[job]) for job in stay}
+        )
+
+    def leave(self, switch: ControlledSwitch, held: dict[int, SwitchJob]) -> None:
+        for job in self._gone:
+            switch.remove(job)
+            held.pop(job.job, None)
+
+    def cut(self, switch: ControlledSwitch, held: dict[int, SwitchJob]) -> None:
+        self._move(switch, held, self._cuts)
+
+    def grow(self, switch: ControlledSwitch, held: dict[int, SwitchJob]) -> None:
+        self._move(switch, held, self._growths)
+
+    @staticmethod
+    def _move(switch: ControlledSwitch, held: dict[int, SwitchJob], ranges: Mapping[int, SlotRange]) -> None:
+        for job, slots in ranges.items():
+            new = replace(held[job], slot_base=slots.base, slot_count=slots.count)
+            switch.modify(held[job], new)
+            held[job] = new
+
+
+def _range(job: SwitchJob) -> SlotRange:
+    return SlotRange(job.slot_base, job.slot_count, Role.SHARED in job.role)
+
+
+def _but_slots(job: SwitchJob) -> SwitchJob:
+    """What cannot be changed in place."""
+    return replace(job, slot_base=0, slot_count=0)

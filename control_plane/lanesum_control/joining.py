@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who may take which ticket, and whether a job can begin. Pure functions over a job."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from lanesum_control.errors import AdmissionError
+from lanesum_control.jobs import Job, Taken
+
+CLAIM_LAPSE_S = 10.0  # a process that joined and was not heard of for so long may be replaced before the start
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A process wants to be a worker.
+
+    Attributes:
+        worker: number of the worker.
+        taken: who the process is.
+        after: tag of the incarnation that it was in before; None for a process that begins.
+    """
+
+    worker: int
+    taken: Taken
+    after: int | None = None
+
+
+class Verdict(enum.Enum):
+    """What a claim leads to."""
+
+    TAKE = "the ticket is free"
+    AGAIN = "it has this ticket already: the answer got lost"
+    RESTART = "a session is over: a new incarnation begins"
+
+
+def worker_number(job: Job, worker: int | str) -> int:
+    """Number of a worker, given by number or by host. Raises AdmissionError."""
+    hosts = job.request.workers
+    if isinstance(worker, str):
+        if worker not in hosts:
+            raise AdmissionError(f"Host {worker} has no part in job {job.request.name!r}; {', '.join(hosts)} have.")
+        return hosts.index(worker)
+    if not 0 <= worker < len(hosts):
+        raise AdmissionError(f"Job {job.request.name!r} has no worker {worker}; it has {len(hosts)}.")
+    return worker
+
+
+def judge(job: Job, claim: Claim, *, silent_s: float) -> Verdict:
+    """Decide about a claim; ``silent_s``: since when nothing was heard of who has the ticket now.
+
+    Raises AdmissionError when another process has it and waits for the job to start.
+    """
+    now = job.incarnation
+    held = now.taken.get(claim.worker)
+    if held is None:
+        return Verdict.TAKE
+    same = held.claimant == claim.taken.claimant
+    if same and claim.after is not None and claim.after != now.tag:
+        return Verdict.AGAIN
+    if same or job.started or now.differing or silent_s > CLAIM_LAPSE_S:
+        return Verdict.RESTART
+    host = job.request.workers[claim.worker]
+    raise AdmissionError(
+        f"Worker {claim.worker} ({host}) of job {job.request.name!r} was claimed twice: by {held.origin}, and now by "
+        f"{claim.taken.origin}; the job has not started, {', '.join(job.awaited)} are awaited.",
+        "Start one process per worker, each with its own number (RANK).",
+    )
+
+
+def readiness(job: Job | None, *, tag: int, worker: int, claimant: str | None = None) -> dict[str, Any]:
+    """How it stands with an incarnation, for a worker of it.
+
+    ``state``: ``waiting`` (``for`` names hosts), ``ready``, ``mismatch`` (``descriptions`` by host), ``superseded`` (a
+    newer incarnation has begun), ``removed``.
+    """
+    if job is None:
+        return {"state": "removed"}
+    now = job.incarnation
+    held = now.taken.get(worker)
+    if tag != now.tag or (claimant is not None and held is not None and held.claimant != claimant):
+        return {"state": "superseded"}
+    if now.differing:
+        hosts = job.request.workers
+        said = {hosts[number]: taken.description for number, taken in sorted(now.taken.items())}
+        return {"state": "mismatch", "descriptions": said}
+    if job.awaited:
+        return {"state": "waiting", "for": job.awaited}
+    return {"state": "ready"}

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A thread that looks after switches, server and leases."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+from lanesum_control.controller import Controller
+
+DEFAULT_INTERVAL_S = 0.25
+logger = logging.getLogger(__name__)
+
+
+class Monitor:
+    """Checks everything about ``controller`` every ``interval_s`` seconds. Use as a context manager.
+
+    Every switch has a thread of its own, as has the server: one that is slow to answer delays nobody else.
+    """
+
+    def __init__(self, controller: Controller, interval_s: float = DEFAULT_INTERVAL_S) -> None:
+        self._interval_s = interval_s
+        self._stop = threading.Event()
+        checks: list[Callable[[], None]] = [
+            *(functools.partial(controller.check_switch, name) for name in controller.switches),
+            controller.check_server,
+            controller.expire,
+        ]
+        self._threads = [
+            threading.Thread(target=self._run, args=(check,), name="lanesum-monitor", daemon=True) for check in checks
+        ]
+
+    def _run(self, check: Callable[[], None]) -> None:
+        while not self._stop.wait(self._interval_s):
+            try:
+                check()
+            except Exception:  # a monitor that ends unseen would be worse than any error
+                logger.exception("A check failed; it is tried again.")
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Stop checking; idempotent."""
+        self._stop.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def __enter__(self) -> Monitor:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

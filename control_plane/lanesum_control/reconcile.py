@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Read back what a switch holds, compare it with what it should hold, and repair the difference.
+
+Only the tables that the controller owns are looked at, and the multicast groups. Deletions come before insertions, and
+a membership that differs is taken out before it is put in again: a range of slots is never two jobs' own meanwhile.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from p4.v1 import p4runtime_pb2
+
+from lanesum_control.model import HostPort, SwitchJob
+from lanesum_control.p4info import P4InfoNames
+from lanesum_control.switch import DELETE, HOST_TABLES, INSERT, JOB_TABLES, MEMBER, MODIFY, P4RuntimeSwitch
+
+_GROUP = "multicast group"
+_Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One thing that a switch holds, in a form that compares."""
+
+    kind: str  # table, or _GROUP
+    key: _Key
+    value: Any
+    entity: p4runtime_pb2.Entity
+
+
+def reconcile(switch: P4RuntimeSwitch, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
+    """Make ``switch`` hold exactly ``hosts`` and ``jobs``.
+
+    Returns what was repaired, in words; nothing when all was right. Raises SwitchWriteError, SwitchUnreachableError.
+    """
+    names = switch.connection.names
+    assert names is not None, "a connected switch has the names of its program"
+    steps = [switch.host_entities(host) for host in hosts]
+    steps += [step for job in jobs for step in switch.job_entities(job)]
+    wanted = {item.key: item for step in steps for item in _items(step, names)}
+    found = {item.key: item for item in _items(_everything(switch, names), names)}
+    strangers = [item for key, item in found.items() if key not in wanted]
+    missing = [item for key, item in wanted.items() if key not in found]
+    changed = [item for key, item in wanted.items() if key in found and found[key].value != item.value]
+    again = [item for item in changed if item.kind in (MEMBER, _GROUP)]
+    in_place = [item for item in changed if item.kind not in (MEMBER, _GROUP)]
+    # Membership goes first and comes last: nothing else is used without it.
+    leaving = sorted([*strangers, *again], key=lambda item: item.kind != MEMBER)
+    for members in (True, False):
+        some = [item for item in leaving if (item.kind == MEMBER) is members]
+        switch.connection.write([(DELETE, _key_only(item)) for item in some])
+    switch.connection.write([(MODIFY, item.entity) for item in in_place])
+    for members in (False, True):
+        some = [item for item in (*missing, *again) if (item.kind == MEMBER) is members]
+        # Groups in a request of their own, before the tables that name them.
+        for groups in (True, False):
+            switch.connection.write([(INSERT, i.entity) for i in some if (i.kind == _GROUP) is groups])
+    said = [("deleted", strangers), ("inserted", missing), ("corrected", changed)]
+    return [f"{len(items)} {what} ({_kinds(items)})" for what, items in said if items]
+
+
+def _everything(switch: P4RuntimeSwitch, names: P4InfoNames) -> list[p4runtime_pb2.Entity]:
+    groups = p4runtime_pb2.Entity()
+    groups.packet_replication_engine_entry.multicast_group_entry.SetInParent()
+    tables = [
+        p4runtime_pb2.Entity(table_entry=names.wildcard(table, counters=False)) for table in (*HOST_TABLES, *JOB_TABLES)
+    ]
+    return switch.connection.read([groups, *tables])
+
+
+def _items(entities: Iterable[p4runtime_pb2.Entity], names: P4InfoNames) -> list[_Item]:
+    items = []
+    for entity in entities:
+        if entity.WhichOneof("entity") == "table_entry":
+            entry = entity.table_entry
+            if entry.is_default_action:
+                continue
+            kind = names.table_name(entry.table_id)
+            key = (kind, *sorted(_match(field) for field in entry.match))
+            action = entry.action.action
+            value = (action.action_id, *sorted((p.param_id, int.from_bytes(p.value, "big")) for p in action.params))
+            items.append(_Item(kind, key, value, entity))
+        else:
+            group = entity.packet_replication_engine_entry.multicast_group_entry
+            replicas = frozenset((replica.egress_port, replica.instance) for replica in group.replicas)
+            items.append(_Item(_GROUP, (_GROUP, group.multicast_group_id), replicas, entity))
+    return items
+
+
+def _match(field: Any) -> tuple[int, int, int]:
+    if field.WhichOneof("field_match_type") == "lpm":
+        return field.field_id, int.from_bytes(field.lpm.value, "big"), field.lpm.prefix_len
+    return field.field_id, int.from_bytes(field.exact.value, "big"), 0
+
+
+def _key_only(item: _Item) -> p4runtime_pb2.Entity:
+    """Some switches compare what else a deletion says."""
+    entity = p4runtime_pb2.Entity()
+    if item.kind == _GROUP:
+        group = item.entity.packet_replication_engine_entry.multicast_group_entry
+        key = entity.packet_replication_engine_entry.multicast_group_entry
+        key.multicast_group_id = group.multicast_group_id
+    else:
+        entity.table_entry.table_id = item.entity.table_entry.table_id
+        entity.table_entry.match.extend(item.entity.table_entry.match)
+    return entity
+
+
+def _kinds(items: Iterable[_Item]) -> str:
+    counts = collections.Counter(item.kind.rpartition(".")[2] for item in items)
+    return ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))

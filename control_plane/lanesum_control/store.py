@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller's memory on disk: jobs, incarnations, tickets taken, slot ranges. SQLite, one file, one controller.
+
+A change is committed before it takes effect at a switch or the server; what is committed and has no effect yet is
+repaired from here when the controller starts again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+
+from lanesum_control.allocation import SlotRange
+from lanesum_control.errors import AdmissionError, StoreError
+from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken
+
+SCHEMA_VERSION = 1
+_MAX_JOB = 0xFFFF
+_SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+CREATE TABLE jobs (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, multicast_group INTEGER NOT NULL,
+    admission INTEGER NOT NULL, request TEXT NOT NULL
+);
+CREATE TABLE incarnations (
+    job INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
+    tag INTEGER NOT NULL, epoch INTEGER NOT NULL, seed TEXT NOT NULL, slots INTEGER NOT NULL
+);
+CREATE TABLE tickets (
+    job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE, worker INTEGER NOT NULL,
+    claimant TEXT NOT NULL, origin TEXT NOT NULL, description TEXT,
+    PRIMARY KEY (job, worker)
+);
+CREATE TABLE ranges (
+    switch TEXT NOT NULL, job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    base INTEGER NOT NULL, slots INTEGER NOT NULL, shared INTEGER NOT NULL,
+    PRIMARY KEY (switch, job)
+);
+INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
+"""
+
+
+class Store:
+    """Opens ``path``, or makes it; None keeps everything in memory.
+
+    Raises StoreError for a file of another version, one that is no state file or is broken, or one that another
+    controller has open. Not thread-safe: the controller's lock is around every call.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        # Transactions are begun by hand; the whole life of the connection holds the file's lock.
+        with self._typed_errors():
+            self._db = sqlite3.connect(":memory:" if path is None else path, isolation_level=None, timeout=0.2,
+                                       check_same_thread=False)  # fmt: skip
+        try:
+            with self._typed_errors():
+                self._open()
+        except StoreError:
+            self._db.close()
+            raise
+
+    def _open(self) -> None:
+        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._db.execute("PRAGMA foreign_keys = ON")
+        self._db.execute("PRAGMA synchronous = FULL")
+        with self._transaction():
+            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if not tables:
+                for statement in filter(str.strip, _SCHEMA.split(";")):
+                    self._db.execute(statement)
+                self._db.execute("INSERT INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
+        found = self._meta("schema") if "meta" in tables or not tables else None
+        if found != SCHEMA_VERSION:
+            what = "is no state file of a controller" if found is None else f"has version {found} of the state"
+            raise StoreError(
+                f"{self._path} {what}; this controller reads version {SCHEMA_VERSION}.",
+                "Move it away to begin anew, or use the controller that wrote it.",
+            )
+        (verdict,) = self._db.execute("PRAGMA quick_check").fetchone()
+        if verdict != "ok":
+            raise StoreError(f"{self._path} is broken: {verdict}.", "Move it away to begin anew, or restore a copy.")
+
+    @contextlib.contextmanager
+    def _typed_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            locked = "locked" in str(error)
+            next_step = "Another controller has it open: stop that one." if locked else "Check folder and permissions."
+            raise StoreError(f"Cannot use the state file {self._path}: {error}.", next_step) from error
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"The state file {self._path} is broken: {error}.", "Move it away to begin anew, or restore a copy."
+            ) from error
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing, on disk when it ends."""
+        with self._typed_errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def _meta(self, name: str) -> int | None:
+        row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def jobs(self) -> list[Job]:
+        """All jobs, oldest first."""
+        with self._typed_errors():
+            rows = self._db.execute(
+                "SELECT number, multicast_group, admission, request, tag, epoch, seed, slots"
+                " FROM jobs JOIN incarnations ON job = number ORDER BY admission"
+            ).fetchall()
+            taken = self._db.execute("SELECT job, worker, claimant, origin, description FROM tickets").fetchall()
+        try:
+            jobs = {
+                number: Job(
+                    number,
+                    group,
+                    order,
+                    JobRequest.from_message(json.loads(request)),
+                    Incarnation(tag, epoch, int(seed), slots),
+                )
+                for number, group, order, request, tag, epoch, seed, slots in rows
+            }
+        except (ValueError, AdmissionError) as error:
+            raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a copy.") from error
+        for number, worker, claimant, origin, description in taken:
+            jobs[number].incarnation.taken[worker] = Taken(claimant, origin, description)
+        return list(jobs.values())
+
+    def ranges(self) -> dict[str, dict[int, SlotRange]]:
+        """switch -> job -> slots."""
+        result: dict[str, dict[int, SlotRange]] = {}
+        with self._typed_errors():
+            for switch, job, base, slots, shared in self._db.execute("SELECT * FROM ranges"):
+                result.setdefault(switch, {})[job] = SlotRange(base, slots, bool(shared))
+        return result
+
+    def new_numbers(self) -> tuple[int, int]:
+        """A job identifier that no job has, and the next place in the order of admission; neither comes twice soon."""
+        with self._transaction():
+            used = {number for (number,) in self._db.execute("SELECT number FROM jobs")}
+            if len(used) >= _MAX_JOB:
+                raise StoreError(f"All {_MAX_JOB} job identifiers are in use.", "Remove a job.")
+            number = self._meta("next_job") or 1
+            while number in used:
+                number = number % _MAX_JOB + 1
+            order = self._meta("next_admission") or 1
+            self._db.execute("UPDATE meta SET value = ? WHERE name = 'next_job'", (number % _MAX_JOB + 1,))
+            self._db.execute("UPDATE meta SET value = ? WHERE name = 'next_admission'", (order + 1,))
+        return number, order
+
+    def save(self, job: Job) -> None:
+        """A new job, or a new request or incarnation of one; its tickets are those of ``job.incarnation``."""
+        request, now = job.request, job.incarnation
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET request = excluded.request",
+                (job.number, request.name, job.group, job.order, json.dumps(request.to_message())),
+            )
+            self._db.execute(
+                "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?)",
+                (job.number, now.tag, now.epoch, str(now.seed), now.slots),  # a seed has 64 bits, SQLite's integers 63
+            )
+            self._db.execute("DELETE FROM tickets WHERE job = ?", (job.number,))
+            for worker, taken in now.taken.items():
+                self._insert_ticket(job.number, worker, taken)
+
+    def take(self, job: int, worker: int, taken: Taken) -> None:
+        """A ticket was taken."""
+        with self._transaction():
+            self._insert_ticket(job, worker, taken)
+
+    def _insert_ticket(self, job: int, worker: int, taken: Taken) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO tickets VALUES (?, ?, ?, ?, ?)",
+            (job, worker, taken.claimant, taken.origin, taken.description),
+        )
+
+    def save_ranges(self, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
+        """Replace all slot ranges."""
+        rows = [
+            (switch, job, one.base, one.count, one.shared)
+            for switch, jobs in ranges.items()
+            for job, one in jobs.items()
+        ]
+        with self._transaction():
+            self._db.execute("DELETE FROM ranges")
+            self._db.executemany("INSERT INTO ranges VALUES (?, ?, ?, ?, ?)", rows)
+
+    def remove(self, job: int) -> None:
+        """Forget a job and all that belongs to it."""
+        with self._transaction():
+            self._db.execute("DELETE FROM jobs WHERE number = ?", (job,))
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

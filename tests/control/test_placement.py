@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which switch does what: one level, racks, quorums, and what is left out and why."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from lanesum.protocol.frames import ipv4_int
+from lanesum_control.errors import AdmissionError
+from lanesum_control.model import NO_ROLE, HostPort, Role
+from lanesum_control.network import Network
+from lanesum_control.placement import Placement, place
+from lanesum_control.topology import load
+
+STAR = Network.of(load("star4"), loopback=False)
+TREE = Network.of(load("tree2x2"), loopback=False)
+EVERYBODY = ("w1", "w2", "w3", "w4")
+
+
+def placed(
+    hosts: tuple[str, ...], network: Network = TREE, *, quorum: int = 0, unavailable: dict[str, str] | None = None
+) -> Placement:
+    return place(hosts, network, quorum=quorum, udp_port=19539, unavailable=unavailable or {})
+
+
+def roles(placement: Placement) -> dict[str, Role]:
+    return {one.switch: one.role for one in placement.assignments}
+
+
+def big(switches: dict[str, int], upper: str = "s0") -> Network:
+    """A network with so many workers at every switch; the server is at ``upper``."""
+    at = {f"w{switch}n{n}": switch for switch, count in switches.items() for n in range(count)} | {"server": upper}
+    seen = {
+        here: {
+            host: HostPort(n, ipv4_int("10.0.0.1") + n, b"\2" * 6, attached=at[host] == here)
+            for n, host in enumerate(at)
+        }
+        for here in (*switches, upper)
+    }
+    return Network(upper, at, seen, "server", ("10.0.0.1", 19539))
+
+
+def test_one_switch_makes_the_results() -> None:
+    placement = placed(EVERYBODY, STAR)
+    (one,) = placement.assignments
+    assert (one.switch, one.role, one.threshold, one.uplink) == ("s1", NO_ROLE, 0, None)
+    assert [(member.worker, member.host.port, member.aggregate) for member in one.members] == [
+        (0, 1, False), (1, 2, False), (2, 3, False), (3, 4, False),
+    ]  # fmt: skip
+    assert (placement.places, placement.left_out) == ((), {})
+
+
+def test_workers_of_one_rack_need_no_second_level() -> None:
+    placement = placed(("w3", "w4"))
+    assert roles(placement) == {"s2": NO_ROLE}
+    assert placement.places == ()
+
+
+def test_two_racks_and_the_switch_above() -> None:
+    placement = placed(("w1", "w3", "w2", "w4"))
+    assert roles(placement) == {"s1": Role.ASCEND, "s2": Role.ASCEND, "s0": Role.UPPER}
+    assert placement.places == ((0, 0), (1, 0), (0, 1), (1, 1))
+    s1, s2, s0 = placement.assignments
+    assert (s1.uplink, s2.uplink, s0.uplink) == (5, 5, None)
+    assert [(member.worker, member.host.port) for member in s2.members] == [(0, 1), (1, 2)]
+    assert [(m.worker, m.aggregate, [host.port for host in m.hosts]) for m in s0.members] == [
+        (0, True, [1, 1]), (1, True, [2, 2]),
+    ]  # fmt: skip
+    assert not any(host.attached for member in s0.members for host in member.hosts)
+
+
+def test_a_worker_at_the_upper_switch_is_a_rack_of_its_own() -> None:
+    network = big({"s1": 2, "s0": 2})
+    placement = placed(("ws1n0", "ws0n0", "ws1n1", "ws0n1"), network)
+    assert placement.places == ((0, 0), (1, 0), (0, 1), (2, 0))
+    assert roles(placement) == {"s1": Role.ASCEND, "s0": Role.UPPER}
+    assert [(m.worker, m.aggregate, len(m.hosts)) for m in placement.assignments[1].members] == [
+        (0, True, 2), (1, False, 1), (2, False, 1),
+    ]  # fmt: skip
+
+
+def test_with_a_quorum_the_server_decides() -> None:
+    (one,) = placed(EVERYBODY, STAR, quorum=3).assignments
+    assert (one.role, one.threshold, one.uplink) == (Role.ASCEND | Role.QUORUM, 3, None)
+    placement = placed(EVERYBODY, quorum=3)
+    assert roles(placement) == {"s1": Role.ASCEND | Role.QUORUM, "s2": Role.ASCEND | Role.QUORUM}
+    assert [one.threshold for one in placement.assignments] == [0, 0]
+    assert placement.left_out == {"s0": "with a quorum the server decides"}
+
+
+@pytest.mark.parametrize(
+    ("unavailable", "stay", "left_out"),
+    [
+        ({"s0": "it burns"}, {"s1", "s2"}, {"s0": "it burns"}),
+        ({"s1": "it burns"}, {"s2"}, {"s1": "it burns", "s0": "its results would lack the workers at s1"}),
+        ({"s0": "x", "s1": "y", "s2": "z"}, set(), {"s0": "x", "s1": "y", "s2": "z"}),
+    ],
+)
+def test_the_server_stands_in_for_switches_that_are_out(
+    unavailable: dict[str, str], stay: set[str], left_out: dict[str, str]
+) -> None:
+    """A rack that is not summed sends what is no member above; the other racks' sums then go to the server too."""
+    placement = placed(EVERYBODY, unavailable=unavailable)
+    assert set(roles(placement)) == stay
+    assert placement.left_out == left_out
+    assert placement.places == placed(EVERYBODY).places, "places do not depend on which switches are up"
+
+
+def test_more_workers_than_a_bitmap_holds() -> None:
+    network = big({"s0": 40})
+    placement = placed(tuple(host for host in network.hosts if host != "server"), network)
+    assert not placement.assignments
+    assert placement.left_out == {"s0": "it has 40 of the job's workers, and a bitmap holds 32"}
+    assert len(set(placement.places)) == 40
+    assert placement.places[33] == (1, 1)
+    network = big({"s1": 33, "s2": 2, "s0": 0})
+    placement = placed(tuple(host for host in network.hosts if host != "server"), network)
+    assert roles(placement) == {"s2": Role.ASCEND}
+    assert placement.left_out["s0"] == "its results would lack the workers at s1"
+
+
+def test_more_members_than_the_upper_switch_has_bits() -> None:
+    network = big({"s1": 2, "s0": 32})
+    placement = placed(tuple(host for host in network.hosts if host != "server"), network)
+    assert roles(placement) == {"s1": Role.ASCEND}
+    assert placement.left_out == {"s0": "its 32 workers and the racks are more members than 32"}
+    assert max(rack for rack, _ in placement.places) == 1
+
+
+def test_more_racks_than_a_packet_names() -> None:
+    network = big({f"s{n}": 1 for n in range(1, 34)})
+    with pytest.raises(AdmissionError, match="33 workers are 33 racks of at most 32, but a packet names 32"):
+        placed(tuple(host for host in network.hosts if host != "server"), network)
+
+
+def test_the_server_in_a_rack() -> None:
+    """The racks are then beside the switch in the middle, which only routes."""
+    network = dataclasses.replace(TREE, upper="s2")
+    placement = placed(("w1", "w3"), network)
+    assert roles(placement) == {"s1": Role.ASCEND, "s2": Role.UPPER}
+    assert [(m.aggregate, m.host.port) for m in placement.assignments[1].members] == [(True, 5), (False, 1)]
