@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import pickle
 import random
 import socket
 import threading
@@ -14,27 +16,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.codecs import CodecError
+from lanesum.codecs import CodecError, Result
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.server.udp import Loss
-from lanesum.session import Session
+from lanesum.session import FinishedRound, Session
 from lanesum.transport import JobTicket
-from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError, TransportError
+from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
 
 LOCALHOST = "127.0.0.1"
 
 
-def free_udp_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind((LOCALHOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_udp_ports(count: int) -> list[int]:
+    """All different: one that was given back might be the next one found."""
+    with contextlib.ExitStack() as held:
+        ports = []
+        for _ in range(count):
+            probe = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            probe.bind((LOCALHOST, 0))
+            ports.append(int(probe.getsockname()[1]))
+        return ports
 
 
 def tickets_for(server: AggregationServer, workers: int, **fields: Any) -> list[JobTicket]:
-    ports = [free_udp_port() for _ in range(workers)]
+    ports = free_udp_ports(workers)
     return [
         JobTicket(
             **{"job": 7, "tag": 0xC0FFEE, "slots": 16, "seed": 5, **fields},
@@ -47,8 +53,32 @@ def tickets_for(server: AggregationServer, workers: int, **fields: Any) -> list[
     ]
 
 
-def run_workers(tickets: list[JobTicket], work: Callable[[Session], Any], **options: Any) -> list[Any]:
-    """``work`` in one thread per worker; the first exception is raised here."""
+class LossySocket:
+    """A socket that loses a share of what it sends, of what it receives, or what ``lost`` says."""
+
+    def __init__(self, sock: socket.socket, seed: int, share: float, lost: Callable[[Header], bool] | None = None):
+        self._socket = sock
+        self._random = random.Random(seed)
+        self._share = share
+        self._lost = lost
+        self.fileno, self.close, self.getsockopt = sock.fileno, sock.close, sock.getsockopt
+
+    def send(self, data: Any) -> int:
+        if self._random.random() < self._share or (self._lost is not None and self._lost(Header.unpack(data))):
+            return len(data)
+        return self._socket.send(data)
+
+    def recv_into(self, buffer: bytearray) -> int:
+        while True:
+            size = self._socket.recv_into(buffer)
+            if self._random.random() >= self._share:
+                return size
+
+
+def run_workers(
+    tickets: list[JobTicket], work: Callable[[Session], Any], *, errors: bool = False, **options: Any
+) -> list[Any]:
+    """``work`` in one thread per worker; the first exception is raised here, unless ``errors`` are results."""
     outcomes: list[Any] = [None] * len(tickets)
 
     def one(index: int) -> None:
@@ -64,7 +94,7 @@ def run_workers(tickets: list[JobTicket], work: Callable[[Session], Any], **opti
     for thread in threads:
         thread.join()
     for outcome in outcomes:
-        if isinstance(outcome, BaseException):
+        if isinstance(outcome, BaseException) and not errors:
             raise outcome
     return outcomes
 
@@ -234,3 +264,170 @@ def test_rounds_begin_at_the_ticket_s_epoch_and_wrap() -> None:
 
         for sums in run_workers(tickets, work, codec="fixed"):
             np.testing.assert_allclose(sums, [2, 4, 6, 8, 10], rtol=1e-6)
+
+
+def test_lost_datagrams_at_the_workers_sockets_change_nothing() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 3)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+        sums = run_workers(
+            tickets,
+            lambda session: session.all_reduce(np.arange(64 * 50, dtype=np.float32)),
+            codec="fixed",
+            wrap_socket=lambda sock: LossySocket(sock, sock.fileno(), 0.1),
+        )
+    for result in sums:
+        np.testing.assert_allclose(result, 3 * np.arange(64 * 50), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("at", [5, 70, 150])
+def test_a_server_that_starts_anew_is_not_noticed(at: int) -> None:
+    """It loses all sums and results in the middle; with lost answers, some of them were not heard by everybody."""
+    handled = 0
+    lossy = random_loss(at, 0.1)
+
+    def restart(incoming: bool, address: tuple[str, int], datagram: bytes) -> bool:
+        nonlocal handled
+        handled += incoming
+        if incoming and handled == at:
+            with server.lock:
+                server.aggregator.remove(7)
+                server.aggregator.admit(ServerJob.from_tickets(tickets))
+        return lossy(incoming, address, datagram)
+
+    with AggregationServer((LOCALHOST, 0), loss=restart) as server:
+        tickets = tickets_for(server, 2)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> np.ndarray:
+            for number in range(6):
+                last = session.all_reduce(np.full(900, number, np.float32))
+            assert session.leave()
+            return last
+
+        for result in run_workers(tickets, work, codec="fixed"):
+            np.testing.assert_allclose(result, 10, rtol=1e-6)
+    assert handled > at
+
+
+def test_a_mismatch_is_told_to_every_worker() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 3)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> None:
+            session.all_reduce(np.ones(10, np.float32))
+            session.all_reduce(np.ones(8 if session.ticket.worker == 1 else 9000, np.float32))
+
+        outcomes = run_workers(tickets, work, errors=True, codec="fixed")
+    for outcome in outcomes:
+        assert isinstance(outcome, MismatchError)
+        assert {str(outcome.brought), str(outcome.expected)} == {"1 words for MAX", "9 words for MAX"}
+        copy = pickle.loads(pickle.dumps(outcome))
+        assert (str(copy), copy.worker, copy.brought, copy.expected) == (
+            str(outcome), outcome.worker, outcome.brought, outcome.expected,
+        )  # fmt: skip
+
+
+def test_a_late_worker_s_gradient_is_not_in_the_mean_and_stays_in_its_memory() -> None:
+    """The quorum has gone on; its mean is over those who were there, and the late worker has said nothing yet."""
+    vectors = [np.random.default_rng(worker).normal(size=500).astype(np.float32) for worker in range(3)]
+    with AggregationServer((LOCALHOST, 0)) as server:
+        for tag, codec, tolerance in ((1, "fixed", 1e-5), (2, "thc-uniform", 0.7)):
+            tickets = tickets_for(server, 3, quorum=2, tag=tag)
+            server.aggregator.admit(ServerJob.from_tickets(tickets))
+            rounds: list[FinishedRound] = []
+
+            def work(session: Session) -> Result:
+                return session.reduce(vectors[session.ticket.worker], average=True, keep_residual=True)
+
+            early = run_workers(tickets[:2], work, codec=codec)
+            (late,) = run_workers(tickets[2:], work, codec=codec, observer=rounds.append)
+            for result in (*early, late):
+                np.testing.assert_allclose(result.values, (vectors[0] + vectors[1]) / 2, atol=tolerance)
+                assert result.values.tobytes() == late.values.tobytes()
+            assert late.residual is not None
+            np.testing.assert_array_equal(late.residual, vectors[2])
+            for finished in rounds:
+                assert (finished.contributors == 0b011).all() and finished.contributors.shape[1] == 1
+                assert (finished.aggregate.contributors == 2).all() and not np.any(finished.aggregate.included)
+
+
+def test_each_part_of_a_vector_has_its_own_mean() -> None:
+    """Packets are completed by different workers: every element is divided by those that are in it."""
+    vectors = [np.full(640, 3 - worker, np.float32) for worker in range(3)]
+    rounds: list[FinishedRound] = []
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 3, quorum=2, slots=64)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        decided = threading.Event()
+
+        def work(session: Session) -> Result:
+            session._observer = rounds.append if session.ticket.worker == 2 else None
+            result = session.reduce(vectors[session.ticket.worker], average=True, keep_residual=True)
+            if session.ticket.worker == 1:
+                decided.set()
+            return result
+
+        def lost(header: Header) -> bool:
+            """Worker 0 does not get through with odd packets, worker 2 not with even ones, until it is too late."""
+            return (header.fan_in_workers, header.chunk % 2) in ((0, 1), (2, 0)) and not decided.is_set()
+
+        results = run_workers(tickets, work, codec="fixed", wrap_socket=lambda sock: LossySocket(sock, 0, 0.0, lost))
+    values = rounds[-1]
+    assert values.contributors[:, 0].tolist() == [0b011, 0b110] * 5
+    expected = np.where(np.arange(640) // 64 % 2, 1.5, 2.5)
+    for worker, result in enumerate(results):
+        np.testing.assert_allclose(result.values, expected, rtol=1e-6)
+        left_out = expected == {0: 1.5, 1: 0, 2: 2.5}[worker]
+        assert result.residual is not None
+        np.testing.assert_array_equal(result.residual[left_out], vectors[worker][left_out])
+        assert (np.abs(result.residual[~left_out]) < 1e-6).all()
+
+
+def test_workers_leave_together_or_after_a_short_wait() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 3)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> tuple[bool, bool]:
+            session.all_reduce(np.ones(10, np.float32))
+            return session.leave(), session.leave()
+
+        assert run_workers(tickets, work, codec="fixed") == [(True, False)] * 3
+        alone = tickets_for(server, 2, job=8)
+        server.aggregator.admit(ServerJob.from_tickets(alone))
+        with Session(alone[0], codec="fixed") as session:
+            assert not session.leave(deadline_s=0.2)
+            with pytest.raises(SessionClosedError):
+                session.all_reduce(np.ones(10, np.float32))
+
+
+def test_leaving_while_another_goes_on_is_told_to_both() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 2)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> object:
+            return session.leave() if session.ticket.worker == 0 else session.all_reduce(np.ones(10, np.float32))
+
+        for outcome in run_workers(tickets, work, errors=True, codec="fixed"):
+            assert isinstance(outcome, MismatchError)
+            assert "0 words for" in str(outcome) and "1 words for MAX" in str(outcome)
+
+
+def test_sockets_tell_queues_that_they_may_mark() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        (ticket,) = tickets_for(server, 1)
+        wrapped: list[LossySocket] = []
+
+        def wrap(sock: socket.socket) -> LossySocket:
+            wrapped.append(LossySocket(sock, 0, 0.0))
+            return wrapped[-1]
+
+        with Session(ticket, codec="fixed", wrap_socket=wrap, congestion="fixed", window=3) as session:
+            assert session.describe() == "fixed workers=1 block=1024"
+            assert wrapped[0].getsockopt(socket.IPPROTO_IP, socket.IP_TOS) & 3 == 2
+        with pytest.raises(ConfigurationError, match="no congestion control"):
+            Session(dataclasses.replace(ticket, tag=1), codec="fixed", congestion="none")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from rich.console import Console
-from torch_ranks import LOCALHOST, Ranks, free_port, served_job
+from torch_ranks import LOCALHOST, Ranks, free_ports, served_job
 
 from lanesum.errors import ConfigurationError
 from lanesum.server import AggregationServer, ServerJob
@@ -34,7 +34,7 @@ KEYS = """
 
 def torchrun(workers: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={workers}"]
-    command += [f"--master-addr={LOCALHOST}", f"--master-port={free_port(socket.SOCK_STREAM)}"]
+    command += [f"--master-addr={LOCALHOST}", f"--master-port={free_ports(1, socket.SOCK_STREAM)[0]}"]
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         [*command, "-m", "lanesum.train.digits", *arguments],
@@ -94,7 +94,7 @@ def test_wrong_sums_fail_the_run(ranks: Ranks, tmp_path: Path) -> None:
 
 def test_missing_ticket_is_one_line_and_not_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     environment = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": LOCALHOST, "GLOO_SOCKET_IFNAME": "lo"}
-    environment["MASTER_PORT"] = str(free_port(socket.SOCK_STREAM))
+    environment["MASTER_PORT"] = str(free_ports(1, socket.SOCK_STREAM)[0])
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():

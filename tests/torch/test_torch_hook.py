@@ -168,6 +168,30 @@ def test_missing_worker_is_named_by_backward(ranks: Ranks) -> None:
             assert again == first
 
 
+def leave_then_backward(ticket: JobTicket) -> tuple[bool, str]:
+    trained = Trained(ticket, "thc")
+    trained.step(0)
+    before = trained.state.stats.transport.rounds
+    left = trained.state.leave()
+    assert trained.state.stats.transport.rounds == before + left
+    try:
+        trained.step(1)
+    except Exception as error:
+        return left, f"{type(error).__name__}: {error}"
+    return left, ""
+
+
+def test_ranks_leave_together(ranks: Ranks) -> None:
+    """With a tenth of all packets lost, the last ones included."""
+    generator = random.Random(2)
+    with served_job(2, "thc", loss=lambda *_: generator.random() < 0.1) as tickets:
+        outcomes = ranks.run(leave_then_backward, tickets)
+    # Who hears nothing of the other's goodbye leaves after a while all the same.
+    assert any(left for left, _ in outcomes)
+    for _, message in outcomes:
+        assert message.startswith("SessionClosedError: This State is closed.")
+
+
 def close_then_backward(ticket: JobTicket) -> str:
     trained = Trained(ticket, "thc")
     trained.state.close()

@@ -20,6 +20,7 @@ import lanesum.torch
 from lanesum.codecs import CodecError
 from lanesum.errors import ConfigurationError
 from lanesum.session import Session
+from lanesum.transport.errors import SessionClosedError
 
 
 @dataclass
@@ -123,6 +124,24 @@ def test_error_feedback_is_off_for_fixed_unless_asked_for(session: Session) -> N
     assert lanesum.torch.State(session, codec="thc").memory is not None
 
 
+def test_leaving_says_goodbye_once(session: Session) -> None:
+    state = lanesum.torch.State(session)
+    average(state, FakeBucket(torch.arange(5.0)))
+    rounds = session.stats.rounds
+    assert state.leave() and not state.leave()
+    assert session.stats.rounds == rounds + 1
+    with pytest.raises(SessionClosedError, match="State is closed"):
+        lanesum.torch.hook(state, FakeBucket(torch.arange(5.0)))
+
+
+def test_leaving_after_a_failure_is_closing(session: Session) -> None:
+    state = lanesum.torch.State(session)
+    with pytest.raises(CodecError):
+        average(state, FakeBucket(torch.tensor([float("nan")]), parameters(1)))
+    assert not state.leave()
+    assert session.stats.packets_sent == 0
+
+
 def test_empty_and_sparse_buckets(session: Session) -> None:
     with lanesum.torch.State(session) as state:
         assert average(state, FakeBucket(torch.zeros(0))).numel() == 0
@@ -147,6 +166,7 @@ def test_not_a_number_is_named_and_ends_the_state(session: Session) -> None:
 _LEAVE = """
 import sys, lanesum.torch, torch
 from lanesum.session import Session
+from lanesum.transport.errors import SessionClosedError
 from lanesum.transport import JobTicket
 from test_torch_state import FakeBucket
 state = lanesum.torch.State(Session(JobTicket.from_json(sys.argv[1]), deadline_s=600))

@@ -27,11 +27,15 @@ LOCALHOST = "127.0.0.1"
 _ANSWER_S = 60.0
 
 
-def free_port(kind: socket.SocketKind = socket.SOCK_DGRAM) -> int:
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind((LOCALHOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_ports(count: int, kind: socket.SocketKind = socket.SOCK_DGRAM) -> list[int]:
+    """All different: one that was given back might be the next one found."""
+    with contextlib.ExitStack() as held:
+        ports = []
+        for _ in range(count):
+            probe = held.enter_context(socket.socket(socket.AF_INET, kind))
+            probe.bind((LOCALHOST, 0))
+            ports.append(int(probe.getsockname()[1]))
+        return ports
 
 
 @contextlib.contextmanager
@@ -50,10 +54,10 @@ def served_job(
                 worker=worker,
                 workers=workers,
                 server=server.address,
-                local=(LOCALHOST, free_port()),
+                local=(LOCALHOST, port),
                 code_table=None if table is None else table.tobytes(),
             )
-            for worker in range(workers)
+            for worker, port in enumerate(free_ports(workers))
         ]
         server.aggregator.admit(ServerJob.from_tickets(tickets))
         yield [ticket for ticket in tickets if ticket.worker not in absent]
@@ -73,7 +77,7 @@ class Ranks:
 
     def __init__(self, size: int) -> None:
         context = mp.get_context("spawn")
-        port = free_port(socket.SOCK_STREAM)
+        (port,) = free_ports(1, socket.SOCK_STREAM)
         self._ends: list[Connection] = []
         self._processes = []
         for rank in range(size):
@@ -100,7 +104,7 @@ class Ranks:
         for end in self._ends:
             end.close()
         for process in self._processes:
-            process.join(10)
+            process.join(_ANSWER_S)
             assert process.exitcode == 0
 
 

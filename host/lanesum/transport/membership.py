@@ -11,6 +11,9 @@ from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES, Flag
 from lanesum.transport.ticket import JobTicket
 
+# As plain integers: ``&`` with a member of an IntFlag makes another one, which takes longer than all the rest.
+_PARTIAL, _UPPER, _BYPASS = int(Flag.PARTIAL), int(Flag.UPPER), int(Flag.BYPASS)
+
 # One bitmap of workers per rack; with one level, one bitmap.
 Bitmaps = tuple[int, ...]
 
@@ -49,7 +52,7 @@ class Membership:
         all of them members.
         """
         extra_bytes = len(datagram) - self._result_bytes
-        if not header.flags & Flag.PARTIAL:
+        if not header.flags & _PARTIAL:
             named = header.racks == self._racks if self._two_levels else header.workers == self.everybody[0]
             return self.everybody if named and extra_bytes == 0 else None
         if not self._quorum or extra_bytes != (self._trailer.size if self._two_levels else 0):
@@ -68,7 +71,7 @@ class Membership:
 
     def has_mine(self, pending: Header) -> bool:
         """The sender of a pending answer has this worker's contribution (an upper switch: its rack's)."""
-        if pending.flags & Flag.UPPER:
+        if pending.flags & _UPPER:
             return bool(pending.racks >> self._rack & 1)
         return bool(pending.workers >> self._bit & 1)
 
@@ -76,11 +79,11 @@ class Membership:
         """``known`` with what a pending answer adds."""
         if not self._two_levels:
             return Arrived(own_rack=pending.workers)
-        if pending.flags & Flag.UPPER:
+        if pending.flags & _UPPER:
             complete = pending.racks >> self._rack & 1
             return Arrived(self.everybody[self._rack] if complete else known.own_rack, pending.racks)
         # The server speaks of both levels, a rack switch of its own.
-        return Arrived(pending.workers, pending.racks if pending.flags & Flag.BYPASS else known.racks)
+        return Arrived(pending.workers, pending.racks if pending.flags & _BYPASS else known.racks)
 
     def missing(self, arrived: Arrived) -> tuple[int, ...]:
         """Workers, by number, that a chunk waits for. Of another rack only the rack is known: all its workers."""

@@ -41,9 +41,11 @@ class RttEstimator:
         return None if shortest == float("inf") else shortest
 
     @property
+    def quick_timeout_s(self) -> float:
+        """The timeout where only a loss can be the reason for silence, not another worker that is late."""
+        return INITIAL_RTO_S if self.shortest_s is None else min(MAX_RTO_S, _RTO_FACTOR * self.shortest_s)
+
+    @property
     def timeout_s(self) -> float:
         """The retransmission timeout before any back-off."""
-        shortest = self.shortest_s
-        if shortest is None:
-            return INITIAL_RTO_S
-        return min(MAX_RTO_S, max(MIN_RTO_S, _RTO_FACTOR * shortest))
+        return max(MIN_RTO_S, self.quick_timeout_s)

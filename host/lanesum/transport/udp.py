@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.congestion import CongestionControl
-from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError, TransportError
+from lanesum.transport.errors import AggregationTimeoutError, ResultGoneError, SessionClosedError, TransportError
 from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.window import RoundWindow
-from lanesum.udp_socket import MAX_DATAGRAM_BYTES, open_udp_socket
+from lanesum.udp_socket import MAX_DATAGRAM_BYTES, open_udp_socket, switch_stands_in
 
 # BMv2 holds 64 packets per egress port and drops what comes beyond.
 DEFAULT_WINDOW = 64
@@ -93,7 +93,7 @@ class UdpTransport:
         self._usable = True
         self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         try:
-            sock = open_udp_socket(ticket.local, peer=ticket.server)
+            sock = open_udp_socket(ticket.local, peer=ticket.server, shared=switch_stands_in(ticket.local))
         except OSError as error:
             raise ConfigurationError(
                 f"Worker {ticket.worker} cannot send from {ticket.local[0]}:{ticket.local[1]} "
@@ -163,7 +163,7 @@ class UdpTransport:
             self._usable = False
             self._run(self._rounds.start(self.ticket.ops[0], np.zeros(0, np.uint32)), leave_s=deadline_s)
             return True
-        except AggregationTimeoutError:
+        except (AggregationTimeoutError, ResultGoneError):
             return False
         finally:
             self.close()

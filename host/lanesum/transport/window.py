@@ -10,6 +10,7 @@ its result, which every worker then has contributed to: so nobody can still need
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,8 @@ _PENDING_BACK_OFF = 4
 _SILENT_AFTER = 3
 # From the third try on, every second one goes past the switches.
 _BYPASS_AFTER = 2
+# As plain integers: see ``membership``.
+_ECN, _COLLISION, _PARTIAL, _BYPASS = int(Flag.ECN), int(Flag.COLLISION), int(Flag.PARTIAL), int(Flag.BYPASS)
 
 
 @dataclass(slots=True)
@@ -41,7 +44,8 @@ class _Outstanding:
     sequence: int  # running number of the last send, over all chunks
     first_sequence: int
     bypass: bool  # its slot's turn goes past the switches
-    expired: int = 0  # times that its timer ran out
+    resends: int = 0
+    expired: int = 0  # times that the round's timer ran out for it
 
 
 class RoundWindow:
@@ -124,6 +128,7 @@ class RoundWindow:
         for chunk, (bypass, asked) in self._lost(now).items():
             state = self._outstanding[chunk]
             state.sent_at, state.sequence = now, link.sequence
+            state.resends += 1
             self.batch.set_flags(chunk, Flag.RESEND | (Flag.BYPASS if bypass else 0))
             link.count_sent(self.batch.packet_bytes, again=True, bypass=bypass, asked=asked)
             link.sequence += 1
@@ -155,14 +160,15 @@ class RoundWindow:
 
         Those that were asked for, those that later sends overtook, and the oldest one when its timer has run out. Only
         the oldest, because silence mostly means that a worker is late: one probe is enough to learn that. Its timer
-        backs off until something completes.
+        backs off until something completes. A chunk that was overtaken waits for nobody who is late, since all have
+        sent it before the later one: it has a quick timer of its own, that backs off with every try.
         """
         link = self._link
         # Who asks is told where he asks: a place that has others' contributions is the one to complete the chunk.
         lost = {chunk: (bypass, True) for chunk, bypass in self._asked.items()}
         self._asked.clear()
-        for chunk, state in self._outstanding.items():
-            if state.sequence + REORDERING < self._newest_answered:
+        for chunk, state in self._overtaken():
+            if state.sequence + REORDERING < self._newest_answered or self._quick_left(state, now) <= 0:
                 lost.setdefault(chunk, (state.bypass, False))
         oldest = next(iter(self._outstanding), None)
         if oldest is not None and oldest not in lost and self._timer_left(now) <= 0:
@@ -176,6 +182,16 @@ class RoundWindow:
             lost[oldest] = (state.bypass or escalated, False)
         return lost
 
+    def _overtaken(self) -> Iterator[tuple[int, _Outstanding]]:
+        """Chunks of which later ones have their results; the first in line, as they were sent in order."""
+        for chunk, state in self._outstanding.items():
+            if state.first_sequence + REORDERING >= self._newest_answered:
+                return
+            yield chunk, state
+
+    def _quick_left(self, state: _Outstanding, now: float) -> float:
+        return state.sent_at + min(self._link.rtt.quick_timeout_s * (1 << min(state.resends, 16)), MAX_RTO_S) - now
+
     def _timer_left(self, now: float) -> float:
         state = next(iter(self._outstanding.values()))
         # Every result restarts the timer (RFC 6298, 5.3): a full window takes a while to come back.
@@ -186,7 +202,10 @@ class RoundWindow:
         """Seconds until ``due`` may have something to send; None when nothing is under way."""
         if self._asked:
             return 0.0
-        return max(0.0, self._timer_left(now)) if self._outstanding else None
+        if not self._outstanding:
+            return None
+        quick = (self._quick_left(state, now) for _, state in self._overtaken())
+        return max(0.0, min(self._timer_left(now), min(quick, default=MAX_RTO_S)))
 
     def take_result(self, header: Header, datagram: bytes | memoryview, now: float) -> bool:
         """A result of this round (job, tag and epoch are right); True when it completed a chunk."""
@@ -213,10 +232,10 @@ class RoundWindow:
         self._asked.pop(chunk, None)
         self._back_off = 1
         self._last_result_at = now
-        marked, collided = bool(header.flags & Flag.ECN), bool(header.flags & Flag.COLLISION)
+        marked, collided = bool(header.flags & _ECN), bool(header.flags & _COLLISION)
         stats.ecn_marks += marked
         stats.collisions += collided
-        stats.partial_results += bool(header.flags & Flag.PARTIAL)
+        stats.partial_results += bool(header.flags & _PARTIAL)
         link.slots.result(self._slot(chunk), collided)
         state = self._outstanding.pop(chunk, None)
         if state is not None:
@@ -244,7 +263,7 @@ class RoundWindow:
         # The path is alive, somebody else is late: keep asking, at a gentle pace.
         self._back_off = min(self._back_off, _PENDING_BACK_OFF)
         if not membership.has_mine(header) and now - state.sent_at >= self._link.answer_interval_s:
-            self._asked[chunk] = bool(header.flags & Flag.BYPASS)
+            self._asked[chunk] = bool(header.flags & _BYPASS)
 
     def missing_workers(self) -> tuple[int, ...]:
         """Workers that a chunk still waits for, as the latest pending answer tells."""

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""One line per codec: equal where workers may sum each other's words, different where they may not."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from lanesum import codecs
+from lanesum.codecs import THC, ErrorFeedback, FixedPoint, description
+
+# A value other than the default for every parameter that changes what words mean.
+OTHERS: dict[type, dict[str, dict[str, Any]]] = {
+    FixedPoint: {"workers": {"workers": 3}, "block": {"block": 512}},
+    THC: {
+        "workers": {"workers": 3},
+        "bits": {"bits": 3},
+        "codes": {"codes": "uniform"},
+        "granularity": {"granularity": 25},
+        "p": {"p": 1 / 64},
+        "table": {"table": [*range(15), 30]},
+        "rotation": {"rotation": "block"},
+        "chunk": {"chunk": 1 << 10},
+        "diagonal_seed": {"diagonal_seed": 1},
+    },
+}
+
+
+@pytest.mark.parametrize("build", list(OTHERS))
+def test_every_parameter_shows(build: type) -> None:
+    assert set(OTHERS[build]) == set(inspect.signature(build).parameters)
+    lines = [description(build(**{"workers": 4, **other})) for other in OTHERS[build].values()]
+    lines.append(description(build(workers=4)))
+    assert len(set(lines)) == len(lines)
+    assert all("\n" not in line for line in lines)
+
+
+def test_what_is_the_same_reads_the_same() -> None:
+    assert description(codecs.get("thc", workers=4)) == description(THC(workers=4, granularity=30))
+    assert description(codecs.get("fixed", workers=4)) == "fixed workers=4 block=1024"
+    assert description(ErrorFeedback(FixedPoint(workers=4))) == description(FixedPoint(workers=4))
+
+
+class Own:
+    """A codec from elsewhere, as far as it is described."""
+
+    name = "own"
+    workers = 2
+    code_table = THC(workers=2).code_table
+
+
+def test_codecs_from_elsewhere_are_told_apart_by_their_table() -> None:
+    own: Any = Own()
+    line = description(own)
+    assert line.startswith("own workers=2 table=00")
+    own.code_table = None
+    assert description(own) == "own workers=2"

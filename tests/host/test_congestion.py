@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The two windows: one answers to full queues, the other to slots that other jobs hold."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from virtual_job import answer, read, ticket
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol import Flag, Kind, LaneOp
+from lanesum.transport import RoundSequence
+from lanesum.transport.congestion import Aimd, Fixed, SlotWindow, congestion_control
+
+EVERYBODY = 0b1
+
+
+def lone(chunks: int, window: int, congestion: str = "aimd", slots: int = 64) -> RoundSequence:
+    """A round of a job with one worker."""
+    to = ticket(0, 1, slots=slots)
+    rounds = RoundSequence(to, window=window, congestion=congestion)
+    rounds.start(LaneOp.ADD32, np.zeros(2 * chunks, np.uint32))
+    return rounds
+
+
+def result(chunk: int, flags: int = 0) -> bytes:
+    return answer(ticket(0, 1), workers=EVERYBODY, chunk=chunk, flags=flags)
+
+
+def test_marks_halve_once_per_window_and_clean_results_bring_it_back() -> None:
+    rounds = lone(200, 16)
+    assert len(rounds.due(0.0)) == 16
+    for chunk in range(8):  # all of one window: one queue, one answer
+        rounds.receive(result(chunk, Flag.ECN), 0.0)
+    assert rounds.due(0.0) == []  # 8 are under way
+    rounds.receive(result(8), 0.0)
+    assert [header.chunk for header in read(rounds.due(0.0))] == [16]
+    rounds.receive(result(16, Flag.ECN), 0.0)  # sent after the first halving
+    assert rounds.due(0.0) == []
+    assert rounds.stats.ecn_marks == 9
+    under_way, largest = list(range(9, 16)), 0
+    while under_way:
+        rounds.receive(result(under_way.pop(0)), 0.0)
+        under_way += [header.chunk for header in read(rounds.due(0.0))]
+        largest = max(largest, len(under_way))
+    assert largest == 16
+
+
+def test_fixed_windows_do_not_move() -> None:
+    rounds = lone(200, 16, "fixed")
+    rounds.due(0.0)
+    for chunk in range(16):
+        rounds.receive(result(chunk, Flag.ECN), 0.0)
+        assert [header.chunk for header in read(rounds.due(0.0))] == [16 + chunk]
+    Fixed(3).silence(0, 3)
+    assert congestion_control("fixed", 3).packets == 3
+
+
+def test_an_unknown_control_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no congestion control 'cubic'"):
+        RoundSequence(ticket(), congestion="cubic")
+
+
+def test_one_packet_more_for_a_window_of_clean_results() -> None:
+    control = Aimd(64)
+    control.result(0, 1, marked=True)
+    assert control.packets == 32
+    for number in range(1, 33):
+        assert control.packets == 32
+        control.result(number, number + 1, marked=False)
+    assert control.packets == 33
+
+
+@given(st.lists(st.sampled_from(["clean", "marked", "silent"]), max_size=200), st.integers(1, 64))
+def test_the_window_stays_between_one_and_its_most(events: list[str], most: int) -> None:
+    control = Aimd(most)
+    for number, event in enumerate(events):
+        if event == "silent":
+            control.silence(number, control.packets)
+        else:
+            control.result(number, number + 1, marked=event == "marked")
+        assert 1 <= control.packets <= most
+
+
+def test_silence_halves_but_a_late_worker_does_not() -> None:
+    """One timer without an answer is what a late worker looks like; three are a path that is dead."""
+    to = ticket(0, 2, slots=64)
+    silent, late = (RoundSequence(to, window=16) for _ in range(2))
+    for rounds in (silent, late):
+        rounds.start(LaneOp.ADD32, np.zeros(2 * 200, np.uint32))
+        now, tries = 0.0, 0
+        while tries < 5:
+            tries += bool(rounds.due(now))
+            if rounds is late:
+                rounds.receive(answer(to, Kind.PENDING, workers=0b01), now)
+            left_s = rounds.next_timeout(now)
+            assert left_s is not None
+            now += left_s
+        for chunk in range(16):
+            rounds.receive(answer(to, workers=0b11, chunk=chunk), now)
+    assert len(late.due(now)) == 16
+    assert len(silent.due(now)) == 7  # halved twice, then one more for each clean window, of 4, 5 and 6
+
+
+def test_loss_of_a_lone_packet_says_nothing_about_the_window() -> None:
+    control = Aimd(16)
+    control.silence(1, under_way=1)
+    control.silence(1, under_way=8)
+    assert control.packets == 16
+    control.silence(1, under_way=9)
+    assert control.packets == 8
+
+
+def turns(collisions: list[bool]) -> list[bool]:
+    """Which turns of one slot go past the switches."""
+    window = SlotWindow()
+    bypassed = []
+    for collided in collisions:
+        bypassed.append(window.bypass(5))
+        window.result(5, collided)
+    return bypassed
+
+
+def test_a_slot_that_collides_is_left_alone_for_longer_each_time() -> None:
+    bypassed = turns([True] * 100)
+    offered = [turn for turn, past in enumerate(bypassed) if not past]
+    assert offered == [0, 2, 5, 10, 19, 36, 53, 70, 87]  # 1, 2, 4, 8, 16, 16 turns in between
+    assert turns([True, False, False, False]) == [False, True, False, False]
+    assert turns([True, False, True, False, False, False, True, False]) == [
+        False, True, False, True, True, False, False, True,
+    ]  # fmt: skip
+
+
+@given(st.integers(0, 2**32))
+def test_all_workers_leave_the_same_slots_alone(seed: int) -> None:
+    """Results in another order over the slots, lost answers, other timing: the choice is the same for every chunk."""
+    generator = random.Random(seed)
+    slots, chunks, workers = 3, 30, 3
+    collided = [generator.random() < 0.5 for _ in range(chunks)]
+    choices = []
+    for worker in range(workers):
+        to = ticket(worker, workers, slots=slots)
+        rounds = RoundSequence(to, window=generator.randint(1, 4))
+        window = rounds.start(LaneOp.ADD32, np.zeros(2 * chunks, np.uint32))
+        chosen: dict[int, bool] = {}
+        now = 0.0
+        while not window.finished:
+            for header in read(rounds.due(now)):
+                chosen.setdefault(header.chunk, bool(header.flags & Flag.BYPASS))
+            waiting = [chunk for chunk in chosen if not window.is_done(chunk)]
+            chunk = generator.choice(waiting)
+            now += generator.random() * 0.3
+            flags = Flag.COLLISION if collided[chunk] else 0
+            rounds.receive(answer(to, workers=0b111, chunk=chunk, flags=flags), now)
+        choices.append(chosen)
+        assert rounds.stats.collisions == sum(collided)
+    assert choices[0] == choices[1] == choices[2]
+    assert any(choices[0].values()) or not any(collided[: chunks - slots])

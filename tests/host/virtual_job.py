@@ -1,0 +1,236 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers of one job in virtual time, a server and a switch-like point between them, and a network that misbehaves."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import heapq
+import itertools
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.aggregation.combine import combine, expand
+from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
+from lanesum.server import Aggregator, ServerJob
+from lanesum.server.jobs import DEFAULT_HISTORY
+from lanesum.transport import JobTicket, RoundSequence, RoundWindow, TransportStats
+from lanesum.transport.errors import TransportError
+
+Words = NDArray[np.uint32]
+Plan = list[tuple[LaneOp, Words]]
+
+PATH_S = 1e-4
+# Far beyond what any run needs: a run that comes here would never end.
+NEVER_S = 600.0
+
+
+def ticket(worker: int = 0, workers: int = 2, **fields: Any) -> JobTicket:
+    values: dict[str, Any] = {"job": 7, "tag": 0xC0FFEE, "slots": 4, "accumulator_words": 2, **fields}
+    return JobTicket(worker=worker, workers=workers, local=("10.0.0.1", 1000 + worker), **values)
+
+
+def answer(to: JobTicket, kind: Kind = Kind.RESULT, *, payload: list[int] | None = None, **fields: Any) -> bytes:
+    """A datagram as an aggregation point makes it; a result has zeros in it unless ``payload`` says otherwise."""
+    if payload is None:
+        payload = [0] * to.accumulator_words if kind == Kind.RESULT else []
+    values: dict[str, Any] = {"job": to.job, "tag": to.tag, "op": LaneOp.ADD32, **fields}
+    return Packet(Header(kind=kind, **values), np.array(payload, np.uint32)).pack()
+
+
+def read(datagrams: list[memoryview]) -> list[Header]:
+    return [Header.unpack(datagram) for datagram in datagrams]
+
+
+def expected(op: LaneOp, contributions: list[Words], table: bytes | None = None) -> Words:
+    """The words of a round over these workers."""
+    total = expand(op, contributions[0], table)
+    for words in contributions[1:]:
+        total = combine(op, total, expand(op, words, table))
+    return total
+
+
+@dataclass
+class Worker:
+    """One worker's rounds, run as ``UdpTransport`` runs them."""
+
+    ticket: JobTicket
+    plan: Plan
+    rounds: RoundSequence
+    starts_at: float = 0.0
+    window: RoundWindow | None = None
+    results: list[Words] = field(default_factory=list)
+    contributors: list[NDArray[np.uint32]] = field(default_factory=list)
+    error: TransportError | None = None
+    gone: bool = False  # its process has ended: it answers nobody
+
+    @property
+    def done(self) -> bool:
+        return self.error is not None or len(self.results) == len(self.plan)
+
+    @property
+    def stats(self) -> TransportStats:
+        return self.rounds.stats
+
+
+# Decides about a datagram: None lets it pass, else it is lost. Arguments: worker, True for one that it sends, header.
+Lost = Callable[[int, bool, Header], bool]
+
+
+class VirtualJob:
+    """Runs ``plans[w]`` at worker ``w`` until all have ended.
+
+    Args:
+        plans: rounds of every worker.
+        seed, loss, duplicates, jitter_s: of the network; shares of datagrams, and the longest extra delay.
+        lost: what is lost besides.
+        switch: contributions without BYPASS go to a point of their own, as a switch is one.
+        starts: when a worker begins, by number.
+        history: decisions that the server keeps.
+        fields: of the tickets.
+    """
+
+    def __init__(
+        self,
+        plans: list[Plan],
+        *,
+        seed: int = 0,
+        loss: float = 0.0,
+        duplicates: float = 0.0,
+        jitter_s: float = 0.0,
+        lost: Lost | None = None,
+        switch: bool = False,
+        starts: dict[int, float] | None = None,
+        window: int = 64,
+        history: int = DEFAULT_HISTORY,
+        **fields: Any,
+    ) -> None:
+        self.tickets = [ticket(worker, len(plans), **fields) for worker in range(len(plans))]
+        self.workers = [
+            Worker(one, plan, RoundSequence(one, window=window), (starts or {}).get(one.worker, 0.0))
+            for one, plan in zip(self.tickets, plans, strict=True)
+        ]
+        self.now = 0.0
+        self._history = history
+        self._random = random.Random(seed)
+        self._shares = loss, duplicates, jitter_s
+        self._lost = lost or (lambda _worker, _sends, _header: False)
+        self._numbers = itertools.count()
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self.server = self.new_point()
+        self.switch = self.new_point() if switch else None
+        for worker in self.workers:
+            self.at(worker.starts_at, lambda worker=worker: self._begin(worker))
+
+    def new_point(self) -> Aggregator:
+        point = Aggregator()
+        point.admit(dataclasses.replace(ServerJob.from_tickets(self.tickets), history=self._history))
+        return point
+
+    def restart(self) -> None:
+        """The points lose everything but the job."""
+        self.server = self.new_point()
+        self.switch = None if self.switch is None else self.new_point()
+
+    def at(self, when: float, event: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (when, next(self._numbers), event))
+
+    def run(self, until: float = NEVER_S) -> None:
+        """Run until all workers have ended, or until a time."""
+        while not all(worker.done for worker in self.workers) and self.now < until:
+            self.now, _, event = heapq.heappop(self._events)
+            assert self.now < NEVER_S, [worker.rounds.missing_workers() for worker in self.workers]
+            event()
+
+    def _begin(self, worker: Worker) -> None:
+        worker.window = worker.rounds.start(*worker.plan[len(worker.results)])
+        self._send(worker)
+
+    def _send(self, worker: Worker) -> None:
+        for datagram in worker.rounds.due(self.now):
+            self._travel(worker, bytes(datagram), True)
+        left_s = worker.rounds.next_timeout(self.now)
+        if left_s is not None and not worker.gone:
+            self.at(self.now + left_s + 1e-6, lambda: self._wake(worker))
+
+    def _wake(self, worker: Worker) -> None:
+        if not worker.gone and worker.rounds.next_timeout(self.now) == 0:
+            self._send(worker)
+
+    def _travel(self, worker: Worker, datagram: bytes, sends: bool) -> None:
+        loss, duplicates, jitter_s = self._shares
+        if self._lost(worker.ticket.worker, sends, Header.unpack(datagram)):
+            return
+        arrive = self._at_point if sends else self._at_worker
+        for _ in range(2 if self._random.random() < duplicates else 1):
+            if self._random.random() < loss:
+                continue
+            when = self.now + PATH_S + self._random.random() * jitter_s
+            self.at(when, functools.partial(arrive, worker, datagram))
+
+    def _at_point(self, worker: Worker, datagram: bytes) -> None:
+        by_switch = self.switch is not None and not Header.unpack(datagram).flags & Flag.BYPASS
+        point = self.switch if by_switch and self.switch is not None else self.server
+        by_address = {one.ticket.local: one for one in self.workers}
+        for receiver, made in point.handle(worker.ticket.local, datagram):
+            self._travel(by_address[receiver], self._from_switch(made) if by_switch else made, False)
+
+    @staticmethod
+    def _from_switch(made: bytes) -> bytes:
+        """A switch does not know of ways past it."""
+        packet = Packet.unpack(made)
+        packet.header.flags &= ~Flag.BYPASS
+        return packet.pack()
+
+    def _at_worker(self, worker: Worker, datagram: bytes) -> None:
+        if worker.gone or worker.error is not None or self.now < worker.starts_at:
+            return
+        try:
+            worker.rounds.receive(datagram, self.now)
+        except TransportError as error:
+            worker.error = error
+            return
+        window = worker.window
+        if window is not None and window.finished:
+            worker.results.append(window.result())
+            worker.contributors.append(window.contributors().copy())
+            worker.rounds.finish(window)
+            worker.window = None
+            if not worker.done:
+                self._begin(worker)
+        self._send(worker)
+
+
+def random_plans(seed: int, workers: int, sizes: list[int], ops: tuple[LaneOp, ...] = (LaneOp.ADD32,)) -> list[Plan]:
+    """The same rounds for all workers, with words of their own."""
+    generator = np.random.default_rng(seed)
+    return [
+        [(ops[number % len(ops)], generator.integers(0, 2**32, size, np.uint32)) for number, size in enumerate(sizes)]
+        for _ in range(workers)
+    ]
+
+
+def check_sums(job: VirtualJob) -> None:
+    """Every worker has the sum over those that the result names, word for word, and all name the same."""
+    everybody = (1 << len(job.workers)) - 1
+    first = job.workers[0]
+    for number, (op, words) in enumerate(first.plan):
+        contributions = [worker.plan[number][1] for worker in job.workers]
+        per_chunk = op.shape.uplink_words(first.ticket.accumulator_words)
+        for worker in job.workers:
+            named = worker.contributors[number]
+            np.testing.assert_array_equal(named, first.contributors[number])
+            result = worker.results[number]
+            wide = op.shape.accumulator_words_per_uplink_word
+            for chunk in range(-(-words.size // per_chunk)):
+                members = [one for one in range(len(job.workers)) if named[chunk, 0] >> one & 1]
+                assert members and (worker.ticket.quorum or named[chunk, 0] == everybody)
+                part = slice(chunk * per_chunk, (chunk + 1) * per_chunk)
+                exact = expected(op, [contributions[one][part] for one in members], worker.ticket.code_table)
+                np.testing.assert_array_equal(result[part.start * wide : part.stop * wide], exact)
