@@ -78,6 +78,12 @@ def test_history_answers_after_the_entry_is_taken_and_says_when_it_cannot() -> N
     assert workers.aggregator.decisions[Decision.REPORT_GONE] == 2
 
 
+def test_who_is_behind_what_all_others_have_is_told() -> None:
+    workers = Workers(job())
+    workers.send(0, chunk=8)
+    assert workers.send(3, chunk=0)[3].header.flags == Flag.GONE
+
+
 def test_history_holds_two_turns_of_all_slots() -> None:
     assert job(slots=100, history=5).decisions_kept == 200
 
@@ -138,11 +144,29 @@ def test_what_was_forgotten_is_known_whatever_the_order_of_decisions(tmp_path: P
 
 def test_decisions_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
     workers = Workers(job(slots=1, history=2), Aggregator(tmp_path))
-    for first in range(0, 20, 4):
-        results = {chunk: decide(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(first, first + 4)}
+    results: list[bytes] = []
+    for chunk in range(8):
+        results.append(decide(workers, 0, 1, 2, chunk=chunk).pack())
         workers.restart(tmp_path)
-        for chunk in sorted(results)[-2:]:
-            assert workers.handle(3, workers.packet(3, chunk)) == [(workers.roster.addresses[3], results[chunk])]
+        for kept in range(chunk + 1)[-2:]:
+            assert workers.handle(3, workers.packet(3, kept)) == [(workers.roster.addresses[3], results[kept])]
+
+
+def test_a_torn_record_takes_nothing_with_it(tmp_path: Path) -> None:
+    """It overwrites the oldest record, which is no longer kept: that this one was decided must not get lost."""
+    workers = Workers(job(slots=1, history=2), Aggregator(tmp_path))
+    for chunk in range(4):
+        decide(workers, 0, 1, 2, chunk=chunk)
+    before = (tmp_path / JOURNAL).read_bytes()
+    decide(workers, 0, 1, 2, chunk=4)
+    after = (tmp_path / JOURNAL).read_bytes()
+    first = next(place for place in range(len(after)) if before[place] != after[place])
+    (tmp_path / JOURNAL).write_bytes(after[: first + 2] + before[first + 2 :])
+    workers.restart(tmp_path)
+    assert [workers.send(3, chunk=chunk)[3].header.flags for chunk in (3, 2, 1, 0)] == [
+        Flag.PARTIAL, Flag.PARTIAL, Flag.GONE, Flag.GONE,
+    ]  # fmt: skip
+    assert workers.check(decide(workers, 3, 2, 1, chunk=4)) == 0b1110
 
 
 def test_a_ring_keeps_its_size(tmp_path: Path) -> None:
@@ -296,3 +320,16 @@ def test_answers_do_not_depend_on_who_asks() -> None:
         Header(), kind=Kind.RESULT, flags=Flag.PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=4
     )
     assert workers.send(3, spare=1, flags=Flag.ECN)[3].pack() == result.pack()
+
+
+def test_files_are_given_back(tmp_path: Path) -> None:
+    def opened() -> list[str]:
+        links = (Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd"))
+        return [os.readlink(link) for link in links if link.is_symlink() and str(tmp_path) in os.readlink(link)]
+
+    workers = Workers(job(), Aggregator(tmp_path))
+    for tag in range(5):
+        workers.aggregator.admit(job(tag=tag))
+    assert opened() == [str(tmp_path / "job-7-00000004.journal")]
+    workers.aggregator.close()
+    assert opened() == []

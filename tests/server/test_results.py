@@ -109,14 +109,15 @@ def test_disagreement_is_told_to_everybody(fields: dict[str, int]) -> None:
     assert workers.aggregator.decisions[Decision.REPORT_CONFLICT] == 1
 
 
-def test_pieces_of_a_switch_are_merged_with_single_contributions() -> None:
+@pytest.mark.parametrize("op", LaneOp)
+def test_pieces_of_a_switch_are_merged_with_single_contributions(op: LaneOp) -> None:
     workers = Workers(served(flat(4), on_switches=True))
-    workers.send(3)
-    answers = workers.send(1, workers.aggregate(0b0111))
+    workers.send(3, op=op)
+    answers = workers.send(1, workers.aggregate(0b0111, op=op))
     assert kinds(answers) == dict.fromkeys(range(4), (Kind.RESULT, 0))
     assert workers.check(answers[3]) == 0b1111
     # The switch sends it again: none of its workers has the result.
-    again = workers.send(0, workers.aggregate(0b0111, flags=Flag.UPPER | Flag.RESEND))
+    again = workers.send(0, workers.aggregate(0b0111, op=op, flags=Flag.UPPER | Flag.RESEND))
     assert kinds(again) == dict.fromkeys(range(3), (Kind.RESULT, Flag.RESEND))
 
 
@@ -198,8 +199,10 @@ def test_many_jobs_do_not_meet() -> None:
 def test_what_is_admitted_again_keeps_its_contributions() -> None:
     workers = Workers(served(flat(2)))
     workers.send(0)
-    workers.aggregator.admit(served(flat(2), on_switches=True))
-    assert workers.check(workers.send(1)[0]) == 0b11
+    changed = served(flat(2), on_switches=True)
+    workers.aggregator.admit(changed)
+    assert workers.aggregator.jobs == {7: changed}
+    assert workers.check(workers.send(1, workers.aggregate(0b11))[0]) == 0b11
 
 
 def test_another_incarnation_begins_anew() -> None:

@@ -140,6 +140,8 @@ def test_port_taken_and_every_server_another_instance() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         with pytest.raises(ConfigurationError, match=r"cannot bind 127\.0\.0\.1"):
             AggregationServer(server.address)
+        with pytest.raises(ConfigurationError, match="70000"):
+            AggregationServer((LOCALHOST, 70000))
         with AggregationServer((LOCALHOST, 0)) as other:
             assert server.instance != other.instance
         other.close()  # once more

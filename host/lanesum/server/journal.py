@@ -124,11 +124,11 @@ class Journal:
         return Recorded(number, owner, datagram, Chunk(epoch, chunk) if has_horizon else None)
 
     def _read(self) -> list[Recorded]:
-        decisions = []
-        for place in range(self._places):
-            decision = self._unpack(os.pread(self._file, self._record_bytes, place * self._record_bytes))
-            if decision is not None and decision.number % self._places == place:
-                decisions.append(decision)
+        records = (
+            self._unpack(os.pread(self._file, self._record_bytes, place * self._record_bytes))
+            for place in range(self._places)
+        )
+        decisions = [decision for decision in records if decision is not None]
         return sorted(decisions, key=lambda decision: decision.number)
 
 

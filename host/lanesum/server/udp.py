@@ -53,9 +53,10 @@ class AggregationServer:
         self._thread = threading.Thread(target=self._serve, name="lanesum-server", daemon=True)
         try:
             self._socket = open_udp_socket(address)
-        except OSError as error:
+        except (OSError, OverflowError) as error:  # the latter for a port beyond 65,535
+            reason = error.strerror if isinstance(error, OSError) else error
             raise ConfigurationError(
-                f"The aggregation server cannot bind {address[0]}:{address[1]}: {error.strerror}.",
+                f"The aggregation server cannot bind {address[0]}:{address[1]}: {reason}.",
                 "Stop the process that holds the port, or choose another address.",
             ) from error
         self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
