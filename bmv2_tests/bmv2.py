@@ -27,7 +27,7 @@ from lanesum_switch import bmv2
 from lanesum_switch.reference_switch import PortFrame
 from lanesum_switch.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
 
-from .targets import DEVICE_ID, PORTS
+from .targets import DEVICE_ID, PORTS, Clock, Queues
 
 _FRAME_BYTES = 65536
 
@@ -76,6 +76,7 @@ class Bmv2Target:
     name = "bmv2"
     schedules = 5
     shortest_frame = ETHERNET_BYTES  # a raw socket sends nothing shorter
+    clock: Clock | None = None
 
     def __init__(self, control: _Control, sockets: dict[int, socket.socket], accumulator_words: int) -> None:
         self.control = control
@@ -85,6 +86,7 @@ class Bmv2Target:
         self._poll = select.poll()
         for sock in sockets.values():
             self._poll.register(sock, select.POLLIN)
+        self.queue_depth = Queues()
         self._nonce = 0
         self._sentinels = 0
         for port in PORTS:
@@ -107,7 +109,8 @@ class Bmv2Target:
     def decisions(self) -> dict[str, int]:
         """As the switch counts them, less the sentinels of this class."""
         counts = self.control.decisions()
-        counts["route"] -= self._sentinels
+        for name in ("route", "unknown_source", "forwarded"):
+            counts[name] -= self._sentinels
         return counts
 
     def pushed_again(self) -> Bmv2Target:

@@ -42,7 +42,8 @@ def running_star(request: pytest.FixtureRequest) -> Iterator[Star]:
 
 @pytest.fixture
 def star(running_star: Star) -> Iterator[Star]:
-    yield from running_star.scope()
+    for _ in running_star.scope():
+        yield running_star
 
 
 @pytest.fixture(
@@ -59,4 +60,5 @@ def running_other_size(request: pytest.FixtureRequest) -> Iterator[Star]:
 
 @pytest.fixture
 def other_size(running_other_size: Star) -> Iterator[Star]:
-    yield from running_other_size.scope()
+    for _ in running_other_size.scope():
+        yield running_other_size

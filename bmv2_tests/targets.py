@@ -21,6 +21,32 @@ PORTS = range(8)
 DEVICE_ID = 1
 
 
+class Clock:
+    """Time that stands still until a test lets it pass. In whole ticks, so that all switches see the same of it."""
+
+    def __init__(self) -> None:
+        self._ticks = 0
+
+    def advance(self, ticks: int) -> None:
+        self._ticks += ticks
+
+    def microseconds(self) -> int:
+        return self._ticks * 1024
+
+    def nanoseconds(self) -> int:
+        return self.microseconds() * 1000
+
+
+class Queues:
+    """Packets that wait at each port, as a test says."""
+
+    def __init__(self) -> None:
+        self.depths: dict[int, int] = {}
+
+    def __call__(self, port: int) -> int:
+        return self.depths.get(port, 0)
+
+
 class Target(Protocol):
     """A running switch with frames at hand."""
 
@@ -28,6 +54,8 @@ class Target(Protocol):
     accumulator_words: int
     schedules: int  # randomized schedules that it can run in reasonable time
     shortest_frame: int  # what its ports accept
+    clock: Clock | None  # None: real time
+    queue_depth: Queues  # where the clock is real, they are always empty
 
     @property
     def control(self) -> ControlledSwitch: ...
@@ -44,6 +72,8 @@ class Target(Protocol):
 
 class _InMemoryTarget:
     shortest_frame = 0
+    clock: Clock
+    queue_depth: Queues
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
         raise NotImplementedError
@@ -60,7 +90,10 @@ class ReferenceTarget(_InMemoryTarget):
 
     def __init__(self, accumulator_words: int) -> None:
         self.accumulator_words = accumulator_words
-        self.control = ReferenceSwitch(accumulator_words)
+        self.clock, self.queue_depth = Clock(), Queues()
+        self.control = ReferenceSwitch(
+            accumulator_words, clock=self.clock.microseconds, queue_depth=self.queue_depth
+        )  # fmt: skip
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
         return self.control.process(port, frame)
@@ -75,7 +108,16 @@ class EmbeddedTarget(_InMemoryTarget):
     name = "embedded"
     schedules = 40
 
-    def __init__(self, switch: EmbeddedSwitch, control: P4RuntimeSwitch, accumulator_words: int) -> None:
+    def __init__(
+        self,
+        switch: EmbeddedSwitch,
+        control: P4RuntimeSwitch,
+        accumulator_words: int,
+        clock: Clock,
+        queue_depth: Queues,
+    ) -> None:
+        self.clock = clock
+        self.queue_depth = queue_depth
         self.switch = switch
         self.control = control
         self.accumulator_words = accumulator_words
@@ -86,7 +128,7 @@ class EmbeddedTarget(_InMemoryTarget):
     def pushed_again(self) -> EmbeddedTarget:
         """The same switch after its program was pushed once more, as a restarted controller does."""
         self.control.connection.push_pipeline(bmv2_pipeline(self.accumulator_words))
-        return EmbeddedTarget(self.switch, self.control, self.accumulator_words)
+        return EmbeddedTarget(self.switch, self.control, self.accumulator_words, self.clock, self.queue_depth)
 
     def decisions(self) -> dict[str, int]:
         return self.control.decisions()
@@ -95,9 +137,10 @@ class EmbeddedTarget(_InMemoryTarget):
 @contextlib.contextmanager
 def embedded_target(accumulator_words: int) -> Iterator[EmbeddedTarget]:
     """The embedded switch behind a P4Runtime server on a socket of its own."""
-    switch = EmbeddedSwitch()
+    clock, queue_depth = Clock(), Queues()
+    switch = EmbeddedSwitch(clock=clock.nanoseconds, queue_depth=queue_depth)
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         address = f"unix:{folder}/p4runtime"
         with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
             control = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(accumulator_words))
-            yield EmbeddedTarget(switch, control, accumulator_words)
+            yield EmbeddedTarget(switch, control, accumulator_words, clock, queue_depth)

@@ -20,6 +20,13 @@ from .star import SERVER, Place, Star, routed
 #   worker 2 --2 +--------+
 
 
+def datagram_sum(frame: bytes) -> int:
+    """One's complement sum of a UDP datagram and its pseudo header (RFC 768): 0xFFFF where the checksum is right."""
+    assert frame[40:42] != bytes(2)
+    data = frame[26:34] + bytes([0, 17]) + frame[38:40] + frame[34 : 34 + int.from_bytes(frame[38:40], "big")]
+    return (sum(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)) - 1) % 0xFFFF + 1
+
+
 def test_in_order(star: Star) -> None:
     """Silence until the last contribution, then one copy of the sum to each worker."""
     job = star.admit(3)
@@ -57,7 +64,7 @@ def test_a_result_is_addressed_to_its_receiver(star: Star) -> None:
         assert datagram.destination_port == udp_port
         assert datagram.ttl == 64
         assert internet_checksum(frame[14:34]) == 0
-        assert frame[40:42] == bytes(2), "UDP checksum 0: none"
+        assert datagram_sum(frame) == 0xFFFF, "a UDP checksum that is right, and there"
 
 
 def test_workers_may_send_from_the_servers_port(star: Star) -> None:
@@ -94,7 +101,7 @@ def test_zero_is_no_special_identifier(star: Star) -> None:
     job = star.admit(2, job=0, tag=0)
     words = job.words(5)
     assert star.contribute(job, 0, words[0]) == []
-    assert star.contribute(job, 0, words[0]) == job.pending(0, [0])
+    assert star.contribute(job, 0, words[0]) == job.pending([0])
     assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
     assert star.contribute(job, 1, words[1]) == job.replay(1, aggregate(LaneOp.ADD32, words))
 
@@ -106,7 +113,7 @@ def test_an_empty_switch_owns_nothing(name: str) -> None:
     An owner "job 0, tag 0, epoch 0, chunk 0, operation 0" would take the second packet for a conflict and the third
     for a late one.
     """
-    places = [Place(), Place(slot=1, op=LaneOp.MAX), Place(epoch=0xFFFFFFFF, slot=2)]
+    places = [Place(round_words=0), Place(slot=1, op=LaneOp.MAX), Place(epoch=0xFFFFFFFF, slot=2)]
     with open_target(name, DEFAULT_ACCUMULATOR_WORDS) as target:
         fresh = Star(target)
         job = fresh.admit(2, job=0, tag=0)
@@ -234,27 +241,27 @@ def test_what_a_worker_claims_about_itself_is_ignored(star: Star) -> None:
     job = star.admit(2)
     words = job.words(14)
     assert star.contribute(job, 0, words[0], workers=0b11, fan_in_workers=1) == []
-    assert star.contribute(job, 0, words[0], workers=0b10, fan_in_workers=1) == job.pending(0, [0])
+    assert star.contribute(job, 0, words[0], workers=0b10, fan_in_workers=1) == job.pending([0])
     total = aggregate(LaneOp.ADD32, words)
     assert star.contribute(job, 1, words[1], workers=0, fan_in_workers=9) == job.result(total)
 
 
-def test_udp_checksum_of_answers_is_none(star: Star) -> None:
-    """Workers' kernels send one; it would not fit the new payload."""
+@pytest.mark.parametrize("checksum", [False, True], ids=["without", "with"])
+def test_answers_have_a_udp_checksum(star: Star, checksum: bool) -> None:
+    """Whether or not the contribution had one: the payload is the switch's own."""
     job = star.admit(2)
     words = job.words(15)
     for worker, times in ((0, 2), (1, 2)):
-        port, frame = job.contribution(worker, words[worker])
-        frame = frame[:40] + b"\xbe\xef" + frame[42:]
+        port, frame = job.contribution(worker, words[worker], checksum=checksum)
         answers = [answer for _ in range(times) for answer in star.exchange(port, frame)]
-        assert len(answers) == (1 if worker == 0 else 3)
-        assert {answer[40:42] for _, answer in answers} == {bytes(2)}
+        assert len(answers) == (2 if worker == 0 else 3)
+        assert {datagram_sum(answer) for _, answer in answers} == {0xFFFF}
 
 
 def test_what_an_answer_keeps_of_the_contribution(star: Star) -> None:
-    """DSCP, ECN, identification and fragment flags of IPv4; spare, racks and their fan-in of the header."""
+    """DSCP, ECN, identification and fragment flags of IPv4; spare of the header, and nothing about racks."""
     job = star.admit(1)
-    port, frame = job.contribution(0, job.words(16)[0], spare=0x5A, racks=0x01020304, fan_in_racks=9)
+    port, frame = job.contribution(0, job.words(16)[0], spare=0x5A, fan_in_racks=9)
     data = bytearray(frame)
     data[15], data[18:20], data[20], data[24:26] = 0xB9, b"\x12\x34", 0, bytes(2)
     data[24:26] = internet_checksum(bytes(data[14:34])).to_bytes(2, "big")
@@ -263,7 +270,7 @@ def test_what_an_answer_keeps_of_the_contribution(star: Star) -> None:
         assert (answer[15], answer[18:20], answer[20]) == (0xB9, b"\x12\x34", 0)
         assert internet_checksum(answer[14:34]) == 0
         header = Header.unpack(answer[42:])
-        assert (header.spare, header.racks, header.fan_in_racks) == (0x5A, 0x01020304, 9)
+        assert (header.spare, header.racks, header.fan_in_racks) == (0x5A, 0, 0)
 
 
 def test_words_are_big_endian_on_the_wire(star: Star) -> None:

@@ -4,12 +4,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from lanesum.protocol import LaneOp
+from lanesum.protocol.frames import UdpFrame
+from lanesum.protocol.spec import Flag
+from lanesum_control.model import SWITCH_MAC
 from lanesum_control.switch import MEMBER, RECEIVER, P4RuntimeSwitch
 
-from .star import SLOT_DECISIONS, STRANGER, Place, Star
+from .star import SERVER, SLOT_DECISIONS, STRANGER, Place, Star, worker_host
 
-CLASSIFIED = ("aggregate", "route", "route_other_size", "answer_arp", "drop_malformed", "drop_unknown")
+CLASSIFIED = (
+    "aggregate", "route", "route_past", "route_other_size", "descend_or_route", "answer_arp", "drop_malformed",
+    "drop_corrupt", "drop_unknown",
+)  # fmt: skip
+PING = UdpFrame(worker_host(0).mac, SWITCH_MAC, worker_host(0).ip, SERVER.ip, 5000, 5001, b"ping")
 
 
 def test_decisions_add_up(star: Star) -> None:
@@ -28,21 +37,33 @@ def test_decisions_add_up(star: Star) -> None:
         frames += [job.contribution(1, words[1], Place(epoch, op=LaneOp.MAX))]
         frames += [(STRANGER.port, job.contribution(1, words[1])[1])]
         frames += [job.contribution(0, words[0][:7])]
-        port, frame = job.contribution(0, words[0])
+        frames += [job.contribution(1, words[1], tag=1), job.contribution(1, words[1], flags=Flag.BYPASS)]
+        frames += [job.contribution(1, words[1], flags=Flag.UPPER)]
+        port, frame = job.contribution(0, words[0], checksum=True)
         frames += [(port, frame[:-1]), (port, frame[:12] + b"\x86\xdd" + frame[14:])]
+        frames += [(port, frame[:-1] + bytes([frame[-1] ^ 1]))]
+        for ttl, destination in ((1, SERVER.ip), (9, 0x01020304)):
+            frames += [(port, dataclasses.replace(PING, ttl=ttl, destination_ip=destination).pack())]
     for port, frame in frames:
         star.exchange(port, frame)
-    counts = star.decisions()
+    counts = star.all_decisions()
     assert sum(counts.get(name, 0) for name in CLASSIFIED) == len(frames)
-    strangers = 3
-    admitted = counts["accept"] + counts["refuse_slot"] + counts["refuse_op"]
-    assert counts["aggregate"] == admitted + strangers
+    dropped = counts["drop_malformed"] + counts["drop_corrupt"] + counts["drop_unknown"]
+    stopped = counts["drop_spoofed"] + counts["drop_forged"]
+    assert counts["genuine"] + stopped == len(frames) - dropped
+    admitted = counts["accept"] + counts["refuse_slot"] + counts["refuse_op"] + counts["not_a_member"]
+    assert counts["aggregate"] == admitted + stopped
+    routed = counts["forwarded"] + counts["drop_expired"] + counts["drop_no_route"]
+    assert routed == counts["genuine"] - counts["accept"]
     assert counts["accept"] == sum(counts.get(name, 0) for name in SLOT_DECISIONS)
     assert counts == {
-        "aggregate": 27, "route_other_size": 3, "drop_malformed": 3, "drop_unknown": 3,
-        "accept": 18, "refuse_slot": 3, "refuse_op": 3,
+        "aggregate": 33, "route_other_size": 3, "route_past": 3, "route": 6,
+        "drop_malformed": 3, "drop_unknown": 3, "drop_corrupt": 3,
+        "genuine": 39, "drop_spoofed": 3, "drop_forged": 3,
+        "accept": 18, "refuse_slot": 3, "refuse_op": 3, "not_a_member": 3,
+        "forwarded": 15, "drop_expired": 3, "drop_no_route": 3,
         "claim": 3, "report_pending": 3, "contribute_and_complete": 3, "replay": 3, "drop_late": 3,
-        "drop_conflict": 3,
+        "report_conflict": 3,
     }  # fmt: skip
 
 
@@ -65,4 +86,4 @@ def test_a_worker_is_counted_in_its_own_entries(star: Star) -> None:
     assert {worker: members[1 << worker].bytes for worker in sent} == {w: n * frame_bytes for w, n in sent.items()}
     receivers = star.target.control.entries(RECEIVER)
     assert sorted(entry.match["standard_metadata.egress_rid"] for entry in receivers) == [1, 2, 3]
-    assert [entry.packets for entry in receivers] == [1, 1, 1]
+    assert [entry.packets for entry in receivers] == [4, 4, 4], "three pending answers and the result"

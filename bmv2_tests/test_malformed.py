@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from lanesum.protocol import Kind, LaneOp
 from lanesum.protocol.frames import internet_checksum
+from lanesum.protocol.spec import VERSION
 
 from .oracle import Words, aggregate
 from .star import SERVER, Job, Place, Star, routed
@@ -108,12 +109,12 @@ def test_wrong_ipv4_checksum(scene: Scene, bit: int) -> None:
     (checksum,) = struct.unpack_from(">H", scene.frame, IPV4 + 10)
     frame = patched(scene.frame, IPV4 + 10, (checksum ^ 1 << bit).to_bytes(2, "big"), fix_checksum=False)
     assert scene.star.exchange(scene.port, frame) == []
-    assert scene.star.decisions()["drop_malformed"] == 1
+    assert scene.star.decisions()["drop_corrupt"] == 1
 
 
-@pytest.mark.parametrize("kind", [0, 4, 9, 15])
+@pytest.mark.parametrize("kind", [0, 5, 9, 15])
 def test_unknown_kind(scene: Scene, kind: int) -> None:
-    frame = patched(scene.frame, LANESUM, bytes([0x10 | kind]))
+    frame = patched(scene.frame, LANESUM, bytes([VERSION << 4 | kind]))
     assert scene.star.exchange(scene.port, frame) == []
     assert scene.star.decisions()["drop_malformed"] == 1
 
@@ -128,10 +129,10 @@ def test_other_versions_are_none_of_our_business(scene: Scene, version: int) -> 
     assert scene.star.decisions()["route"] == 2
 
 
-@pytest.mark.parametrize("kind", [Kind.RESULT, Kind.PENDING], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [Kind.RESULT, Kind.PENDING, Kind.CONFLICT], ids=lambda kind: kind.name)
 def test_results_pass_through(scene: Scene, kind: Kind) -> None:
     """The server's, or another switch's; a worker that sends one reaches no slot with it either."""
-    frame = patched(scene.frame, LANESUM, bytes([0x10 | kind]))
+    frame = patched(scene.frame, LANESUM, bytes([VERSION << 4 | kind]))
     assert scene.star.exchange(scene.port, frame) == routed(frame, SERVER)
     assert scene.star.decisions()["route"] == 1
 

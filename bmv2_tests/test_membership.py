@@ -47,6 +47,12 @@ def port_of_another_member(job: Job, words: Words) -> tuple[int, bytes]:
     return job.members[0].host.port, job.contribution(1, words)[1]
 
 
+def unknown_address(job: Job, words: Words) -> tuple[int, bytes]:
+    """On the member's port, from an address that the controller did not name."""
+    host = worker_host(6)
+    return job.members[1].host.port, from_other_host(job, words, source_mac=host.mac, source_ip=host.ip)
+
+
 def wrong_source(job: Job, words: Words) -> tuple[int, bytes]:
     return job.members[1].host.port, from_other_host(job, words, source_ip=STRANGER.ip)
 
@@ -71,7 +77,7 @@ def worker_of_no_job(job: Job, words: Words) -> tuple[int, bytes]:
 @pytest.mark.parametrize(
     "forge",
     [
-        stranger, wrong_port, port_of_another_member, wrong_source, wrong_tag, tag_zero, wrong_job, worker_of_no_job,
+        stranger, unknown_address, wrong_tag, tag_zero, wrong_job, worker_of_no_job,
     ],
     ids=lambda forge: forge.__name__,
 )  # fmt: skip
@@ -91,7 +97,20 @@ def test_non_members_are_routed_and_touch_no_register(star: Star, forge: Forgery
     assert star.contribute(job, 1, words[1]) == job.replay(1, total)
     assert star.slot_decisions() == {"claim": 1, "contribute_and_complete": 1, "replay": 1}
     assert star.decisions()["aggregate"] == 6, "they were contributions, by their looks"
-    assert star.decisions()["accept"] == 3
+    assert star.decisions()["accept"] == star.decisions()["not_a_member"] == 3
+
+
+@pytest.mark.parametrize(
+    "forge", [wrong_port, port_of_another_member, wrong_source], ids=lambda forge: forge.__name__
+)  # fmt: skip
+def test_addresses_come_in_by_their_own_port_only(star: Star, forge: Forgery) -> None:
+    """Not even the server sees what claims another host's address."""
+    job = star.admit(2)
+    words = job.words(1)
+    star.contribute(job, 0, words[0])
+    assert star.exchange(*forge(job, job.words(2)[1])) == []
+    assert star.decisions() == {"aggregate": 2, "accept": 1, "claim": 1, "drop_spoofed": 1}
+    assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
 
 
 @pytest.mark.parametrize("slot", [4, 5, 1023, 0x7FFF])

@@ -26,7 +26,7 @@ def test_sum_pending_and_replay(other_size: Star, op: LaneOp) -> None:
     place = Place(op=op)
     assert len(words[0]) == uplink_words(op, star.accumulator_words)
     assert star.contribute(job, 0, words[0], place) == []
-    assert star.contribute(job, 0, words[0], place) == job.pending(0, [0], place)
+    assert star.contribute(job, 0, words[0], place) == job.pending([0], place)
     assert star.contribute(job, 1, words[1], place) == []
     copies = star.contribute(job, 2, words[2], place)
     assert copies == job.result(total, place)

@@ -36,6 +36,7 @@ class Role(enum.IntFlag):
     SHARED = 2  # entries may belong to other jobs, which are not disturbed
     UPPER = 4  # members are racks
     QUORUM = 8  # the server decides, and answers who is late
+    PARTIAL = 16  # complete before all members are in; ``SwitchJob.role_bits`` sets it
 
 
 NO_ROLE = Role(0)  # one level: what is complete is the result
@@ -102,6 +103,11 @@ class SwitchJob:
         return self.threshold or len(self.members)
 
     @property
+    def role_bits(self) -> Role:
+        """The role as table ``member`` holds it."""
+        return self.role | (Role.PARTIAL if self.fan_in < len(self.members) else NO_ROLE)
+
+    @property
     def allowed_ops(self) -> int:
         """Bit set of lane operations, as the member table holds it."""
         return sum(1 << op for op in self.ops)
@@ -127,6 +133,12 @@ class ControlledSwitch(Protocol):
 
     def remove(self, job: SwitchJob) -> None:
         """Take a job out again."""
+
+    def modify(self, old: SwitchJob, new: SwitchJob) -> None:
+        """Give an admitted job other slots, role, threshold, operations or lease; its members stay."""
+
+    def set_congestion(self, port: int, depth: int | None) -> None:
+        """Mark what leaves by ``port`` while ``depth`` packets or more wait there; None ends it."""
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
         """Lose ``share`` (0 to 1) of a port's packets; 0 ends it."""

@@ -21,14 +21,25 @@ DELETE = p4runtime_pb2.Update.DELETE
 
 _INGRESS = "IngressPipeline"
 _EGRESS = "EgressPipeline"
+# Tables that the controller writes.
 MEMBER = f"{_INGRESS}.membership.member"
-ADMISSION = f"{_INGRESS}.membership.admission"
-CLASSIFY = f"{_INGRESS}.classify.classify"
-SLOT = f"{_INGRESS}.slots.slot"
+DESCEND = f"{_INGRESS}.descend.descend"
 LOOKUP = f"{_INGRESS}.lanes.lookup"
+ORIGIN = f"{_INGRESS}.origin.origin"
 FORWARD = f"{_INGRESS}.forward.forward"
 ARP = f"{_INGRESS}.arp.arp"
 RECEIVER = f"{_EGRESS}.receiver.receiver"
+CONGESTION = f"{_EGRESS}.congestion.congestion"
+JOB_TABLES = (MEMBER, DESCEND, LOOKUP, RECEIVER)  # by job; multicast groups besides
+HOST_TABLES = (FORWARD, ARP, ORIGIN)  # by IPv4 address
+# Tables of the program itself; their entries count what was decided about packets.
+CLASSIFY = f"{_INGRESS}.classify.classify"
+PROVENANCE = f"{_INGRESS}.origin.provenance"
+ADMISSION = f"{_INGRESS}.membership.admission"
+SLOT = f"{_INGRESS}.slots.slot"
+HOP = f"{_INGRESS}.forward.hop"
+MARK = f"{_EGRESS}.congestion.mark"
+DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, MARK)
 _ARP_REQUEST = 1
 
 
@@ -57,48 +68,74 @@ class P4RuntimeSwitch:
         return slots_of_program()
 
     def add_host(self, host: HostPort) -> None:
-        """Route to the host and answer ARP requests for it."""
-        route = self._names.entry(
-            FORWARD,
-            {"destination": Lpm(host.ip, 32)},
-            f"{_INGRESS}.forward.route",
-            {
-                "port": host.port,
-                "source": int.from_bytes(SWITCH_MAC, "big"),
-                "destination": int.from_bytes(host.mac, "big"),
-            },
-        )
-        answer = self._names.entry(
-            ARP,
-            {"operation": _ARP_REQUEST, "target": host.ip},
-            f"{_INGRESS}.arp.reply",
-            {"mac": int.from_bytes(SWITCH_MAC, "big")},
-        )
-        self.connection.write([(INSERT, _table(route)), (INSERT, _table(answer))])
+        """Route to the host, answer ARP requests for it, and let its address come in by its port only."""
+        self.connection.write([(INSERT, entity) for entity in self.host_entities(host)])
 
     def admit(self, job: SwitchJob) -> None:
         """Program a job: first what results need, then membership, so that no result lacks its way back.
 
         Raises SwitchWriteError; what had been written of the job is taken back first.
         """
-        steps = [
-            [(INSERT, _multicast(job))],
-            [(INSERT, _table(entry)) for entry in self._receivers(job)],
-            [(INSERT, _table(entry)) for entry in self._lookups(job)],
-            [(INSERT, _table(entry)) for entry in self._members(job)],
-        ]
+        steps = self.job_entities(job)
         for done, step in enumerate(steps):
             try:
-                self.connection.write(step)
+                self.connection.write([(INSERT, entity) for entity in step])
             except SwitchWriteError:
                 for written in reversed(steps[: done + 1]):
-                    self._delete([entity for _, entity in written])
+                    self._delete(written)
                 raise
 
     def remove(self, job: SwitchJob) -> None:
         """Take a job out; membership first, so that nothing new reaches its slots. What is gone already is fine."""
-        self._delete([_table(entry) for entry in [*self._members(job), *self._lookups(job), *self._receivers(job)]])
-        self._delete([_multicast(job)])
+        for step in reversed(self.job_entities(job)):
+            self._delete(step)
+
+    def modify(self, old: SwitchJob, new: SwitchJob) -> None:
+        """Give an admitted job other slots, role, threshold, operations or lease, while its workers go on.
+
+        Members are changed one after the other; for so long they may use different entries, and what they have summed
+        in part has to be sent again. Raises SwitchWriteError when the job is not there or ``new`` has other members.
+        """
+        keys = [[entry.match for entry in self._members(job)] for job in (old, new)]
+        if keys[0] != keys[1] or old.group != new.group:
+            raise SwitchWriteError(f"Job {old.job} cannot change its members, its tag or its group in place.")
+        self.connection.write([(MODIFY, _table(entry)) for entry in self._members(new)])
+
+    def job_entities(self, job: SwitchJob) -> list[list[p4runtime_pb2.Entity]]:
+        """Everything that ``job`` is on the switch, in the order of writing: a step needs those before it.
+
+        Empty steps are left out. The last one is the membership.
+        """
+        steps = [
+            [_multicast(job)],
+            [_table(entry) for entry in self._receivers(job)],
+            [_table(entry) for entry in self._lookups(job)],
+            [_table(entry) for entry in self._descents(job)],
+            [_table(entry) for entry in self._members(job)],
+        ]
+        return [step for step in steps if step]
+
+    def host_entities(self, host: HostPort) -> list[p4runtime_pb2.Entity]:
+        """Everything that ``host`` is on the switch; the order does not matter."""
+        switch_mac = int.from_bytes(SWITCH_MAC, "big")
+        entries = [
+            self._names.entry(
+                FORWARD,
+                {"destination": Lpm(host.ip, 32)},
+                f"{_INGRESS}.forward.route",
+                {"port": host.port, "source": switch_mac, "destination": int.from_bytes(host.mac, "big")},
+            ),
+            self._names.entry(
+                ARP, {"operation": _ARP_REQUEST, "target": host.ip}, f"{_INGRESS}.arp.reply", {"mac": switch_mac}
+            ),
+            self._names.entry(
+                ORIGIN,
+                {"source": host.ip},
+                f"{_INGRESS}.origin.expect",
+                {"port": host.port, "attached": int(host.attached)},
+            ),
+        ]
+        return [_table(entry) for entry in entries]
 
     def _delete(self, entities: list[p4runtime_pb2.Entity]) -> None:
         for entity in entities:
@@ -121,6 +158,14 @@ class P4RuntimeSwitch:
             entry = self._names.entry(table, match, f"{block}.faults.lose", params)
             self.connection.write([(INSERT, _table(entry))])
 
+    def set_congestion(self, port: int, depth: int | None) -> None:
+        """Mark what leaves by ``port`` while ``depth`` packets or more wait there; None ends it."""
+        match = {"standard_metadata.egress_port": port}
+        self._delete([_table(self._names.entry(CONGESTION, match))])
+        if depth is not None:
+            entry = self._names.entry(CONGESTION, match, f"{_EGRESS}.congestion.mark_above", {"depth": depth})
+            self.connection.write([(INSERT, _table(entry))])
+
     def entries(self, table: str) -> list[EntryRead]:
         """All entries of a table, with their direct counters."""
         entity = p4runtime_pb2.Entity(table_entry=self._names.wildcard(table))
@@ -131,9 +176,12 @@ class P4RuntimeSwitch:
         ]
 
     def decisions(self) -> dict[str, int]:
-        """Packets by what the slots did with them (``claim``, ``contribute``, ``replay``, ``drop_late`` ...)."""
+        """Packets by what was decided about them (``aggregate``, ``accept``, ``claim``, ``replay``, ``forwarded`` ...).
+
+        A packet is counted once by each table of ``DECISION_TABLES`` that it meets.
+        """
         counts: dict[str, int] = {}
-        for table in (CLASSIFY, ADMISSION, SLOT):
+        for table in DECISION_TABLES:
             for entry in self.entries(table):
                 name = entry.action.rpartition(".")[2]
                 counts[name] = counts.get(name, 0) + entry.packets
@@ -144,10 +192,11 @@ class P4RuntimeSwitch:
             self._names.entry(
                 MEMBER,
                 {
-                    "standard_metadata.ingress_port": member.host.port,
-                    "source": member.host.ip,
+                    "standard_metadata.ingress_port": host.port,
+                    "source": host.ip,
                     "job": job.job,
                     "tag": job.tag,
+                    "aggregate": int(member.aggregate),
                 },
                 f"{_INGRESS}.membership.admit",
                 {
@@ -157,9 +206,12 @@ class P4RuntimeSwitch:
                     "fan_in": job.fan_in,
                     "group": job.group,
                     "allowed_ops": job.allowed_ops,
+                    "role": job.role_bits,
+                    "lease": job.lease,
                 },
             )
             for member in job.members
+            for host in member.hosts
         ]
 
     def _receivers(self, job: SwitchJob) -> list[p4runtime_pb2.TableEntry]:
@@ -182,6 +234,12 @@ class P4RuntimeSwitch:
             return []
         params = {"code_table": job.code_table_word}
         return [self._names.entry(LOOKUP, {"job": job.job}, f"{_INGRESS}.lanes.use_code_table", params)]
+
+    def _descents(self, job: SwitchJob) -> list[p4runtime_pb2.TableEntry]:
+        if job.uplink is None:
+            return []
+        match = {"standard_metadata.ingress_port": job.uplink, "job": job.job, "tag": job.tag}
+        return [self._names.entry(DESCEND, match, f"{_INGRESS}.descend.hand_down", {"group": job.group})]
 
 
 def _table(entry: p4runtime_pb2.TableEntry) -> p4runtime_pb2.Entity:

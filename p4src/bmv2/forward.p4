@@ -7,10 +7,12 @@ const bit<16> ARP_REPLY = 2;
 
 control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) forward_counter;
+    direct_counter(CounterType.packets_and_bytes) hop_counter;
 
-    action drop_no_route() { mark_to_drop(standard_metadata); }
+    action unknown() { meta.has_route = false; }
 
     action route(bit<9> port, mac_t source, mac_t destination) {
+        meta.has_route = true;
         standard_metadata.egress_spec = port;
         hdr.ethernet.source = source;
         hdr.ethernet.destination = destination;
@@ -22,18 +24,37 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     table forward {
         key = { hdr.ipv4.destination: lpm @name("destination"); }
-        actions = { route; drop_no_route; }
-        const default_action = drop_no_route();
+        actions = { route; unknown; }
+        const default_action = unknown();
         size = FORWARD_TABLE_SIZE;
         counters = forward_counter;
     }
 
-    apply {
-        if (hdr.ipv4.ttl > 1) {
-            forward.apply();
-        } else {
-            mark_to_drop(standard_metadata);
+    action forwarded() { }
+    action drop_expired() { mark_to_drop(standard_metadata); }
+    action drop_no_route() { mark_to_drop(standard_metadata); }
+
+    table hop {
+        key = {
+            meta.expired: ternary;
+            meta.has_route: ternary;
         }
+        actions = { forwarded; drop_expired; drop_no_route; }
+        const default_action = drop_no_route();
+        const entries = {
+            (true, _): drop_expired();
+            (false, true): forwarded();
+            (false, false): drop_no_route();
+        }
+        counters = hop_counter;
+    }
+
+    apply {
+        meta.expired = hdr.ipv4.ttl <= 1;
+        if (!meta.expired) {
+            forward.apply();
+        }
+        hop.apply();
     }
 }
 

@@ -65,16 +65,18 @@ control Lanes(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 
     table expand {
         key = {
+            hdr.codes.isValid(): exact @name("codes");
             hdr.lanesum.op: exact @name("op");
             meta.step: ternary;
         }
         actions = { keep; expand8; table8; make_room; }
         const default_action = keep();
+        // Without codes the words are wide already: plain lanes, or the sum of another switch.
         const entries = {
-            (OP_EXPAND8, STEP_READ): make_room();
-            (OP_TABLE8, STEP_READ): make_room();
-            (OP_EXPAND8, _): expand8();
-            (OP_TABLE8, _): table8();
+            (true, OP_EXPAND8, STEP_READ): make_room();
+            (true, OP_TABLE8, STEP_READ): make_room();
+            (true, OP_EXPAND8, _): expand8();
+            (true, OP_TABLE8, _): table8();
         }
         counters = expand_counter;
     }
@@ -104,7 +106,7 @@ control Lanes(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     apply {
-        if (hdr.lanesum.op == OP_TABLE8) {
+        if (hdr.lanesum.op == OP_TABLE8 && hdr.codes.isValid()) {
             lookup.apply();
         }
         expand.apply();

@@ -37,13 +37,17 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_lanesum {
         packet.extract(hdr.lanesum);
-        transition select(hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.op, hdr.lanesum.words) {
-            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_EXPAND8, CODE_WORDS): parse_codes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_TABLE8, CODE_WORDS): parse_codes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_ADD32, ACCUMULATOR_WORDS): parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_ADD8X4, ACCUMULATOR_WORDS): parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_OR, ACCUMULATOR_WORDS): parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, OP_MAX, ACCUMULATOR_WORDS): parse_lanes;
+        // What another switch has summed (flag UPPER) is wide already, whatever the operation.
+        transition select(hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.flags, hdr.lanesum.op,
+                          hdr.lanesum.words) {
+            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8, ACCUMULATOR_WORDS): parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_TABLE8, ACCUMULATOR_WORDS): parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND8, CODE_WORDS): parse_codes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_TABLE8, CODE_WORDS): parse_codes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_ADD32, ACCUMULATOR_WORDS): parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_ADD8X4, ACCUMULATOR_WORDS): parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_OR, ACCUMULATOR_WORDS): parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_MAX, ACCUMULATOR_WORDS): parse_lanes;
             default: accept;
         }
     }

@@ -1,17 +1,20 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Result: turn the completing contribution into the packet that goes back, and address each copy of it.
+// Result: turn the contribution into the packet that goes back or up, and address each copy of it.
 
 const bit<16> RESULT_WORDS = ACCUMULATOR_WORDS;
 const bit<16> RESULT_UDP_BYTES = UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + RESULT_WORDS * 4;
-const bit<16> PENDING_UDP_BYTES = UDP_HEADER_BYTES + LANESUM_HEADER_BYTES;
+const bit<16> EMPTY_UDP_BYTES = UDP_HEADER_BYTES + LANESUM_HEADER_BYTES;
 const bit<8> RESULT_TTL = 64;
 
 control Result(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) result_counter;
 
+    bit<8> upper_flag;
+    bit<8> state_flags;
+
     // The answer comes from whom the worker wrote to: a connected socket accepts it.
-    action turn_around(bit<4> kind, bit<16> words, bit<16> udp_bytes) {
+    action turn_around() {
         ipv4_addr_t worker_ip = hdr.ipv4.source;
         bit<16> worker_port = hdr.udp.source_port;
         mac_t worker_mac = hdr.ethernet.source;
@@ -20,53 +23,124 @@ control Result(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         hdr.ipv4.source = hdr.ipv4.destination;
         hdr.ipv4.destination = worker_ip;
         hdr.ipv4.ttl = RESULT_TTL;
-        hdr.ipv4.total_length = udp_bytes + IPV4_HEADER_BYTES;
         hdr.udp.source_port = hdr.udp.destination_port;
         hdr.udp.destination_port = worker_port;
+    }
+
+    action resize(bit<16> words, bit<16> udp_bytes) {
+        hdr.ipv4.total_length = udp_bytes + IPV4_HEADER_BYTES;
         hdr.udp.length = udp_bytes;
-        hdr.udp.checksum = 0; // "no checksum" (RFC 768): the payload is new
-        hdr.lanesum.kind = kind;
-        hdr.lanesum.workers = meta.workers;
-        hdr.lanesum.fan_in_workers = meta.fan_in;
         hdr.lanesum.words = words;
+        meta.udp_open = true;
+    }
+
+    // An upper switch speaks of racks, any other one of workers.
+    action name_contributors() {
+        hdr.lanesum.workers = meta.upper ? 0 : meta.workers;
+        hdr.lanesum.racks = meta.upper ? meta.workers : 0;
+        hdr.lanesum.fan_in_workers = meta.upper ? 0 : meta.fan_in;
+        hdr.lanesum.fan_in_racks = meta.upper ? meta.fan_in : 0;
+    }
+
+    action empty() {
+        resize(0, EMPTY_UDP_BYTES);
+        hdr.lanes.setInvalid();
+        hdr.codes.setInvalid();
     }
 
     action multicast_result() {
-        turn_around(KIND_RESULT, RESULT_WORDS, RESULT_UDP_BYTES);
-        hdr.lanesum.flags = 0;
+        turn_around();
+        resize(RESULT_WORDS, RESULT_UDP_BYTES);
+        name_contributors();
+        hdr.lanesum.kind = KIND_RESULT;
+        hdr.lanesum.flags = upper_flag | state_flags;
         standard_metadata.mcast_grp = meta.group;
     }
 
     action unicast_result() {
-        turn_around(KIND_RESULT, RESULT_WORDS, RESULT_UDP_BYTES);
-        hdr.lanesum.flags = FLAG_RESEND;
+        turn_around();
+        resize(RESULT_WORDS, RESULT_UDP_BYTES);
+        name_contributors();
+        hdr.lanesum.kind = KIND_RESULT;
+        hdr.lanesum.flags = FLAG_RESEND | upper_flag | state_flags;
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
-    action unicast_pending() {
-        turn_around(KIND_PENDING, 0, PENDING_UDP_BYTES);
-        hdr.lanesum.flags = FLAG_RESEND;
-        hdr.lanes.setInvalid();
-        hdr.codes.setInvalid();
-        standard_metadata.egress_spec = standard_metadata.ingress_port;
+    // To all: whoever is missing may have the result from a sum that is gone, and would never ask.
+    action multicast_pending() {
+        turn_around();
+        empty();
+        name_contributors();
+        hdr.lanesum.kind = KIND_PENDING;
+        hdr.lanesum.flags = FLAG_RESEND | upper_flag;
+        standard_metadata.mcast_grp = meta.group;
+    }
+
+    // Sizes of the round and operations of owner and sender; the sender's number is the one that it claims.
+    action multicast_conflict() {
+        turn_around();
+        empty();
+        hdr.lanesum.workers = hdr.lanesum.racks;
+        hdr.lanesum.racks = meta.round_words;
+        hdr.lanesum.fan_in_racks = hdr.lanesum.op;
+        hdr.lanesum.op = meta.owner.op;
+        hdr.lanesum.kind = KIND_CONFLICT;
+        hdr.lanesum.flags = upper_flag;
+        standard_metadata.mcast_grp = meta.group;
+    }
+
+    // In the name of all members, from the sender's address: forward sends it on.
+    action ascend() {
+        resize(RESULT_WORDS, RESULT_UDP_BYTES);
+        hdr.lanesum.workers = meta.workers;
+        hdr.lanesum.fan_in_workers = meta.upper ? 0 : meta.fan_in;
+        hdr.lanesum.fan_in_racks = meta.upper ? meta.fan_in : 0;
+        hdr.lanesum.flags = FLAG_UPPER | state_flags | (meta.step == STEP_READ ? FLAG_RESEND : 0)
+                            | (meta.partial ? FLAG_PARTIAL : 0);
+    }
+
+    // The UDP checksum as far as it is the same for every receiver. Tofino's deparser adds up all of it instead.
+    action sum_headers() {
+        bit<16> checksum;
+        hash(checksum, HashAlgorithm.csum16, 16w0,
+             { hdr.ipv4.source, (bit<16>) IP_PROTOCOL_UDP, hdr.udp.length, hdr.udp.source_port, hdr.udp.length,
+               LANESUM_FIELDS }, 32w65536);
+        meta.udp_sum = (bit<32>) ~checksum;
+    }
+
+    action sum_lanes() {
+        bit<16> checksum;
+        hash(checksum, HashAlgorithm.csum16, 16w0, { 16w0 FOR_EACH_WORD(LANE_FIELD) }, 32w65536);
+        meta.udp_sum = meta.udp_sum + (bit<32>) ~checksum;
     }
 
     action nothing() { }
 
     table result {
         key = { meta.verdict: exact; }
-        actions = { multicast_result; unicast_result; unicast_pending; nothing; }
+        actions = { multicast_result; unicast_result; multicast_pending; multicast_conflict; ascend; nothing; }
         const default_action = nothing();
         const entries = {
             VERDICT_RESULT: multicast_result();
             VERDICT_REPLAY: unicast_result();
-            VERDICT_PENDING: unicast_pending();
+            VERDICT_PENDING: multicast_pending();
+            VERDICT_CONFLICT: multicast_conflict();
+            VERDICT_ASCEND: ascend();
         }
         counters = result_counter;
     }
 
     apply {
+        upper_flag = meta.upper ? FLAG_UPPER : 0;
+        state_flags = (meta.state & STATE_ECN != 0 ? FLAG_ECN : 0)
+                      | (meta.state & STATE_COLLISION != 0 ? FLAG_COLLISION : 0);
         result.apply();
+        if (meta.udp_open) {
+            sum_headers();
+            if (hdr.lanes.isValid()) {
+                sum_lanes();
+            }
+        }
     }
 }
 
@@ -95,5 +169,21 @@ control Receiver(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
     apply {
         receiver.apply();
+    }
+}
+
+// Runs in egress, when the destination is known.
+control FinishChecksum(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    apply {
+        if (meta.udp_open) {
+            bit<32> sum = meta.udp_sum + (bit<32>) hdr.ipv4.destination[31:16]
+                          + (bit<32>) hdr.ipv4.destination[15:0] + (bit<32>) hdr.udp.destination_port;
+            sum = (sum & 0xFFFF) + (sum >> 16);
+            hdr.udp.checksum = ~ones_complement_sum(sum[15:0], sum[31:16]);
+            // 0 would mean "none" (RFC 768).
+            if (hdr.udp.checksum == 0) {
+                hdr.udp.checksum = 0xFFFF;
+            }
+        }
     }
 }

@@ -23,11 +23,15 @@ const bit<32> SLOT_ENTRIES = SLOTS * 2;
 // One entry per (ingress port, worker): 32 jobs of 32 workers.
 const bit<32> MEMBER_TABLE_SIZE = 1024;
 const bit<32> RECEIVER_TABLE_SIZE = 1024;
+// One entry per job that a switch above works on too.
+const bit<32> DESCEND_TABLE_SIZE = 32;
 // One entry per job that uses TABLE8.
 const bit<32> LOOKUP_TABLE_SIZE = 32;
 const bit<32> FORWARD_TABLE_SIZE = 1024;
 const bit<32> ARP_TABLE_SIZE = 1024;
+const bit<32> ORIGIN_TABLE_SIZE = 1024;
 // One entry per switch port; BMv2 ports have nine bits.
 const bit<32> FAULT_TABLE_SIZE = 512;
+const bit<32> CONGESTION_TABLE_SIZE = 512;
 
 #endif

@@ -45,6 +45,8 @@ class EmbeddedSwitch:
     ``seed`` makes ``random`` repeatable. ``clock`` returns nanoseconds (timestamps, meters, idle timeouts).
     ``vectorize`` lets isomorphic work on neighbouring fields run on one big int. ``max_passes`` bounds how often one
     packet and its copies may start again by recirculation or resubmission; what exceeds it is dropped and counted.
+    ``queue_depth`` tells how many packets wait at a port (``enq_qdepth`` and ``deq_qdepth``, asked for each packet that
+    leaves); without one no packet ever waits.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class EmbeddedSwitch:
         drop_port: int = DROP_PORT,
         vectorize: bool = True,
         max_passes: int = 256,
+        queue_depth: Callable[[int], int] | None = None,
     ) -> None:
         self.cpu_port = cpu_port
         self.drop_port = drop_port
@@ -64,6 +67,7 @@ class EmbeddedSwitch:
         self.compiled: Compiled | None = None
         self._seed = seed
         self._clock = clock
+        self._queue_depth = queue_depth
         self._lock = threading.RLock()
         self._cpu_listener: CpuListener | None = None
         self._digest_listener: DigestListener | None = None
@@ -72,7 +76,7 @@ class EmbeddedSwitch:
 
     def _reset(self) -> None:
         self._start_ns = self._clock()
-        self._runtime = Runtime(rng=random.Random(self._seed), clock=self._clock)
+        self._runtime = Runtime(rng=random.Random(self._seed), clock=self._clock, queue_depth=self._queue_depth)
         self._run: Run = _no_program
         self._effects: list[Any] = []
         self._digests: list[Digest] = []
@@ -100,7 +104,7 @@ class EmbeddedSwitch:
         Raises UnsupportedProgramError or InvalidArgumentError; the switch then keeps the program that it had.
         """
         program = load_program(bmv2_json)
-        runtime = Runtime(rng=random.Random(self._seed), clock=self._clock)
+        runtime = Runtime(rng=random.Random(self._seed), clock=self._clock, queue_depth=self._queue_depth)
         profiles = build_state(program, runtime, self._lock)
         with self._lock:
             previous = self.__dict__.copy()
@@ -139,6 +143,7 @@ class EmbeddedSwitch:
             "groups": self._groups,
             "parse_errors": self._parse_errors,
             "out_of_range": out_of_range,
+            "queue_depth": self._queue_depth,
             "microseconds": lambda: (clock() - start) // 1000,
             "clone_targets": self._clone_targets,
             "clone_length": self._clone_length,

@@ -8,16 +8,16 @@ Written for reading next to the P4 source, not for speed.
 from __future__ import annotations
 
 import struct
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from lanesum.aggregation.combine import Words
-from lanesum.protocol.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, PROTOCOL_UDP, internet_checksum
+from lanesum.protocol.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, PROTOCOL_UDP, internet_checksum, udp_checksum
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import HEADER_BYTES, UDP_PORT, VERSION, WORD_BYTES, Kind
+from lanesum.protocol.spec import HEADER_BYTES, UDP_PORT, VERSION, WORD_BYTES, Flag, Kind
 
 _MORE_FRAGMENTS_OR_OFFSET = 0x3FFF
 _WITHOUT_OPTIONS = 5
@@ -31,7 +31,8 @@ class _WireHeader:
     LAYOUT: ClassVar[struct.Struct]
 
     def pack(self) -> bytes:
-        return self.LAYOUT.pack(*astuple(self))
+        names: tuple[str, ...] = self.__slots__  # the fields; ``astuple`` would copy them deeply
+        return self.LAYOUT.pack(*(getattr(self, name) for name in names))
 
 
 @dataclass(slots=True)
@@ -105,7 +106,10 @@ class Udp(_WireHeader):
 
 @dataclass(slots=True)
 class Frame:
-    """A parsed frame. ``words`` are codes or lanes; ``rest`` is what the parser left."""
+    """A parsed frame. ``words`` are codes or lanes; ``rest`` is what the parser left.
+
+    ``built``: the switch made it, so that its checksums are still to be computed.
+    """
 
     ethernet: Ethernet | None = None
     arp: Arp | None = None
@@ -115,6 +119,7 @@ class Frame:
     words: Words | None = None
     rest: bytes = b""
     parse_failed: bool = False
+    built: bool = False
 
     @property
     def no_ipv4(self) -> bool:
@@ -123,15 +128,58 @@ class Frame:
 
     @property
     def checksum_error(self) -> bool:
-        """Options are not parsed, so a header that has some cannot be verified."""
-        ipv4 = self.ipv4
-        return ipv4 is not None and ipv4.ihl == _WITHOUT_OPTIONS and ipv4.checksum != ipv4.fresh_checksum()
+        """Options are not parsed, so a header that has some cannot be verified; nor can a payload left unread."""
+        ipv4, udp = self.ipv4, self.udp
+        if ipv4 is None or ipv4.ihl != _WITHOUT_OPTIONS:
+            return False
+        if ipv4.checksum != ipv4.fresh_checksum():
+            return True
+        if udp is None or self.words is None or udp.checksum == 0:
+            return False
+        pseudo_header = struct.pack(">IIHH", ipv4.source, ipv4.destination, PROTOCOL_UDP, udp.length)
+        return internet_checksum(pseudo_header + self._datagram()) != 0
+
+    @property
+    def is_answer(self) -> bool:
+        """A lanesum packet on its way to workers."""
+        return self.lanesum is not None and self.lanesum.version == VERSION and self.lanesum.kind != Kind.CONTRIBUTION
+
+    def _datagram(self) -> bytes:
+        assert self.udp is not None and self.lanesum is not None
+        return self.udp.pack() + self.lanesum.pack() + self._words()
+
+    def _words(self) -> bytes:
+        return b"" if self.words is None else self.words.astype(">u4").tobytes()
+
+    def copy(self) -> Frame:
+        """With headers of its own, so that changing one copy leaves the others alone."""
+        headers = {name: getattr(self, name) for name in ("ethernet", "arp", "ipv4", "udp", "lanesum")}
+        return replace(self, **{name: replace(header) for name, header in headers.items() if header is not None})
+
+    def complete_checksums(self) -> None:
+        """Fill in both checksums of a frame that the switch built."""
+        assert self.ipv4 is not None and self.udp is not None
+        self.ipv4.checksum = self.ipv4.fresh_checksum()
+        self.udp.checksum = 0
+        self.udp.checksum = udp_checksum(self.ipv4.source, self.ipv4.destination, self._datagram())
 
     def deparse(self) -> bytes:
         """Headers in wire order, then the rest."""
         headers = [self.ethernet, self.arp, self.ipv4, self.udp, self.lanesum]
-        words = b"" if self.words is None else self.words.astype(">u4").tobytes()
-        return b"".join(header.pack() for header in headers if header is not None) + words + self.rest
+        return b"".join(header.pack() for header in headers if header is not None) + self._words() + self.rest
+
+
+def amended(checksum: int, *changes: tuple[int, int]) -> int:
+    """``checksum`` after 16-bit words changed from one value to another (RFC 1624, equation 3)."""
+    total = (~checksum & 0xFFFF) + sum((~old & 0xFFFF) + new for old, new in changes)
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def amended_udp(checksum: int, *changes: tuple[int, int]) -> int:
+    """The same for UDP, where 0 means "none" before and must not come out (RFC 768)."""
+    return amended(checksum, *changes) or 0xFFFF if checksum else 0
 
 
 class _TooShort(Exception):
@@ -159,7 +207,9 @@ def words_of(header: Header, accumulator_words: int) -> int | None:
     """Words that follow ``header`` if it is a contribution of the size that is summed, else None."""
     if header.version != VERSION or header.kind != Kind.CONTRIBUTION or header.op not in _OPS:
         return None
-    expected = LaneOp(header.op).shape.uplink_words(accumulator_words)
+    # What another switch has summed is wide already.
+    wide = header.flags & Flag.UPPER
+    expected = accumulator_words if wide else LaneOp(header.op).shape.uplink_words(accumulator_words)
     return expected if header.words == expected else None
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import enum
 import random
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from lanesum.aggregation.combine import Words
 from lanesum.aggregation.slots import Decision, SlotTable
+from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import (
     DEFAULT_ACCUMULATOR_WORDS,
     HEADER_BYTES,
@@ -25,16 +27,18 @@ from lanesum.protocol.spec import (
     Kind,
 )
 from lanesum_control.errors import SwitchWriteError
-from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, Member, SwitchJob
-from lanesum_switch.reference_frame import Frame, parse
+from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, Member, Role, SwitchJob
+from lanesum_switch import reference_answer as answer
+from lanesum_switch.reference_frame import Frame, Ipv4, Udp, amended, amended_udp, parse
 
 PortFrame = tuple[int, bytes]
+Copies = list[tuple[int, Frame]]
 
 DEFAULT_SLOTS = 1024
+_TICK_SHIFT = 10  # slots count time in 1,024 us
 _ARP_REQUEST, _ARP_REPLY = 1, 2
-_RESULT_TTL = 64
-_CLASSIFICATIONS = ("drop_malformed", "answer_arp", "aggregate", "route_other_size", "route", "drop_unknown")
-_ADMISSIONS = ("accept", "refuse_op", "refuse_slot")
+_CONGESTION_EXPERIENCED = 3  # RFC 3168
+_ECN_CAPABLE = (1, 2)
 
 
 class Verdict(enum.Enum):
@@ -44,26 +48,39 @@ class Verdict(enum.Enum):
     ROUTE = 1
     AGGREGATE = 2
     ARP = 3
-    RESULT = 4
-    REPLAY = 5
-    PENDING = 6
+    DESCEND = 4
+    RESULT = 5
+    REPLAY = 6
+    PENDING = 7
+    CONFLICT = 8
+    ASCEND = 9
 
 
 _CLASSIFIED = {
     "drop_malformed": Verdict.DROP,
+    "drop_corrupt": Verdict.DROP,
     "drop_unknown": Verdict.DROP,
     "answer_arp": Verdict.ARP,
     "aggregate": Verdict.AGGREGATE,
+    "route_past": Verdict.ROUTE,
     "route_other_size": Verdict.ROUTE,
+    "descend_or_route": Verdict.DESCEND,
     "route": Verdict.ROUTE,
 }
+_ORIGINS = ("unknown_source", "genuine", "drop_spoofed", "drop_forged")
+_ADMISSIONS = ("accept", "refuse_op", "refuse_slot", "not_a_member")
+_HOPS = ("forwarded", "drop_expired", "drop_no_route")
+_MARKS = ("mark_answer", "mark_packet")
 _DECIDED = {
-    Decision.CLAIM_AND_COMPLETE: Verdict.RESULT,
-    Decision.CONTRIBUTE_AND_COMPLETE: Verdict.RESULT,
     Decision.REPLAY: Verdict.REPLAY,
+    Decision.ASCEND_AGAIN: Verdict.ASCEND,
     Decision.REPORT_PENDING: Verdict.PENDING,
+    Decision.REPORT_CONFLICT: Verdict.CONFLICT,
+    Decision.COLLIDE: Verdict.ROUTE,
+    Decision.PASS_LATE: Verdict.ROUTE,
 }
-_MemberKey = tuple[int, int, int, int]  # ingress port, source, job, tag
+_COMPLETIONS = (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)
+_MemberKey = tuple[int, int, int, int, bool]  # ingress port, source, job, tag, aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +91,11 @@ class _Admission:
     member: Member
 
 
+def _microseconds_from_now() -> Callable[[], int]:
+    start = time.monotonic_ns()
+    return lambda: (time.monotonic_ns() - start) // 1000
+
+
 class ReferenceSwitch:
     """Satisfies ``lanesum_control.model.ControlledSwitch``; frames go in through ``process``.
 
@@ -81,22 +103,37 @@ class ReferenceSwitch:
         accumulator_words: words per packet, as the P4 program is compiled for one value.
         slots: slots of the whole switch.
         seed: of the fault table's dice.
+        clock: time of a packet's arrival, in microseconds; without one, since the switch was made.
+        queue_depth: packets that wait at a port, for ``set_congestion``; without one, none ever does.
     """
 
     def __init__(
-        self, accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS, *, slots: int = DEFAULT_SLOTS, seed: int = 0
+        self,
+        accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS,
+        *,
+        slots: int = DEFAULT_SLOTS,
+        seed: int = 0,
+        clock: Callable[[], int] | None = None,
+        queue_depth: Callable[[int], int] = lambda port: 0,
     ) -> None:
         self._accumulator_words = accumulator_words
         self._number_of_slots = slots
         self._random = random.Random(seed)
+        self._clock = clock or _microseconds_from_now()
+        self._queue_depth = queue_depth
         self._slots = SlotTable()
         self._forward: dict[int, HostPort] = {}
+        self._origin: dict[int, HostPort] = {}
         self._member: dict[_MemberKey, _Admission] = {}
         self._receiver: dict[tuple[int, int], Member] = {}  # (job, replica)
         self._lookup: dict[int, bytes] = {}
+        self._descend: dict[tuple[int, int, int], SwitchJob] = {}  # (ingress port, job, tag)
         self._groups: dict[int, tuple[Member, ...]] = {}
+        self._congestion: dict[int, int] = {}  # port -> depth
         self._fault: dict[tuple[int, bool], int] = {}  # (port, ingress) -> share in FAULT_SCALE
-        self._decisions = dict.fromkeys((*_CLASSIFICATIONS, *_ADMISSIONS, *(d.value for d in Decision)), 0)
+        slot_decisions = (decision.value for decision in Decision)
+        names = (*_CLASSIFIED, *_ORIGINS, *_ADMISSIONS, *slot_decisions, *_HOPS, *_MARKS)
+        self._decisions = dict.fromkeys(names, 0)
 
     # What a controller does.
 
@@ -105,32 +142,61 @@ class ReferenceSwitch:
         return self._number_of_slots
 
     def add_host(self, host: HostPort) -> None:
-        """Route to the host and answer ARP for it. Raises SwitchWriteError when its address is known already."""
+        """Route to the host, answer ARP for it, and let its address come in by its port only.
+
+        Raises SwitchWriteError when its address is known already.
+        """
         if host.ip in self._forward:
             raise SwitchWriteError(f"There is a route to {host.ip:#010x} already.")
-        self._forward[host.ip] = host
+        self._forward[host.ip] = self._origin[host.ip] = host
 
     def admit(self, job: SwitchJob) -> None:
         """Program a job. Raises SwitchWriteError, with nothing changed, when a key of it is taken."""
-        members = {self._member_key(job, member): _Admission(job, member) for member in job.members}
+        members, descents = self._member_entries(job), self._descents(job)
         receivers = {(job.job, member.replica): member for member in job.members}
-        clash = members.keys() & self._member.keys() or receivers.keys() & self._receiver.keys()
-        if clash or job.group in self._groups or (job.code_table is not None and job.job in self._lookup):
+        clash = (
+            bool(members.keys() & self._member.keys())
+            or bool(receivers.keys() & self._receiver.keys())
+            or bool(descents.keys() & self._descend.keys())
+            or job.group in self._groups
+            or (job.code_table is not None and job.job in self._lookup)
+        )
+        if clash:
             raise SwitchWriteError(f"Job {job.job} clashes with one that is there already.")
         self._groups[job.group] = job.members
         self._receiver |= receivers
         if job.code_table is not None:
             self._lookup[job.job] = job.code_table
+        self._descend |= descents
         self._member |= members
 
     def remove(self, job: SwitchJob) -> None:
         """Take a job out again; what is gone already is fine."""
+        for key in self._member_entries(job):
+            self._member.pop(key, None)
+        for descent in self._descents(job):
+            self._descend.pop(descent, None)
         for member in job.members:
-            self._member.pop(self._member_key(job, member), None)
             self._receiver.pop((job.job, member.replica), None)
         if job.code_table is not None:
             self._lookup.pop(job.job, None)
         self._groups.pop(job.group, None)
+
+    def modify(self, old: SwitchJob, new: SwitchJob) -> None:
+        """Give an admitted job other slots, role, threshold, operations or lease.
+
+        Raises SwitchWriteError, with nothing changed, when ``old`` is not there or ``new`` has other members.
+        """
+        before, after = self._member_entries(old), self._member_entries(new)
+        if before.keys() != after.keys() or not before.keys() <= self._member.keys() or old.group != new.group:
+            raise SwitchWriteError(f"Job {old.job} is not there with these members: nothing to modify.")
+        self._member |= after
+
+    def set_congestion(self, port: int, depth: int | None) -> None:
+        """Mark what leaves by ``port`` while ``depth`` packets or more wait there; None ends it."""
+        self._congestion.pop(port, None)
+        if depth is not None:
+            self._congestion[port] = depth
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
         """Lose ``share`` (0 to 1) of a port's packets; 0 ends it."""
@@ -141,8 +207,16 @@ class ReferenceSwitch:
         return dict(self._decisions)
 
     @staticmethod
-    def _member_key(job: SwitchJob, member: Member) -> _MemberKey:
-        return member.host.port, member.host.ip, job.job, job.tag
+    def _member_entries(job: SwitchJob) -> dict[_MemberKey, _Admission]:
+        return {
+            (host.port, host.ip, job.job, job.tag, member.aggregate): _Admission(job, member)
+            for member in job.members
+            for host in member.hosts
+        }
+
+    @staticmethod
+    def _descents(job: SwitchJob) -> dict[tuple[int, int, int], SwitchJob]:
+        return {} if job.uplink is None else {(job.uplink, job.job, job.tag): job}
 
     # What a packet meets.
 
@@ -152,63 +226,94 @@ class ReferenceSwitch:
             return []
         frame = parse(data, self._accumulator_words)
         verdict = self._classify(frame)
+        if frame.ipv4 is not None and verdict is not Verdict.DROP:
+            verdict = self._check_origin(port, frame, frame.ipv4, verdict)
+        copies: Copies = []
         if verdict is Verdict.AGGREGATE:
             verdict, copies = self._aggregate(port, frame)
-            if copies is not None:
-                return self._egress(copies)
-        if verdict is Verdict.ROUTE:
-            return self._egress(self._route(frame))
-        if verdict is Verdict.ARP:
-            return self._egress(self._arp(port, frame))
-        return []
+        elif verdict is Verdict.DESCEND:
+            verdict, copies = self._hand_down(port, frame)
+        if verdict in (Verdict.ROUTE, Verdict.ASCEND):
+            copies = self._route(frame)
+        elif verdict is Verdict.ARP:
+            copies = self._arp(port, frame)
+        return self._egress(copies)
+
+    def _count(self, name: str) -> str:
+        self._decisions[name] += 1
+        return name
 
     def _lost(self, port: int, *, ingress: bool) -> bool:
         return self._random.randrange(FAULT_SCALE) < self._fault.get((port, ingress), 0)
 
     def _classify(self, frame: Frame) -> Verdict:
-        name = self._classification(frame)
-        self._decisions[name] += 1
-        return _CLASSIFIED[name]
+        return _CLASSIFIED[self._count(self._classification(frame))]
 
-    @staticmethod
-    def _classification(frame: Frame) -> str:
-        if frame.parse_failed or frame.no_ipv4 or frame.checksum_error:
+    @classmethod
+    def _classification(cls, frame: Frame) -> str:
+        if frame.parse_failed or frame.no_ipv4:
             return "drop_malformed"
+        if frame.checksum_error:
+            return "drop_corrupt"
         if frame.arp is not None:
             return "answer_arp"
         header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
-        if header is not None and header.version == VERSION:
-            assert ipv4 is not None and udp is not None
-            udp_length = UDP_BYTES + HEADER_BYTES + header.words * WORD_BYTES
-            length_matches = udp.length == udp_length and ipv4.total_length == IPV4_BYTES + udp_length
-            if length_matches and header.kind == Kind.CONTRIBUTION:
-                return "route_other_size" if frame.words is None else "aggregate"
-            return "route" if length_matches and header.kind in (Kind.RESULT, Kind.PENDING) else "drop_malformed"
-        return "drop_unknown" if ipv4 is None else "route"
+        if header is None or header.version != VERSION:
+            return "drop_unknown" if ipv4 is None else "route"
+        assert ipv4 is not None and udp is not None
+        return cls._lanesum_classification(header, ipv4, udp, frame.words is not None)
+
+    @staticmethod
+    def _lanesum_classification(header: Header, ipv4: Ipv4, udp: Udp, shape_matches: bool) -> str:
+        udp_length = UDP_BYTES + HEADER_BYTES + header.words * WORD_BYTES
+        if udp.length != udp_length or ipv4.total_length != IPV4_BYTES + udp_length:
+            return "drop_malformed"
+        if header.kind == Kind.CONTRIBUTION:
+            if header.flags & (Flag.BYPASS | Flag.PARTIAL):
+                return "route_past"
+            return "aggregate" if shape_matches else "route_other_size"
+        if header.kind not in (Kind.RESULT, Kind.PENDING, Kind.CONFLICT):
+            return "drop_malformed"
+        return "descend_or_route" if header.flags & Flag.UPPER else "route"
+
+    def _check_origin(self, port: int, frame: Frame, ipv4: Ipv4, verdict: Verdict) -> Verdict:
+        """A known address comes in by its own port only, and no attached host says what only switches say."""
+        host, header = self._origin.get(ipv4.source), frame.lanesum
+        upper = header is not None and header.version == VERSION and header.flags & Flag.UPPER
+        if host is None:
+            name = "unknown_source"
+        elif host.port != port:
+            name = "drop_spoofed"
+        else:
+            name = "drop_forged" if host.attached and upper else "genuine"
+        self._count(name)
+        return Verdict.DROP if name.startswith("drop") else verdict
 
     def _membership(self, port: int, frame: Frame) -> _Admission | None:
         header, ipv4 = frame.lanesum, frame.ipv4
         assert header is not None and ipv4 is not None
-        admission = self._member.get((port, ipv4.source, header.job, header.tag))
+        aggregate = bool(header.flags & Flag.UPPER)
+        admission = self._member.get((port, ipv4.source, header.job, header.tag, aggregate))
         if admission is None:
-            return None
-        if header.slot >= admission.job.slot_count:
+            name = "not_a_member"
+        elif header.slot >= admission.job.slot_count:
             name = "refuse_slot"
         elif header.op not in admission.job.ops:
             name = "refuse_op"
         else:
             name = "accept"
-        self._decisions[name] += 1
+        self._count(name)
         return admission if name == "accept" else None
 
-    def _aggregate(self, port: int, frame: Frame) -> tuple[Verdict, list[tuple[int, Frame]] | None]:
-        """Membership, slots, lanes and result; without copies the verdict says what else to do."""
-        header, words = frame.lanesum, frame.words
-        assert header is not None and words is not None
+    def _aggregate(self, port: int, frame: Frame) -> tuple[Verdict, Copies]:
+        """Membership, slots, lanes and result."""
+        header, words, ipv4 = frame.lanesum, frame.words, frame.ipv4
+        assert header is not None and words is not None and ipv4 is not None
         admission = self._membership(port, frame)
         if admission is None:
-            return Verdict.ROUTE, None
+            return Verdict.ROUTE, []
         job = admission.job
+        ecn = bool(header.flags & Flag.ECN) or ipv4.dscp_ecn & 3 == _CONGESTION_EXPERIENCED
         decision, entry = self._slots.contribute(
             header,
             words,
@@ -216,69 +321,79 @@ class ReferenceSwitch:
             worker=1 << admission.member.worker,
             fan_in=job.fan_in,
             code_table=self._lookup.get(job.job),
+            ecn=ecn,
+            now=self._clock() >> _TICK_SHIFT,
+            ascend=bool(job.role & Role.ASCEND),
+            shared=bool(job.role & Role.SHARED),
+            quorum=bool(job.role & Role.QUORUM),
+            lease=job.lease,
         )
-        self._decisions[decision.value] += 1
+        self._count(decision.value)
         verdict = _DECIDED.get(decision, Verdict.DROP)
-        if verdict is Verdict.DROP:
-            return verdict, None
-        kind = Kind.PENDING if verdict is Verdict.PENDING else Kind.RESULT
-        self._turn_around(frame, kind, entry.words, workers=entry.workers, fan_in=job.fan_in)
-        if verdict is Verdict.RESULT:
+        if decision in _COMPLETIONS:
+            verdict = Verdict.ASCEND if job.role & Role.ASCEND else Verdict.RESULT
+        if decision is Decision.COLLIDE:
+            self._mark_collision(frame)
+        elif verdict is Verdict.ASCEND:
+            answer.ascend(frame, job, entry, ecn=ecn, again=decision is Decision.ASCEND_AGAIN)
+        elif verdict is Verdict.REPLAY:
+            answer.result(frame, job, entry, ecn=ecn, again=True)
+            return verdict, [(port, frame)]
+        elif verdict in (Verdict.RESULT, Verdict.PENDING, Verdict.CONFLICT):
+            if verdict is Verdict.RESULT:
+                answer.result(frame, job, entry, ecn=ecn, again=False)
+            elif verdict is Verdict.PENDING:
+                answer.pending(frame, job, entry)
+            else:
+                answer.conflict(frame, job, entry)
             return verdict, self._multicast(job, frame)
-        header.flags = Flag.RESEND
-        return verdict, [(port, frame)]
+        return verdict, []
 
     @staticmethod
-    def _turn_around(frame: Frame, kind: Kind, words: Words, *, workers: int, fan_in: int) -> None:
-        """The answer comes from whom the worker wrote to."""
-        ethernet, ipv4, udp, header = frame.ethernet, frame.ipv4, frame.udp, frame.lanesum
-        assert ethernet is not None and ipv4 is not None and udp is not None and header is not None
-        frame.words = words[:0] if kind is Kind.PENDING else words
-        ethernet.source, ethernet.destination = ethernet.destination, ethernet.source
-        header.kind, header.flags = kind, 0
-        header.workers, header.fan_in_workers, header.words = workers, fan_in, len(frame.words)
-        udp.source_port, udp.destination_port = udp.destination_port, udp.source_port
-        udp.length = UDP_BYTES + HEADER_BYTES + WORD_BYTES * len(frame.words)
-        udp.checksum = 0  # "no checksum" (RFC 768): the payload is new
-        ipv4.source, ipv4.destination = ipv4.destination, ipv4.source
-        ipv4.ttl, ipv4.total_length = _RESULT_TTL, IPV4_BYTES + udp.length
-        ipv4.checksum = ipv4.fresh_checksum()
+    def _mark_collision(frame: Frame) -> None:
+        """The server learns why it got the contribution, and tells the workers."""
+        header, udp = frame.lanesum, frame.udp
+        assert header is not None and udp is not None
+        before, header.flags = header.flags, header.flags | Flag.COLLISION
+        udp.checksum = amended_udp(udp.checksum, (before, header.flags))
 
-    def _multicast(self, job: SwitchJob, frame: Frame) -> list[tuple[int, Frame]]:
+    def _multicast(self, job: SwitchJob, frame: Frame) -> Copies:
         """One copy for each replica of the job's group, addressed to it."""
         return [
-            (member.host.port, self._receive(frame, self._receiver[job.job, member.replica]))
+            (member.host.port, answer.receive(frame, self._receiver[job.job, member.replica]))
             for member in self._groups.get(job.group, ())
             if (job.job, member.replica) in self._receiver
         ]
 
-    @staticmethod
-    def _receive(frame: Frame, receiver: Member) -> Frame:
-        assert frame.ethernet is not None and frame.ipv4 is not None and frame.udp is not None
-        copy = replace(
-            frame,
-            ethernet=replace(frame.ethernet, destination=receiver.host.mac),
-            ipv4=replace(frame.ipv4, destination=receiver.host.ip),
-            udp=replace(frame.udp, destination_port=receiver.udp_port),
-        )
-        assert copy.ipv4 is not None
-        copy.ipv4.checksum = copy.ipv4.fresh_checksum()
-        return copy
+    def _hand_down(self, port: int, frame: Frame) -> tuple[Verdict, Copies]:
+        """What comes from the switch above goes to all workers of the job here; flags stay as they are."""
+        ethernet, ipv4, header = frame.ethernet, frame.ipv4, frame.lanesum
+        assert ethernet is not None and ipv4 is not None and header is not None
+        job = self._descend.get((port, header.job, header.tag))
+        if job is None or ipv4.ttl <= 1:
+            return Verdict.ROUTE, []
+        ethernet.source = ethernet.destination
+        ipv4.ttl -= 1
+        return Verdict.DESCEND, self._multicast(job, frame)
 
-    def _route(self, frame: Frame) -> list[tuple[int, Frame]]:
+    def _route(self, frame: Frame) -> Copies:
         ethernet, ipv4 = frame.ethernet, frame.ipv4
         assert ethernet is not None and ipv4 is not None
         host = self._forward.get(ipv4.destination)
-        if ipv4.ttl <= 1 or host is None:
+        if ipv4.ttl <= 1:
+            self._count("drop_expired")
             return []
+        if host is None:
+            self._count("drop_no_route")
+            return []
+        self._count("forwarded")
         ethernet.source, ethernet.destination = SWITCH_MAC, host.mac
         ipv4.ttl -= 1
-        # RFC 1624, equation 3: the word of TTL and protocol shrinks by 0x0100, options need not be read.
-        total = (~ipv4.checksum & 0xFFFF) + 0xFEFF
-        ipv4.checksum = ~(total + (total >> 16)) & 0xFFFF
+        # The word of TTL and protocol shrinks by 0x0100; options need not be read.
+        ipv4.checksum = amended(ipv4.checksum, (0x0100, 0))
         return [(host.port, frame)]
 
-    def _arp(self, port: int, frame: Frame) -> list[tuple[int, Frame]]:
+    def _arp(self, port: int, frame: Frame) -> Copies:
         ethernet, arp = frame.ethernet, frame.arp
         assert ethernet is not None and arp is not None
         if arp.operation != _ARP_REQUEST or arp.target_ip not in self._forward:
@@ -289,5 +404,27 @@ class ReferenceSwitch:
         arp.target_ip, arp.sender_ip = arp.sender_ip, arp.target_ip
         return [(port, frame)]
 
-    def _egress(self, copies: list[tuple[int, Frame]]) -> list[PortFrame]:
-        return [(port, frame.deparse()) for port, frame in copies if not self._lost(port, ingress=False)]
+    def _egress(self, copies: Copies) -> list[PortFrame]:
+        sent = []
+        for port, frame in copies:
+            if self._lost(port, ingress=False):
+                continue
+            if port in self._congestion and self._queue_depth(port) >= self._congestion[port]:
+                self._mark_congestion(frame)
+            if frame.built:
+                frame.complete_checksums()
+            sent.append((port, frame.deparse()))
+        return sent
+
+    def _mark_congestion(self, frame: Frame) -> None:
+        """Answers carry the mark in their own header; anything else only where its sender understands it."""
+        header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
+        if frame.is_answer:
+            assert header is not None and udp is not None
+            self._count("mark_answer")
+            before, header.flags = header.flags, header.flags | Flag.ECN
+            udp.checksum = amended_udp(udp.checksum, (before, header.flags))
+        elif ipv4 is not None and ipv4.dscp_ecn & 3 in _ECN_CAPABLE:
+            self._count("mark_packet")
+            before, ipv4.dscp_ecn = ipv4.dscp_ecn, ipv4.dscp_ecn | _CONGESTION_EXPERIENCED
+            ipv4.checksum = amended(ipv4.checksum, (before, ipv4.dscp_ecn))

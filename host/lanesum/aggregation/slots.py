@@ -16,8 +16,10 @@ import numpy as np
 from lanesum.aggregation.combine import Words, combine, expand
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
+from lanesum.protocol.spec import Flag
 
 _HALF_RANGE = 1 << 31
+_TICKS = 1 << 16
 
 
 class Decision(enum.Enum):
@@ -28,9 +30,12 @@ class Decision(enum.Enum):
     CONTRIBUTE = "contribute"
     CONTRIBUTE_AND_COMPLETE = "contribute_and_complete"
     REPLAY = "replay"
+    ASCEND_AGAIN = "ascend_again"
     REPORT_PENDING = "report_pending"
+    REPORT_CONFLICT = "report_conflict"
+    COLLIDE = "collide"
+    PASS_LATE = "pass_late"
     DROP_LATE = "drop_late"
-    DROP_CONFLICT = "drop_conflict"
 
 
 class Order(enum.Enum):
@@ -40,29 +45,48 @@ class Order(enum.Enum):
     SAME = 1
     OLDER = 2
     CONFLICT = 3
+    FOREIGN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
+    """Whose entry it is. ``round_words``: uplink words of the owner's whole round, header field ``racks``."""
+
     op: int
     job: int
     tag: int
     epoch: int
     chunk: int
+    round_words: int = 0
 
 
 @dataclass(slots=True)
 class Entry:
-    """One shadow set of one slot. ``owner`` None: never used."""
+    """One shadow set of one slot.
+
+    Attributes:
+        owner: None when never used.
+        workers: bitmap of contributors.
+        count: how many they are.
+        done: the sum is complete; never found by counting, because the fan-in may have changed since.
+        ecn: a contribution met congestion.
+        collision: a contribution had found another entry taken.
+        touched: ticks of 1,024 us, modulo 2^16, of the last contribution that counted.
+        words: accumulator words, uint32.
+    """
 
     owner: Owner | None = None
     workers: int = 0
     count: int = 0
+    done: bool = False
+    ecn: bool = False
+    collision: bool = False
+    touched: int = 0
     words: Words = field(default_factory=lambda: np.zeros(0, np.uint32))
 
 
 def order_of(header: Header, owner: Owner | None) -> Order:
-    """Serial number arithmetic (RFC 1982) on epochs, then plain order on chunks."""
+    """Serial number arithmetic (RFC 1982) on epochs, then plain order on chunks. Never FOREIGN: that takes a clock."""
     if owner is None or (owner.job, owner.tag) != (header.job, header.tag):
         return Order.NEWER
     epochs_ahead = (header.epoch - owner.epoch) % (1 << 32)
@@ -72,7 +96,7 @@ def order_of(header: Header, owner: Owner | None) -> Order:
         return Order.NEWER
     if header.chunk < owner.chunk:
         return Order.OLDER
-    return Order.SAME if header.op == owner.op else Order.CONFLICT
+    return Order.SAME if (header.op, header.racks) == (owner.op, owner.round_words) else Order.CONFLICT
 
 
 class SlotTable:
@@ -93,45 +117,103 @@ class SlotTable:
         worker: int,
         fan_in: int,
         code_table: bytes | None = None,
+        ecn: bool = False,
+        now: int = 0,
+        ascend: bool = False,
+        shared: bool = False,
+        quorum: bool = False,
+        lease: int = 0,
     ) -> tuple[Decision, Entry]:
         """Take one contribution.
 
         Args:
             header: the packet's header.
-            words: its payload, uint32.
+            words: its payload, uint32: uplink words, or accumulator words with flag UPPER.
             slot: absolute slot; the shadow set comes from the header.
             worker: the sender's bit, from the membership table and not from the packet.
             fan_in: contributions that complete the entry.
             code_table: 16 bytes for TABLE8.
+            ecn: the packet met congestion: flag ECN, or so marked in its IPv4 header.
+            now: time in ticks of 1,024 us; only its lowest 16 bits count.
+            ascend, shared, quorum: what the switch is to the job, see ``lanesum_control.model.Role``.
+            lease: ticks for which an unfinished entry of another job stays its own.
 
         Returns:
             The decision, and the entry as it is afterwards.
         """
         entry = self.entry(slot, header.shadow)
-        decision = self.decide(header, entry, worker=worker, fan_in=fan_in)
+        decision = self.decide(
+            header,
+            entry,
+            worker=worker,
+            fan_in=fan_in,
+            now=now,
+            ascend=ascend,
+            shared=shared,
+            quorum=quorum,
+            lease=lease,
+        )
         op = LaneOp(header.op)
+        collision = bool(header.flags & Flag.COLLISION)
         if decision in (Decision.CLAIM, Decision.CLAIM_AND_COMPLETE):
-            entry.owner = Owner(header.op, header.job, header.tag, header.epoch, header.chunk)
+            entry.owner = Owner(header.op, header.job, header.tag, header.epoch, header.chunk, header.racks)
             entry.workers, entry.count = worker, 1
-            entry.words = expand(op, words, code_table).copy()
+            entry.ecn, entry.collision = ecn, collision
+            entry.words = self._accumulator_words(header, words, code_table).copy()
         elif decision in (Decision.CONTRIBUTE, Decision.CONTRIBUTE_AND_COMPLETE):
             entry.workers |= worker
             entry.count += 1
-            entry.words = combine(op, entry.words, expand(op, words, code_table))
+            entry.ecn, entry.collision = entry.ecn or ecn, entry.collision or collision
+            entry.words = combine(op, entry.words, self._accumulator_words(header, words, code_table))
+        else:
+            return decision, entry
+        entry.done = decision in (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)
+        entry.touched = now % _TICKS
         return decision, entry
 
     @staticmethod
-    def decide(header: Header, entry: Entry, *, worker: int, fan_in: int) -> Decision:
-        """The decision alone, without changing the entry."""
-        order = order_of(header, entry.owner)
+    def _accumulator_words(header: Header, words: Words, code_table: bytes | None) -> Words:
+        """What another switch has summed is wide already."""
+        return words if header.flags & Flag.UPPER else expand(LaneOp(header.op), words, code_table)
+
+    @staticmethod
+    def order(header: Header, entry: Entry, *, now: int = 0, shared: bool = False, lease: int = 0) -> Order:
+        """``order_of``, and FOREIGN for what another job is still at work on."""
+        owner = entry.owner
+        foreign = owner is not None and (owner.job, owner.tag) != (header.job, header.tag)
+        if foreign and shared and not entry.done and (now - entry.touched) % _TICKS <= lease:
+            return Order.FOREIGN
+        return order_of(header, owner)
+
+    @classmethod
+    def decide(
+        cls,
+        header: Header,
+        entry: Entry,
+        *,
+        worker: int,
+        fan_in: int,
+        now: int = 0,
+        ascend: bool = False,
+        shared: bool = False,
+        quorum: bool = False,
+        lease: int = 0,
+    ) -> Decision:
+        """The decision alone, without changing the entry; arguments as of ``contribute``."""
+        order = cls.order(header, entry, now=now, shared=shared, lease=lease)
         if order is Order.NEWER:
-            return Decision.CLAIM_AND_COMPLETE if fan_in == 1 else Decision.CLAIM
+            return Decision.CLAIM_AND_COMPLETE if fan_in <= 1 else Decision.CLAIM
+        if order is Order.FOREIGN:
+            return Decision.COLLIDE
         if order is Order.OLDER:
-            return Decision.DROP_LATE
+            return Decision.PASS_LATE if quorum else Decision.DROP_LATE
         if order is Order.CONFLICT:
-            return Decision.DROP_CONFLICT
-        if entry.count == fan_in:
-            return Decision.REPLAY
-        if entry.workers & worker:
+            return Decision.REPORT_CONFLICT
+        seen = bool(entry.workers & worker)
+        if entry.done:
+            if not ascend:
+                return Decision.REPLAY
+            return Decision.ASCEND_AGAIN if seen else Decision.PASS_LATE
+        if seen:
             return Decision.REPORT_PENDING
-        return Decision.CONTRIBUTE_AND_COMPLETE if entry.count + 1 == fan_in else Decision.CONTRIBUTE
+        return Decision.CONTRIBUTE_AND_COMPLETE if entry.count + 1 >= fan_in else Decision.CONTRIBUTE

@@ -46,6 +46,16 @@ def internet_checksum(data: bytes) -> int:
     return ~(total + (total >> 16)) & 0xFFFF
 
 
+def udp_checksum(source_ip: int, destination_ip: int, datagram: bytes) -> int:
+    """The checksum that belongs into ``datagram``, a UDP header with checksum 0 and its payload.
+
+    Never 0, which means "none": what comes to 0 is sent as 0xFFFF (RFC 768). Over a datagram whose checksum is filled
+    in, the same sum comes to 0xFFFF when nothing was damaged.
+    """
+    pseudo_header = struct.pack(">IIHH", source_ip, destination_ip, PROTOCOL_UDP, len(datagram))
+    return internet_checksum(pseudo_header + datagram + bytes(len(datagram) % 2)) or 0xFFFF
+
+
 @dataclass(frozen=True, slots=True)
 class UdpFrame:
     """One UDP datagram in an untagged Ethernet frame. Addresses are ints, MACs six bytes."""
@@ -59,9 +69,14 @@ class UdpFrame:
     payload: bytes
     ttl: int = DEFAULT_TTL
 
-    def pack(self) -> bytes:
-        """The frame, IPv4 checksum filled in, UDP checksum 0 ("none", RFC 768)."""
-        return udp_prefix(self, len(self.payload)) + self.payload
+    def pack(self, *, checksum: bool = False) -> bytes:
+        """The frame, IPv4 checksum filled in; the UDP checksum only with ``checksum``, else 0 ("none", RFC 768)."""
+        frame = udp_prefix(self, len(self.payload)) + self.payload
+        if not checksum:
+            return frame
+        datagram = frame[ETHERNET_BYTES + IPV4_BYTES :]
+        sum_ = udp_checksum(self.source_ip, self.destination_ip, datagram)
+        return frame[: _PREFIX_BYTES - 2] + sum_.to_bytes(2, "big") + self.payload
 
     @classmethod
     def unpack(cls, frame: bytes) -> UdpFrame | None:

@@ -34,6 +34,7 @@ class Runtime:
     value_sets: dict[str, set[int]] = field(default_factory=dict)
     rng: random.Random = field(default_factory=random.Random)
     clock: Callable[[], int] = lambda: 0
+    queue_depth: Callable[[int], int] | None = None
 
 
 class Registers:

@@ -57,6 +57,8 @@ _METADATA = {
     "dequeue_delta": "queueing_metadata.deq_timedelta",
     "dequeue_depth": "queueing_metadata.deq_qdepth",
 }
+_QUEUE_DEPTH_BITS = 19
+_QUEUE_DEPTH = f"min(queue_depth(eport), {(1 << _QUEUE_DEPTH_BITS) - 1})"
 
 
 class FunctionWriter:
@@ -378,8 +380,11 @@ class FunctionWriter:
         for name in ("egress_time", "enqueue_time"):
             if self._field(name) is not None:
                 self._put(name, "microseconds()", 64)
-        for name in ("enqueue_depth", "dequeue_delta", "dequeue_depth"):
-            self._put(name, "0", 1)
+        # A packet is sent at once: what waits before it now is what waited when it was queued.
+        depth, bits = ("0", 1) if self.context.runtime.queue_depth is None else (_QUEUE_DEPTH, _QUEUE_DEPTH_BITS)
+        for name in ("enqueue_depth", "dequeue_depth"):
+            self._put(name, depth, bits)
+        self._put("dequeue_delta", "0", 1)
         if program.egress.initial is not None:
             if self.clones_egress or self.clones_ingress:
                 writer.line("clone_session = None")

@@ -9,7 +9,7 @@ import os
 import select
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -25,6 +25,19 @@ class PacketProcessor(Protocol):
     """The part of a switch that the runner needs."""
 
     def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]: ...
+
+
+def queue_depths(ports: Mapping[int, Port]) -> Callable[[int], int]:
+    """What ``EmbeddedSwitch`` wants as ``queue_depth``: frames that wait at a port, as far as the port knows.
+
+    ``ports`` is asked at each call, so it may be filled later. Ports without ``backlog`` never have any waiting.
+    """
+
+    def depth(number: int) -> int:
+        backlog = getattr(ports.get(number), "backlog", None)
+        return 0 if backlog is None else int(backlog())
+
+    return depth
 
 
 @dataclass(slots=True)

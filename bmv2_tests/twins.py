@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A switch under test with its twin, a reference switch in the same state.
+
+Whatever a test asserts besides, all frames that leave must be the same, byte for byte, and so must all counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lanesum_control.model import HostPort, SwitchJob
+from lanesum_switch.reference_switch import PortFrame, ReferenceSwitch
+
+from .targets import Target
+
+SLOT_DECISIONS = (
+    "claim", "claim_and_complete", "contribute", "contribute_and_complete", "replay", "ascend_again", "report_pending",
+    "report_conflict", "collide", "pass_late", "drop_late",
+)  # fmt: skip
+# Of packets that reached no slot: what was decided about them, and why.
+_ON_THE_WAY = ("genuine", "unknown_source", "forwarded")
+
+
+class Twins:
+    """Use ``scope`` for each test: jobs, faults and marks end with it; registers stay as they are."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.accumulator_words = target.accumulator_words
+        clock = target.clock
+        self.twin = ReferenceSwitch(
+            target.accumulator_words, clock=clock and clock.microseconds, queue_depth=target.queue_depth
+        )
+        self.jobs: list[SwitchJob] = []
+        self._faults: set[tuple[int, bool]] = set()
+        self._congested: set[int] = set()
+        self._before = target.decisions()
+        self._twin_before = self.twin.decisions()
+
+    def scope(self) -> Iterator[None]:
+        self._before = self.target.decisions()
+        self._twin_before = self.twin.decisions()
+        try:
+            yield
+        finally:
+            self.clean_up()
+
+    def clean_up(self) -> None:
+        """No jobs, no faults; nobody may need the registers cleared."""
+        for job in list(self.jobs):
+            self.remove_job(job)
+        for port, ingress in list(self._faults):
+            self.set_fault(port, ingress=ingress, share=0.0)
+        for port in list(self._congested):
+            self.set_congestion(port, None)
+
+    def add_host(self, host: HostPort) -> None:
+        self.target.control.add_host(host)
+        self.twin.add_host(host)
+
+    def admit_job(self, job: SwitchJob) -> None:
+        self.target.control.admit(job)
+        self.twin.admit(job)
+        self.jobs.append(job)
+
+    def modify_job(self, old: SwitchJob, new: SwitchJob) -> None:
+        self.target.control.modify(old, new)
+        self.twin.modify(old, new)
+        self.jobs[self.jobs.index(old)] = new
+
+    def remove_job(self, job: SwitchJob) -> None:
+        self.jobs.remove(job)
+        self.target.control.remove(job)
+        self.twin.remove(job)
+
+    def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
+        self.target.control.set_fault(port, ingress=ingress, share=share)
+        self.twin.set_fault(port, ingress=ingress, share=share)
+        (self._faults.add if share > 0 else self._faults.discard)((port, ingress))
+
+    def set_congestion(self, port: int, depth: int | None) -> None:
+        self.target.control.set_congestion(port, depth)
+        self.twin.set_congestion(port, depth)
+        (self._congested.discard if depth is None else self._congested.add)(port)
+
+    def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
+        """One frame into the switch; what leaves, sorted, after comparing it with the twin's."""
+        out = sorted(self.target.exchange(port, frame))
+        expected = sorted(self.twin.process(port, frame))
+        assert out == expected, f"{self.target.name} differs from the reference on port {port}: {frame.hex()}"
+        return out
+
+    def all_decisions(self) -> dict[str, int]:
+        """Packets by decision since the test began, zeros left out; the same as the twin's."""
+        counts = _difference(self.target.decisions(), self._before)
+        assert counts == _difference(self.twin.decisions(), self._twin_before)
+        return counts
+
+    def decisions(self) -> dict[str, int]:
+        """The same without what is said of every ordinary packet on its way."""
+        return {name: count for name, count in self.all_decisions().items() if name not in _ON_THE_WAY}
+
+    def slot_decisions(self) -> dict[str, int]:
+        """Those of the slots alone: a packet that is not among them touched no register."""
+        return {name: count for name, count in self.decisions().items() if name in SLOT_DECISIONS}
+
+
+def _difference(now: dict[str, int], before: dict[str, int]) -> dict[str, int]:
+    counts = {name: count - before.get(name, 0) for name, count in now.items()}
+    return {name: count for name, count in counts.items() if count}
