@@ -167,6 +167,7 @@ class _Drawing:
             history=rng.choice((1, 4, 8, 64)),
             slots_on_switch=rng.randrange(slots + 1) if self._switches and rng.random() < 0.12 else None,
             left_out=left_out,
+            upper_ascends=self._network == RACKS and rng.random() < 0.1,
             congestion=rng.choice(("aimd", "fixed")),
             mismatch=self._mismatch(workers, rounds) if not quorum and workers > 1 and rng.random() < 0.03 else None,
             abort_s=round(10 ** rng.uniform(-3.5, -0.5), 6) if rng.random() < 0.2 else None,
@@ -248,7 +249,7 @@ class _Drawing:
         corrupt = 0.0 if self._network == SERVER_ALONE else rng.choice((0.0, 0.0, 0.03))
         if self._shape is _TURNING:
             longest_delay_s = rng.choice((1e-3, 4e-3, 1e-2))
-            return Rates(rng.choice((0.0, 0.02)), 0.4, 0.1, corrupt, longest_delay_s)
+            return Rates(rng.choice((0.0, 0.02)), 0.4, 0.1, corrupt, 0.0, longest_delay_s)
         # A packet over several links meets each one's dice.
         worst = 0.3 if self._network == SERVER_ALONE else 0.15
         return Rates(
@@ -256,5 +257,6 @@ class _Drawing:
             duplicate=rng.choice((0.0, 0.1, 0.2)),
             delay=rng.choice((0.0, 0.1, 0.3)),
             corrupt=corrupt,
+            mark=0.0 if self._network == SERVER_ALONE else rng.choice((0.0, 0.0, 0.1)),
             longest_delay_s=rng.choice((1e-3, 1e-2, 0.1, 0.4)),
         )

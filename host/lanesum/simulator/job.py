@@ -23,6 +23,7 @@ from lanesum.simulator.wire import (
     UPPER,
     VERSION,
     Seen,
+    shadow_slot,
 )
 from lanesum_control.model import Role
 
@@ -108,6 +109,7 @@ class JobRun:
             if seen.kind == RESULT:
                 raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, although the workers disagree")
             return
+        self._check_place(node, seen, position)
         if seen.kind == RESULT:
             self._check_result(node, seen, position, datagram)
         elif seen.kind == PENDING:
@@ -116,6 +118,20 @@ class JobRun:
             self._check_aggregate(node, seen, position, datagram)
         else:
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}")
+
+    def _check_place(self, node: str, seen: Seen, position: int) -> None:
+        """Slot, shadow set and operation are the chunk's, fan-ins those of the level that ``node`` is."""
+        plan = self.plan
+        number = self.truth.round_of[position]
+        if (seen.shadow_slot, seen.op) != (shadow_slot(position, plan.slots), plan.rounds[number].op):
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which is about position {position}")
+        if node == SERVER:
+            fan_ins = (0, len(self.placement.racks)) if self.placement.places else (len(plan.workers), 0)
+        else:
+            job = self.placement.switches[node]
+            fan_ins = (0, job.fan_in) if job.role & Role.UPPER else (job.fan_in, 0)
+        if (seen.fan_in_workers, seen.fan_in_racks) != fan_ins:
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, where the fan-ins are {fan_ins}")
 
     def _check_result(self, node: str, seen: Seen, position: int, datagram: bytes) -> None:
         workers = self.named(datagram, seen)
@@ -160,10 +176,9 @@ class JobRun:
 
     def _check_aggregate(self, node: str, seen: Seen, position: int, datagram: bytes) -> None:
         members = self.placement.members_at(node)
-        upper = bool(self.placement.switches[node].role & Role.UPPER)
-        bitmap = seen.racks if upper else seen.workers
+        bitmap = seen.workers
         workers = _union(members, bitmap)
-        if not workers:
+        if not workers or seen.racks != self.plan.rounds[self.truth.round_of[position]].words:
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names nobody that could be")
         if bool(seen.flags & PARTIAL) != (bitmap.bit_count() < len(members)):
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}: flag PARTIAL is wrong")
@@ -191,6 +206,15 @@ class JobRun:
                 return None
             workers |= found
         return workers or None
+
+    def workers_in(self, rack: int, seen: Seen) -> int:
+        """The set of workers that an aggregate names; a switch above names racks."""
+        racks = self.placement.racks
+        if seen.fan_in_racks:
+            return sum(
+                sum(1 << worker for worker in racks[one]) for one in range(len(racks)) if seen.workers >> one & 1
+            )
+        return sum(1 << worker for bit, worker in enumerate(racks[rack]) if seen.workers >> bit & 1)
 
     def words_of(self, datagram: bytes) -> bytes:
         """The sum in a result."""

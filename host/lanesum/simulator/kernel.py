@@ -114,3 +114,8 @@ def mark(frame: bytes) -> bytes:
     fields[7] = 0
     fields[7] = 0xFFFF - _sum(_IPV4.pack(*fields))
     return frame[:begin] + _IPV4.pack(*fields) + frame[begin + _IPV4.size :]
+
+
+def is_marked(frame: bytes) -> bool:
+    """The path was congested."""
+    return frame[_ETHERNET.size + 1] & _ECN == _ECN

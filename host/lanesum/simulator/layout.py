@@ -19,7 +19,7 @@ SERVER_ADDRESS: Address = ("10.0.1.1", UDP_PORT)
 # On a port and with an address of its own; member of nothing.
 OUTSIDER_ADDRESS: Address = ("10.0.2.1", 40000)
 OUTSIDER = "outsider"
-_FIRST_UDP_PORT = 40000
+_OTHER_UDP_PORTS = 40000
 MAX_WORKERS = 16
 _TRUNKS, _UPLINK, _SERVER_PORT, _OUTSIDER_PORT = 100, 110, 120, 121
 
@@ -34,8 +34,8 @@ def host_ip(host: int) -> str:
 
 
 def address(line: int, host: int) -> Address:
-    """The workers of every line that run on the same host have a port for each line."""
-    return host_ip(host), _FIRST_UDP_PORT + line
+    """The workers of every line that run on the same host have a port for each line; the first one the usual port."""
+    return host_ip(host), _OTHER_UDP_PORTS + line if line else UDP_PORT
 
 
 def code_table(line: int) -> bytes:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lanesum.simulator.scenario import Rates
 from lanesum.simulator.wire import Seen
 
-LOSE, DUPLICATE, DELAY, CORRUPT = "lose", "duplicate", "delay", "corrupt"
+LOSE, DUPLICATE, DELAY, CORRUPT, MARK = "lose", "duplicate", "delay", "corrupt", "mark"
 # No packet is lost more often than this: without a limit nothing could be said about how long a run may take.
 MOST_LOSSES = 6
 _SHORTEST_DELAY_S = 5e-5
@@ -44,6 +44,7 @@ class Fault(NamedTuple):
 class Fate(NamedTuple):
     delays_s: tuple[float, ...]  # one for each copy that arrives
     damage: int | None = None
+    is_marked: bool = False
 
     @property
     def unhurt(self) -> bool:
@@ -54,6 +55,8 @@ class Fate(NamedTuple):
             return "it is lost"
         if self.damage is not None:
             return "it is damaged"
+        if self.is_marked:
+            return "it is marked"
         return "it arrives " + ", ".join(f"{delay_s:g}" for delay_s in self.delays_s) + " s late"
 
 
@@ -77,6 +80,7 @@ class Network:
         self._corrupt = self._lose + rates.corrupt
         self._duplicate = self._corrupt + rates.duplicate
         self._delay = self._duplicate + rates.delay
+        self._mark = self._delay + rates.mark
         self._longest = rates.longest_delay_s
         self._sendings: dict[tuple[str, int, int, int, int, int], list[int]] = {}
 
@@ -98,12 +102,14 @@ class Network:
             return Fate((0.0,), fault.value)
         if fault.kind == DUPLICATE:
             return Fate((0.0, fault.delay_s))
-        return Fate((fault.delay_s,))
+        return Fate((fault.delay_s,), None, fault.kind == MARK)
 
     def _draw(self, packet: Packet, losses: int) -> Fault | None:
         dice = self._random.random()
-        if dice >= self._delay:
+        if dice >= self._mark:
             return None
+        if dice >= self._delay:
+            return Fault(packet, MARK)
         if dice < self._corrupt:
             if losses >= MOST_LOSSES:
                 return None

@@ -54,6 +54,10 @@ class SwitchNode:
         """What leaves, with its port."""
         return self._switch.process(port, frame) if self.alive else []
 
+    def counts(self) -> dict[str, int]:
+        """Of this life."""
+        return self._switch.decisions()
+
     def decisions(self) -> Counts:
         """Of all lives together."""
         return self.counted + Counts(self._switch.decisions())
@@ -126,11 +130,15 @@ class ServerNode:
         """Answers, with their receivers."""
         return self._aggregator.handle(sender, datagram, congested=congested) if self.alive else []
 
-    def decisions(self) -> Counts:
-        """Of all lives together; ``refused`` for what changed nothing."""
+    def counts(self) -> Counts:
+        """Of this life; ``refused`` for what changed nothing."""
         now = Counts({decision.value: count for decision, count in self._aggregator.decisions.items()})
         now["refused"] = self._aggregator.refused.total()
-        return self.counted + now
+        return now
+
+    def decisions(self) -> Counts:
+        """Of all lives together."""
+        return self.counted + self.counts()
 
     def kill(self) -> None:
         """What is in memory is lost."""

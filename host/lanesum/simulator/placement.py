@@ -93,7 +93,7 @@ class Placement:
                 self._member(UPPER, rack, workers, aggregate=homes[rack] != AT_UPPER)
                 for rack, workers in enumerate(self.racks)
             )
-            self._place(UPPER, members, Role.UPPER)
+            self._place(UPPER, members, Role.UPPER | (Role.ASCEND if plan.upper_ascends else NO_ROLE))
 
     def _member(self, switch: str, bit: int, workers: tuple[int, ...], *, aggregate: bool = False) -> Member:
         hosts = tuple(self._layout.host_port(switch, host_ip(self.plan.workers[worker].host)) for worker in workers)

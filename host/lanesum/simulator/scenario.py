@@ -64,6 +64,7 @@ class JobPlan:
         history: decisions that the server keeps; quorum only.
         slots_on_switch: slots of the range on the switches; those beyond are left to the server.
         left_out: switches that do not take the job.
+        upper_ascends: the upper switch sends its sums on to the server instead of answering.
         congestion: congestion control of the workers.
         mismatch: workers that disagree about a round.
         abort_s: taken out so long after its admission, whatever its workers do.
@@ -81,6 +82,7 @@ class JobPlan:
     history: int = 4096
     slots_on_switch: int | None = None
     left_out: tuple[str, ...] = ()
+    upper_ascends: bool = False
     congestion: str = "fixed"
     mismatch: Mismatch | None = None
     abort_s: float | None = None
@@ -153,6 +155,7 @@ class Rates:
     duplicate: float = 0.0
     delay: float = 0.0
     corrupt: float = 0.0
+    mark: float = 0.0  # as a full queue does
     longest_delay_s: float = 0.01
 
 

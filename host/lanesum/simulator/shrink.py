@@ -171,7 +171,17 @@ def _smaller_jobs(job: JobPlan) -> Iterator[JobPlan]:
         # The others keep their epochs.
         yield replace(job, rounds=job.rounds[1:], first_epoch=(job.first_epoch + 1) % (1 << 32), mismatch=moved)
     plain = JobPlan(job=0, tag=0, slots=1, window=1, rounds=(), workers=())
-    for name in ("quorum", "slots_on_switch", "left_out", "congestion", "mismatch", "abort_s", "linger_s", "history"):
+    for name in (
+        "quorum",
+        "slots_on_switch",
+        "left_out",
+        "upper_ascends",
+        "congestion",
+        "mismatch",
+        "abort_s",
+        "linger_s",
+        "history",
+    ):
         if getattr(job, name) != getattr(plain, name):
             yield replace(job, **{name: getattr(plain, name)})
     for number, one in enumerate(job.rounds):

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lanesum.aggregation.slots import Decision
+from lanesum.protocol.spec import UDP_PORT
 from lanesum.simulator import kernel, strays
 from lanesum.simulator.bounds import AFTERLIFE_S, bounds
-from lanesum.simulator.ghost import Ghost
+from lanesum.simulator.ghost import SwitchGhost
 from lanesum.simulator.job import JobRun
 from lanesum.simulator.layout import (
     OUTSIDER,
@@ -29,13 +31,16 @@ from lanesum.simulator.network import Fate, Network
 from lanesum.simulator.nodes import Key, ServerNode, SwitchNode
 from lanesum.simulator.placement import Bases, Placement
 from lanesum.simulator.scenario import SERVER, SERVER_ALONE, Kill, Resize, Scenario, Stray
+from lanesum.simulator.server_ghost import ServerGhost
 from lanesum.simulator.violation import Invariant, Violation
-from lanesum.simulator.wire import COLLISION, CONTRIBUTION, HEADER_BYTES, Seen, read
+from lanesum.simulator.wire import COLLISION, CONTRIBUTION, ECN, HEADER_BYTES, Seen, read
+from lanesum.simulator.wire import UPPER as UPPER_FLAG
 from lanesum.simulator.worker import SimulatedWorker
 from lanesum_control.model import SWITCH_MAC, Role
 
 Trace = Callable[[str], None]
 _TO_SWITCH = kernel.Endpoint(0, SWITCH_MAC)
+_DECISIONS = tuple(decision.value for decision in Decision)
 _FRAME_BYTES = kernel.PREFIX_BYTES + HEADER_BYTES
 # Workers that a mismatch was told of are gone; the others wait for their deadline.
 _MISMATCH_S = 0.5
@@ -73,7 +78,8 @@ class Simulation:
             for name in self._layout.switches
         }
         self._server: ServerNode
-        self._ghosts = Ghost.of(scenario)
+        self._server_ghost = ServerGhost()
+        self._switch_ghosts = {name: SwitchGhost(name) for name in self._switches}
 
     def _microseconds(self) -> int:
         return int(self.now * 1e6)
@@ -126,11 +132,7 @@ class Simulation:
             action(*arguments)
         if self._ended != len(scenario.lines):
             raise Violation(Invariant.BOUNDED, "nothing is under way any more, and jobs have not ended")
-        for ghost in self._ghosts.values():
-            ghost.check_counters(self._decisions_of(ghost.node))
-
-    def _decisions_of(self, node: str) -> collections.Counter[str]:
-        return self._server.decisions() if node == SERVER else self._switches[node].decisions()
+        self._server_ghost.check_counters(self._server.decisions())
 
     def _at(self, time_s: float, action: Callable[..., None], *arguments: Any) -> None:
         self._order += 1
@@ -198,9 +200,8 @@ class Simulation:
         node = self._node(kill.node)
         self._say("{} dies", kill.node)
         node.kill()
-        for ghost in self._ghosts.values():
-            if ghost.node == kill.node:
-                ghost.forget()
+        ghost = self._server_ghost if kill.node == SERVER else self._switch_ghosts[kill.node]
+        ghost.forget()
         self._at(self.now + kill.down_s, self._revive, kill, node.boots, 0)
 
     def _revive(self, kill: Kill, boots: int, stage: int) -> None:
@@ -266,6 +267,8 @@ class Simulation:
         is_damaged = fate.damage is not None
         if fate.damage is not None:
             frame = kernel.damage(frame, fate.damage)
+        if fate.is_marked:
+            frame = kernel.mark(frame)
         for delay_s in fate.delays_s:
             self._at(self.now + latency_s + delay_s, self._arrive, other, frame, is_damaged)
 
@@ -296,11 +299,11 @@ class Simulation:
 
     def _switch(self, node: SwitchNode, port: int, frame: bytes, is_damaged: bool) -> list[tuple[int, bytes]]:
         """A switch handles a frame; what it makes of it is checked."""
-        ghost = self._ghosts.get(node.name)
-        before = node.decisions() if is_damaged else None
+        before = node.counts()
         sent = node.process(port, frame)
-        if before is not None:
-            if node.decisions()["accept"] != before["accept"]:
+        after = node.counts()
+        if is_damaged:
+            if after["accept"] != before["accept"]:
                 raise Violation(Invariant.ISOLATION, f"{node.name} takes a damaged packet: {frame.hex()}")
             return sent
         body = frame[kernel.PREFIX_BYTES :]
@@ -308,12 +311,37 @@ class Simulation:
         for egress, one in sent:
             if one[kernel.PREFIX_BYTES :] == body:
                 self._check_forwarded(node.name, egress, one)
-                continue
-            self._check_made(node.name, egress, one, body)
-            made.append(one)
-        if ghost is not None:
-            self._compare_with_ghost(ghost, frame, body, made)
+            else:
+                self._check_made(node.name, egress, one, body)
+                made.append(read(one[kernel.PREFIX_BYTES :]))
+        decided = [name for name in _DECISIONS if after[name] != before[name]]
+        seen = read(body)
+        self._check_decision(node, frame, seen, decided, made)
+        self._check_descent(node, port, seen, len(sent))
         return sent
+
+    def _check_descent(self, node: SwitchNode, port: int, seen: Seen, copies: int) -> None:
+        """What comes from the upper switch goes to all workers below, if they use the port that switches know."""
+        job = node.jobs.get((seen.job, seen.tag))
+        if job is None or not node.knows_jobs or seen.kind == CONTRIBUTION or not seen.flags & UPPER_FLAG:
+            return
+        recognised = job.members[0].udp_port == UDP_PORT
+        if recognised and job.uplink == port and copies != len(job.members):
+            raise Violation(Invariant.ANSWERS, f"{node.name} hands {copies} copies down of {seen}")
+
+    def _check_decision(self, node: SwitchNode, frame: bytes, seen: Seen, decided: list[str], made: list[Seen]) -> None:
+        """What a switch decided about a packet is what its ghost expects."""
+        if kernel.is_marked(frame):
+            seen = seen._replace(flags=seen.flags | ECN)
+        source = ip_text(int.from_bytes(frame[26:30], "big")), int.from_bytes(frame[34:36], "big")
+        run, job = self._admitted.get((seen.job, seen.tag)), node.jobs.get((seen.job, seen.tag))
+        is_member = run is not None and source in run.placement.addresses and seen.kind == CONTRIBUTION
+        if run is not None and job is not None and is_member and node.knows_jobs:
+            worker = run.placement.addresses.index(source)
+            tick = self._microseconds() >> 10
+            self._switch_ghosts[node.name].check(run, job, worker, seen, tick, decided, made)
+        elif decided:
+            raise Violation(Invariant.ISOLATION, f"{node.name} does {decided} with {seen}, which is no member's")
 
     def _check_forwarded(self, node: str, egress: int, frame: bytes) -> None:
         ip = ip_text(int.from_bytes(frame[30:34], "big"))
@@ -348,19 +376,6 @@ class Simulation:
         ):
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen} to {ip}:{datagram.port}")
         run.check(node, seen, datagram.payload)
-
-    def _compare_with_ghost(self, ghost: Ghost, frame: bytes, body: bytes, made: list[bytes]) -> None:
-        source = ip_text(int.from_bytes(frame[26:30], "big")), int.from_bytes(frame[34:36], "big")
-        worker = self._sockets.get(source)
-        run = self._admitted.get((worker.run.plan.job, worker.run.plan.tag)) if worker is not None else None
-        if worker is None or run is not worker.run or frame[30:34] != endpoint(SERVER_ADDRESS[0]).ip.to_bytes(4, "big"):
-            return
-        answers = [
-            ((ip_text(int.from_bytes(one[30:34], "big")), int.from_bytes(one[36:38], "big")), one[42:]) for one in made
-        ]
-        node = self._switches[ghost.node]
-        if node.knows_jobs and (run.plan.job, run.plan.tag) in node.jobs:
-            ghost.compare(run, worker.worker, body, answers)
 
     # Hosts.
 
@@ -398,16 +413,20 @@ class Simulation:
         """A datagram arrives at the server."""
         if not self._server.alive:
             return
+        before = self._server.counts()
         answers = self._server.handle(sender, datagram, congested=congested)
+        after = self._server.counts()
         for receiver, answer in answers:
             self._check_answer(receiver, answer)
-        ghost = self._ghosts.get(SERVER)
-        if ghost is not None:
-            worker = self._sockets.get(sender)
-            if worker is not None and worker.run.admitted and self._server.knows_jobs:
-                ghost.compare(worker.run, worker.worker, datagram, answers)
-            elif answers:
-                raise Violation(Invariant.ISOLATION, f"an answer to {sender}, who is no member")
+        seen = read(datagram)
+        run = self._admitted.get((seen.job, seen.tag))
+        decided = [name for name in after if after[name] != before[name]]
+        if run is not None and sender in run.placement.addresses and self._server.knows_jobs:
+            by_address = {one: worker for worker, one in enumerate(run.placement.addresses)}
+            answered = [(by_address[receiver], read(answer), answer) for receiver, answer in answers]
+            self._server_ghost.check(run, by_address[sender], seen, decided, answered)
+        elif answers or decided != ["refused"]:
+            raise Violation(Invariant.ISOLATION, f"the server does {decided} with {seen} of {sender}, who is no member")
         for receiver, answer in answers:
             self._answer(receiver, answer)
 
@@ -496,9 +515,9 @@ class Simulation:
 
     def _pass_through(self, stray: Stray, run: JobRun) -> None:
         """Other traffic: goes through unchanged, whatever the switches are busy with."""
-        source = run.placement.addresses[stray.worker]
-        destination = run.placement.addresses[stray.value % len(run.plan.workers)]
-        if any(node.boots for node in self._switches.values()) or source == destination:
+        source = run.placement.addresses[stray.worker][0], 1024
+        destination = run.placement.addresses[stray.value % len(run.plan.workers)][0], 1024 + stray.value
+        if any(node.boots for node in self._switches.values()) or source[0] == destination[0]:
             return
         place = host_name(run.plan.workers[stray.worker].host), 0
         arrived = self._follow(place, _frame(source, destination, _TO_SWITCH.mac, strays.payload(stray)))
