@@ -16,7 +16,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Flag, Kind
 from lanesum.server import Aggregator, Place, ServerJob
-from lanesum.server.jobs import Roster, members_of
+from lanesum.server.roster import Roster, members_of
 from lanesum.udp_socket import Address
 
 WORDS = 4

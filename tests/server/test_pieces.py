@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lanesum.aggregation.combine import combine
 from lanesum.protocol.lanes import LaneOp
-from lanesum.server.jobs import members_of
 from lanesum.server.pieces import Fate, Pieces
+from lanesum.server.roster import members_of
 
 WORKERS = 7
 OPS = (LaneOp.ADD32, LaneOp.OR, LaneOp.MAX)

@@ -10,7 +10,8 @@ from lanesum.aggregation.combine import Words
 from lanesum.aggregation.slots import Owner
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import HEADER_BYTES, Flag, Kind
-from lanesum.server.jobs import Place, Roster
+from lanesum.server.jobs import Place
+from lanesum.server.roster import Roster
 
 
 def _header(kind: Kind, flags: int, asked: Header, owner: Owner) -> Header:

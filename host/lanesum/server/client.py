@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from lanesum import json_grpc
 from lanesum.errors import LanesumError
 from lanesum.server.jobs import ServerJob
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS
-from lanesum.udp_socket import Address
+from lanesum.server.status import ServerStatus
+
+__all__ = ["DEFAULT_TIMEOUT_S", "RemoteServer", "ServerError", "ServerStatus", "ServerUnreachableError"]
 
 DEFAULT_TIMEOUT_S = 5.0
 
@@ -22,29 +23,6 @@ class ServerError(LanesumError):
 
 class ServerUnreachableError(ServerError):
     """The aggregation server did not answer in time."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
-    """How a server is.
-
-    Attributes:
-        instance: another one than before: the server was started anew and knows no jobs.
-        address: IPv4 address and UDP port that packets are addressed to.
-        durable: quorum decisions outlive the server's process. Otherwise a job with a quorum needs a new tag after it.
-        jobs: by number.
-        decisions: contributions of members by what was done with them, since the server's start.
-        refused: datagrams that changed nothing, by reason.
-        broken: datagrams that could not be handled by a bug.
-    """
-
-    instance: str
-    address: Address
-    durable: bool
-    jobs: dict[int, ServerJob]
-    decisions: dict[str, int]
-    refused: dict[str, int]
-    broken: int
 
 
 class RemoteServer:
@@ -70,20 +48,10 @@ class RemoteServer:
         """Instance, jobs and counters."""
         reply = self._call(STATUS, {})
         try:
-            jobs = [ServerJob.from_json(text) for text in reply["jobs"]]
-            ip, port = reply["address"]
-            return ServerStatus(
-                reply["instance"],
-                (ip, port),
-                reply["durable"],
-                {job.job: job for job in jobs},
-                reply["decisions"],
-                reply["refused"],
-                reply["broken"],
-            )
-        except (KeyError, TypeError, ValueError, LanesumError) as error:
+            return ServerStatus.from_message(reply)
+        except ValueError as error:
             raise ServerError(
-                f"What the aggregation server at {self.address} says about itself cannot be read: {error!r}.",
+                f"What the aggregation server at {self.address} says about itself cannot be read: {error}.",
                 "Run the same version of lanesum at both ends.",
             ) from error
 

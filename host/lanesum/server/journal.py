@@ -23,7 +23,8 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Packet, PacketError
 from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
 from lanesum.server.history import Chunk, Recorded
-from lanesum.server.jobs import Roster, ServerJob
+from lanesum.server.jobs import ServerJob
+from lanesum.server.roster import Roster
 
 _CHECKSUM = struct.Struct(">I")
 # number, is there a horizon, its epoch and chunk, round words, bytes of the datagram

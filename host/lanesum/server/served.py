@@ -14,9 +14,10 @@ from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Flag
 from lanesum.server import answers
 from lanesum.server.history import History
-from lanesum.server.jobs import Place, Roster, ServerJob, members_of
+from lanesum.server.jobs import Place, ServerJob
 from lanesum.server.journal import Journal
 from lanesum.server.ledger import Decision, Entry, Ledger
+from lanesum.server.roster import Roster, members_of
 from lanesum.udp_socket import Address
 
 Datagrams = list[tuple[Address, bytes]]

@@ -42,32 +42,15 @@ class ServerService:
         self.port = self._service.port
 
     def _admit(self, message: dict[str, Any]) -> dict[str, Any]:
-        job = ServerJob.from_json(_field(message, "job", str))
-        with self._server.lock:
-            self._server.aggregator.admit(job)
+        self._server.admit(ServerJob.from_json(_field(message, "job", str)))
         return {}
 
     def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
-        number = _field(message, "job", int)
-        with self._server.lock:
-            self._server.aggregator.remove(number)
+        self._server.remove(_field(message, "job", int))
         return {}
 
     def _status(self, _message: dict[str, Any]) -> dict[str, Any]:
-        server, aggregator = self._server, self._server.aggregator
-        with server.lock:
-            jobs = list(aggregator.jobs.values())
-            decisions = {decision.value: number for decision, number in aggregator.decisions.items()}
-            refused = dict(aggregator.refused)
-        return {
-            "instance": server.instance,
-            "address": list(server.address),
-            "durable": aggregator.journal_folder is not None,
-            "jobs": [job.to_json() for job in jobs],
-            "decisions": decisions,
-            "refused": refused,
-            "broken": server.broken,
-        }
+        return self._server.status().to_message()
 
     def start(self) -> None:
         self._service.start()

@@ -15,6 +15,8 @@ from types import TracebackType
 
 from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator
+from lanesum.server.jobs import ServerJob
+from lanesum.server.status import ServerStatus
 from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 
 _log = logging.getLogger(__name__)
@@ -39,7 +41,7 @@ class AggregationServer:
 
     Attributes:
         instance: random text, another one for every server: who meets a new one has to admit its jobs again.
-        lock: held while a datagram is handled; take it to change the aggregator's jobs.
+        lock: held while a datagram is handled; take it to use ``aggregator`` from another thread.
         broken: datagrams whose handling failed by a bug of ours; the log has the traceback.
     """
 
@@ -61,6 +63,30 @@ class AggregationServer:
             ) from error
         self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
         self.address: Address = self._socket.getsockname()
+
+    def admit(self, job: ServerJob) -> None:
+        """See ``Aggregator.admit``; from any thread."""
+        with self.lock:
+            self.aggregator.admit(job)
+
+    def remove(self, job: int) -> None:
+        """See ``Aggregator.remove``; from any thread."""
+        with self.lock:
+            self.aggregator.remove(job)
+
+    def status(self) -> ServerStatus:
+        """Jobs and counters as they are now; from any thread."""
+        aggregator = self.aggregator
+        with self.lock:
+            return ServerStatus(
+                self.instance,
+                self.address,
+                aggregator.journal_folder is not None,
+                aggregator.jobs,
+                {decision.value: number for decision, number in aggregator.decisions.items()},
+                dict(aggregator.refused),
+                self.broken,
+            )
 
     def start(self) -> None:
         self._thread.start()
