@@ -18,10 +18,11 @@ from lanesum.protocol.packet import ChunkBatch
 from lanesum.server import answers, history
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.history import History
-from lanesum.server.jobs import Roster, ServerJob
+from lanesum.server.jobs import ServerJob
 from lanesum.server.journal import Journal
 from lanesum.server.ledger import Ledger
 from lanesum.server.pieces import Pieces
+from lanesum.server.roster import Roster
 from lanesum.server.served import ServedJob
 from lanesum.transport.congestion import Aimd, SlotWindow
 from lanesum.transport.history import History as PacketHistory
@@ -117,7 +118,8 @@ SLOT_LOGIC = (
     Mutant("nothing instead of pending", SlotTable, "decide", "return Decision.REPORT_PENDING",
            "return Decision.DROP_LATE"),
     Mutant("nothing goes up again", SlotTable, "decide", "Decision.ASCEND_AGAIN if seen", "Decision.DROP_LATE if seen"),
-    Mutant("a complete rack takes one more", SlotTable, "decide", "Decision.ASCEND_AGAIN if seen else Decision.PASS_LATE",
+    Mutant("a complete rack takes one more", SlotTable, "decide",
+           "Decision.ASCEND_AGAIN if seen else Decision.PASS_LATE",
            "Decision.ASCEND_AGAIN if seen else Decision.CONTRIBUTE_AND_COMPLETE"),
     Mutant("who is later than a quorum is not passed on", SlotTable, "decide",
            "return Decision.PASS_LATE if quorum else Decision.DROP_LATE", "return Decision.DROP_LATE"),
@@ -186,7 +188,8 @@ SWITCH = (
 SERVER = (
     Mutant("the server does not look at the tag", ServedJob, "_check", "header.tag != job.tag", "False"),
     Mutant("the server does not look at the slot range", ServedJob, "_check", "header.slot >= job.slots", "False"),
-    Mutant("the server sums what anybody calls an aggregate", ServedJob, "_check", "if not job.on_switches", "if False"),
+    Mutant("the server sums what anybody calls an aggregate", ServedJob, "_check", "if not job.on_switches",
+           "if False"),
     Mutant("aggregates name workers of any rack", ServedJob, "_check",
            "self._roster.workers_at(place.rack, header.workers)", "self._roster.workers_at(0, header.workers)"),
     Mutant("aggregates of racks name the first alone", ServedJob, "_check",
@@ -202,7 +205,8 @@ SERVER = (
            "self._to(workers, self._complete(header, entry))"),
     Mutant("a replay goes to all", ServedJob, "contribute", "self._to(self._askers(header, place, workers), replay)",
            "self._to(self._roster.everybody, replay)"),
-    Mutant("a replay reaches one worker of a rack", ServedJob, "_askers", "workers if header.flags & Flag.UPPER else", ""),
+    Mutant("a replay reaches one worker of a rack", ServedJob, "_askers",
+           "workers if header.flags & Flag.UPPER else", ""),
     Mutant("only the sender hears who is missing", ServedJob, "_pending",
            "self._roster.everybody & ~there | 1 << place.worker", "1 << place.worker"),
     Mutant("pending answers do not ask to bypass", answers, "pending", "Flag.BYPASS", "0"),
@@ -256,7 +260,7 @@ SERVER = (
            "Owner(Header().op, 0, 0, than.epoch, than.chunk)) is Order.NEWER",
            "(epoch, chunk) > (than.epoch, than.chunk)"),
     Mutant("the journal is not written", Journal, "write", "os.pwrite(self._file, record, offset)", "len(record)"),
-    Mutant("the journal is not read", Journal, "_read", "if decision is not None and", "if False and"),
+    Mutant("the journal is not read", Journal, "_read", "if decision is not None", "if False"),
     Mutant("the journal has one place", Journal, "write", "decision.number % self._places", "0"),
     Mutant("the journal is read in the order of its places", Journal, "_read",
            "sorted(decisions, key=lambda decision: decision.number)", "decisions"),
