@@ -68,9 +68,6 @@ def test_a_round_of_no_words_is_still_a_round() -> None:
     assert window.finished and window.result().size == 0
 
 
-Result = tuple[dict[str, int], list[int]]
-
-
 @pytest.mark.parametrize(
     ("fields", "trailer", "taken"),
     [
@@ -197,6 +194,31 @@ def test_the_server_asks_to_send_past_the_switches() -> None:
     rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=1), 2 * MIN_RTO_S)
     (header,) = read(rounds.due(2 * MIN_RTO_S))
     assert header.flags == Flag.RESEND
+
+
+def test_asked_from_elsewhere_after_a_timeout_all_that_is_under_way_goes_there() -> None:
+    """Contributions of one chunk that went two ways are no loss: those of its neighbours did the same."""
+    to = ticket(worker=1)
+    rounds, _ = begin(to, 8)
+    for chunk in range(4):  # too recent to tell it from a loss: one by one
+        rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=chunk, flags=Flag.BYPASS), MIN_RTO_S)
+        assert [header.chunk for header in read(rounds.due(MIN_RTO_S))] == [chunk]
+    rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=2), LATER)
+    headers = read(rounds.due(LATER))
+    assert sorted(header.chunk for header in headers) == [0, 1, 2, 3]
+    assert {header.flags for header in headers} == {Flag.RESEND}
+    # And not twice: what was sent there is there, or on its way.
+    rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=2), LATER + MIN_RTO_S / 2)
+    assert rounds.due(LATER + MIN_RTO_S / 2) == []
+
+
+def test_an_answer_to_a_try_that_went_elsewhere_is_heard_at_once() -> None:
+    """The server asks just after the worker's own timer has sent it to the switch once more."""
+    to = ticket(worker=1)
+    rounds, _ = begin(to, 2)
+    assert [header.flags for header in read(rounds.due(LATER))] == [Flag.RESEND]
+    rounds.receive(answer(to, Kind.PENDING, workers=0b01, flags=Flag.BYPASS), LATER)
+    assert [header.flags for header in read(rounds.due(LATER))] == [Flag.RESEND | Flag.BYPASS]
 
 
 def test_who_has_the_result_sends_again_for_those_who_lack_it() -> None:

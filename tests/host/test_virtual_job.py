@@ -12,6 +12,7 @@ from virtual_job import PATH_S, VirtualJob, check_sums, random_plans
 
 from lanesum.protocol import Flag, Header, Kind, LaneOp
 from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize
+from lanesum.transport.rtt import MIN_RTO_S
 
 OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.MAX, LaneOp.OR, LaneOp.ADD8X4)
 sizes = st.lists(st.integers(0, 24), min_size=1, max_size=6)
@@ -121,6 +122,17 @@ def test_contributions_at_two_places_come_together() -> None:
     check_sums(job)
 
 
+def test_a_worker_that_the_switch_does_not_know_costs_a_timer_per_window() -> None:
+    """Its contributions are at the server, the others' at the switch; asked for one, they send all there."""
+    chunks, window = 600, 32
+    unknown: set[int] = set()
+    job = VirtualJob(random_plans(5, 3, [2 * chunks]), switch=True, unknown=unknown, slots=64, window=window)
+    job.at(10 * PATH_S, lambda: unknown.add(1))
+    job.run()
+    check_sums(job)
+    assert job.now < 2 * MIN_RTO_S * chunks / window
+
+
 def late_worker(starts: float, rounds: int, **fields: int) -> VirtualJob:
     job = VirtualJob(random_plans(9, 3, [6] * rounds), starts={2: starts}, quorum=2, **fields)
     job.run()
@@ -135,18 +147,20 @@ def test_a_late_worker_gets_what_the_quorum_decided() -> None:
         assert worker.stats.partial_results > 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     loss=st.sampled_from([0.0, 0.1]),
     jitter_s=st.sampled_from([0.0, 3e-3]),
     starts=st.floats(0, 50 * PATH_S),
+    quorum=st.integers(0, 3),
+    places=st.sampled_from([(), ((0, 0), (0, 1), (1, 0)), ((3, 7), (0, 31), (3, 0))]),
 )
-def test_a_quorum_gives_everybody_the_same_in_any_network(
-    seed: int, loss: float, jitter_s: float, starts: float
+def test_levels_and_quorums_give_everybody_the_same_in_any_network(
+    seed: int, loss: float, jitter_s: float, starts: float, quorum: int, places: tuple[tuple[int, int], ...]
 ) -> None:
     plans = random_plans(seed, 3, [6, 11, 2, 5])
-    job = VirtualJob(plans, seed=seed, loss=loss, jitter_s=jitter_s, starts={2: starts}, quorum=2)
+    job = VirtualJob(plans, seed=seed, loss=loss, jitter_s=jitter_s, starts={2: starts}, quorum=quorum, places=places)
     job.run()
     check_sums(job)
 

@@ -33,9 +33,12 @@ class Link:
 
     @property
     def answer_interval_s(self) -> float:
-        """A contribution that was sent so recently may be under way still: asking for it again changes nothing."""
+        """A contribution that was sent so recently may be under way still: asking for it again changes nothing.
+
+        A round trip, as far as one was measured: what waited for other workers may have taken much longer.
+        """
         shortest_s = self.rtt.shortest_s
-        return MIN_RTO_S if shortest_s is None else shortest_s
+        return MIN_RTO_S if shortest_s is None else min(MIN_RTO_S, shortest_s)
 
     def count_sent(self, size: int, *, again: bool, bypass: bool, asked: bool = False) -> None:
         """Count a contribution of ``size`` bytes."""

@@ -27,8 +27,8 @@ from lanesum.transport.rtt import MAX_RTO_S
 # A packet that so many later ones have overtaken counts as lost: software switches reorder by a few at most.
 REORDERING = 8
 _PENDING_BACK_OFF = 4
-# Timers that run out, one after another, until the path counts as silent. Two, because the first is what a late worker
-# looks like, and the answer to the second may be lost by chance.
+# So many timers that run out with no answer in between mean that the path is silent: the first one is what a late worker
+# looks like, and the answer to the second try may be lost by chance.
 _SILENT_AFTER = 3
 # From the third try on, every second one goes past the switches.
 _BYPASS_AFTER = 2
@@ -40,10 +40,12 @@ _ECN, _COLLISION, _PARTIAL, _BYPASS = int(Flag.ECN), int(Flag.COLLISION), int(Fl
 class _Outstanding:
     """A chunk that was sent and has no result yet."""
 
-    sent_at: float
-    sequence: int  # running number of the last send, over all chunks
-    first_sequence: int
+    first_sent_at: float
+    first_sequence: int  # running number of the first send, over all chunks
+    sent_at: float  # the last time
+    sequence: int  # of the last send
     bypass: bool  # its slot's turn goes past the switches
+    bypassed: bool  # the last send did
     resends: int = 0
     expired: int = 0  # times that the round's timer ran out for it
 
@@ -127,7 +129,7 @@ class RoundWindow:
         datagrams = []
         for chunk, (bypass, asked) in self._lost(now).items():
             state = self._outstanding[chunk]
-            state.sent_at, state.sequence = now, link.sequence
+            state.sent_at, state.sequence, state.bypassed = now, link.sequence, bypass
             state.resends += 1
             self.batch.set_flags(chunk, Flag.RESEND | (Flag.BYPASS if bypass else 0))
             link.count_sent(self.batch.packet_bytes, again=True, bypass=bypass, asked=asked)
@@ -140,7 +142,7 @@ class RoundWindow:
             if self._done[chunk]:
                 continue  # a quorum was quicker
             bypass = link.slots.bypass(self._slot(chunk))
-            self._outstanding[chunk] = _Outstanding(now, link.sequence, link.sequence, bypass)
+            self._outstanding[chunk] = _Outstanding(now, link.sequence, now, link.sequence, bypass, bypass)
             if bypass:
                 self.batch.set_flags(chunk, Flag.BYPASS)
             link.count_sent(self.batch.packet_bytes, again=False, bypass=bypass)
@@ -160,8 +162,8 @@ class RoundWindow:
 
         Those that were asked for, those that later sends overtook, and the oldest one when its timer has run out. Only
         the oldest, because silence mostly means that a worker is late: one probe is enough to learn that. Its timer
-        backs off until something completes. A chunk that was overtaken waits for nobody who is late, since all have
-        sent it before the later one: it has a quick timer of its own, that backs off with every try.
+        backs off until something completes. A chunk that was overtaken waits for nobody who is late, since all
+        (or a quorum) have sent it before the later one: it has a quick timer of its own, that backs off with every try.
         """
         link = self._link
         # Who asks is told where he asks: a place that has others' contributions is the one to complete the chunk.
@@ -262,8 +264,17 @@ class RoundWindow:
         self._arrived[chunk] = membership.learn(header, self._arrived.pop(chunk, Arrived()))
         # The path is alive, somebody else is late: keep asking, at a gentle pace.
         self._back_off = min(self._back_off, _PENDING_BACK_OFF)
-        if not membership.has_mine(header) and now - state.sent_at >= self._link.answer_interval_s:
-            self._asked[chunk] = bool(header.flags & _BYPASS)
+        bypass = bool(header.flags & _BYPASS)
+        elsewhere = state.bypassed != bypass
+        if membership.has_mine(header) or (now - state.sent_at < self._link.answer_interval_s and not elsewhere):
+            return
+        self._asked[chunk] = bypass
+        if elsewhere and now - state.first_sent_at >= self._link.rtt.timeout_s:
+            # No loss, which is asked for sooner: the others' contributions have gone another way than this worker's.
+            # Theirs of the other chunks under way have too, and asking for one after another would take for ever.
+            for other, one in self._outstanding.items():
+                if one.bypassed != bypass:
+                    self._asked.setdefault(other, bypass)
 
     def missing_workers(self) -> tuple[int, ...]:
         """Workers that a chunk still waits for, as the latest pending answer tells."""
