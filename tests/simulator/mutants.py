@@ -226,8 +226,6 @@ SERVER = (
            "overlapping = [held for held in self._held if held & workers]", "overlapping = []"),
     Mutant("larger sums are added to their parts", Pieces, "add", "del self._held[held]", "pass"),
     Mutant("a duplicate counts as a piece", Pieces, "add", "if not workers & ~self.workers", "if False"),
-    Mutant("what a piece replaced still counts", Pieces, "add", "self.workers = self.workers & ~replaced | workers",
-           "self.workers |= workers"),
     Mutant("pieces never replace others", Pieces, "add",
            "if replaced & ~workers and workers.bit_count() <= replaced.bit_count()", "if replaced"),
     Mutant("the total leaves a piece out", Pieces, "total", "self._held.values()", "list(self._held.values())[-1:]"),

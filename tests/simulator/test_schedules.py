@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import collections
 import json
+import os
 import random
 from pathlib import Path
 
@@ -15,16 +16,18 @@ from mutants import MUTANTS
 from lanesum.aggregation.slots import Decision
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header
+from lanesum.server.ledger import Decision as ServerDecision
 from lanesum.simulator import Schedule, run
 from lanesum.simulator.__main__ import main
-from lanesum.simulator.network import CONFLICT, DELAY, DOWN, DUPLICATE, LOSE, MOST_LOSSES, UP, Network
-from lanesum.simulator.scenario import POINTS, Rates, Scenario
-from lanesum.simulator.simulation import bounds
+from lanesum.simulator.bounds import bounds
+from lanesum.simulator.network import CORRUPT, DELAY, DUPLICATE, LOSE, MARK, MOST_LOSSES, Network
+from lanesum.simulator.scenario import AT_UPPER, NETWORKS, SERVER, UPPER, Rates, Scenario
+from lanesum.simulator.soak import soak
 from lanesum.simulator.strays import KINDS
 from lanesum.simulator.truth import JobTruth
-from lanesum.simulator.wire import read
+from lanesum.simulator.wire import CONTRIBUTION, Seen, read, version_kind
 
-SEEDS = range(300)
+SEEDS = range(600)
 
 
 def test_same_seed_same_run() -> None:
@@ -56,26 +59,42 @@ def test_schedules_are_of_every_kind() -> None:
         scenarios.append(schedule.scenario)
         decisions += outcome.decisions
         faults += collections.Counter(fault.kind for fault in outcome.faults)
-    jobs = [job for scenario in scenarios for line in scenario.lines for job in line.jobs]
-    assert set(decisions) == {decision.value for decision in Decision}
-    assert set(faults) == {LOSE, DUPLICATE, DELAY, CONFLICT}
-    assert {scenario.point for scenario in scenarios} == set(POINTS)
+    lines = [line for scenario in scenarios for line in scenario.lines]
+    jobs = [job for line in lines for job in line.jobs]
+    for name in (*(decision.value for decision in Decision), "drop_corrupt", "drop_spoofed", "drop_forged"):
+        assert decisions[name], name
+    for decision in ServerDecision:
+        # Nothing overlaps in part where switches sum disjoint sets, and whole ones replace their parts.
+        assert decisions[f"server {decision.value}"] or decision is ServerDecision.REPORT_OVERLAP, decision
+    assert set(faults) == {LOSE, DUPLICATE, DELAY, CORRUPT, MARK}
+    assert {scenario.network for scenario in scenarios} == set(NETWORKS)
     assert {len(scenario.lines) for scenario in scenarios} == {1, 2, 3}
     assert {stray.kind for scenario in scenarios for stray in scenario.strays} == set(KINDS)
+    assert {SERVER, UPPER, "rack0", "rack1"} <= {kill.node for scenario in scenarios for kill in scenario.kills}
+    assert any(scenario.resizes for scenario in scenarios)
+    assert any(AT_UPPER in scenario.homes for scenario in scenarios)
+    assert {line.lease is None for line in lines} == {True, False}
     assert {len(job.workers) for job in jobs} >= {1, 2, 3, 4, 16}
     assert min(job.slots for job in jobs) == 1
-    assert any(job.abort_s for job in jobs)
+    assert any(0 < job.quorum < len(job.workers) for job in jobs) and any(job.mismatch for job in jobs)
+    assert any(worker.dies_s is not None for job in jobs for worker in job.workers)
+    assert any(job.abort_s for job in jobs) and any(job.left_out for job in jobs)
+    assert any(0 < job.switch_slots < job.slots for job in jobs)
     assert any(worker.pauses for job in jobs for worker in job.workers)
     assert any(job.first_epoch + len(job.rounds) > 1 << 32 for job in jobs)
     assert any(line.jobs[0].job == line.jobs[-1].job for s in scenarios for line in s.lines if len(line.jobs) > 1)
 
 
+def _about_chunk(chunk: int) -> Seen:
+    return Seen(version_kind(CONTRIBUTION), 0, 1, 2, 0, chunk, 0, 0, 0, 1, 2, 0, 0, 2)
+
+
 def test_a_network_loses_what_it_was_told_to_but_no_packet_for_ever() -> None:
     network = Network(Rates(lose=0.3), seed=1)
-    arrived = [bool(network.fate(UP, 1, 2, 0, 0, chunk).delays_s) for chunk in range(4000)]
+    arrived = [bool(network.fate("host0>server", _about_chunk(chunk)).delays_s) for chunk in range(4000)]
     assert 0.27 < arrived.count(False) / len(arrived) < 0.33
     network = Network(Rates(lose=1.0), seed=1)
-    fates = [network.fate(DOWN, 1, 2, 0, 0, 0).delays_s for _ in range(MOST_LOSSES + 1)]
+    fates = [network.fate("server>host0", _about_chunk(0)).delays_s for _ in range(MOST_LOSSES + 1)]
     assert fates == [()] * MOST_LOSSES + [(0.0,)]
 
 
@@ -114,7 +133,16 @@ def test_truth_pads_packets_and_cuts_results() -> None:
     truth = JobTruth(job, 0, bytes(16), 2)
     number = next(index for index, one in enumerate(job.rounds) if one.words == 3 and one.op == 0)
     assert truth.packet(0, truth.starts[number] + 1)[1] == 0
-    assert len(truth.result(number)) == 12
+    begin = truth.starts[number]
+    payload = b"".join(truth.combined(begin + chunk, 1) for chunk in range(truth.chunks(number)))
+    assert len(truth.cut(number, payload)) == 12
+
+
+def test_a_minute_of_schedules_breaks_no_promise() -> None:
+    """Others than those of the other tests; how many depends on the machine."""
+    done = soak(schedules=1_000_000, seed=1_000_000, seconds=60, processes=os.cpu_count() or 1)
+    assert done.failed is None
+    assert done.schedules
 
 
 def test_command_line_runs_schedules(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +168,7 @@ def test_command_line_saves_and_replays_a_failure(
 
 
 def test_what_is_no_schedule_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for text in ("", "[]", "{}", '{"seed": 1, "scenario": {"point": "moon"}, "faults": null}'):
+    for text in ("", "[]", "{}", '{"seed": 1, "scenario": {"network": "moon"}, "faults": null}'):
         with pytest.raises(ConfigurationError, match="Not a schedule"):
             Schedule.from_json(text)
     assert main(["--replay", str(tmp_path / "missing.json")]) == 2

@@ -317,17 +317,23 @@ class Simulation:
         decided = [name for name in _DECISIONS if after[name] != before[name]]
         seen = read(body)
         self._check_decision(node, frame, seen, decided, made)
-        self._check_descent(node, port, seen, len(sent))
+        self._check_descent(node, port, seen, sent)
         return sent
 
-    def _check_descent(self, node: SwitchNode, port: int, seen: Seen, copies: int) -> None:
+    def _check_descent(self, node: SwitchNode, port: int, seen: Seen, sent: list[tuple[int, bytes]]) -> None:
         """What comes from the upper switch goes to all workers below, if they use the port that switches know."""
-        job = node.jobs.get((seen.job, seen.tag))
-        if job is None or not node.knows_jobs or seen.kind == CONTRIBUTION or not seen.flags & UPPER_FLAG:
+        run, job = self._admitted.get((seen.job, seen.tag)), node.jobs.get((seen.job, seen.tag))
+        if run is None or job is None or not node.knows_jobs or seen.kind == CONTRIBUTION:
             return
-        recognised = job.members[0].udp_port == UDP_PORT
-        if recognised and job.uplink == port and copies != len(job.members):
-            raise Violation(Invariant.ANSWERS, f"{node.name} hands {copies} copies down of {seen}")
+        if not seen.flags & UPPER_FLAG or job.uplink != port or job.members[0].udp_port != UDP_PORT:
+            return
+        wanted = sorted(member.host.ip for member in job.members)
+        hosts = {ip: kernel.Endpoint(ip, endpoint(ip_text(ip)).mac) for ip in wanted}
+        got = [int.from_bytes(frame[30:34], "big") for _, frame in sent]
+        if sorted(got) != wanted or any(
+            kernel.unpack(frame, hosts[ip]) is None for ip, (_, frame) in zip(got, sent, strict=True)
+        ):
+            raise Violation(Invariant.ANSWERS, f"{node.name} does not hand {seen} down to all")
 
     def _check_decision(self, node: SwitchNode, frame: bytes, seen: Seen, decided: list[str], made: list[Seen]) -> None:
         """What a switch decided about a packet is what its ghost expects."""
