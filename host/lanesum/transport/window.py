@@ -27,7 +27,7 @@ from lanesum.transport.rtt import MAX_RTO_S
 # A packet that so many later ones have overtaken counts as lost: software switches reorder by a few at most.
 REORDERING = 8
 _PENDING_BACK_OFF = 4
-# So many timers that run out with no answer in between mean that the path is silent: the first one is what a late worker
+# So many timers that run out with no answer in between mean that the path is silent: the first is what a late worker
 # looks like, and the answer to the second try may be lost by chance.
 _SILENT_AFTER = 3
 # From the third try on, every second one goes past the switches.
