@@ -119,7 +119,7 @@ def start_training(out: Path, runner: str) -> tuple[subprocess.Popen[str], list[
         seen.append(line)
         if "epoch 1/" in line:
             descendants = psutil.Process(process.pid).children(recursive=True)
-            assert len(descendants) >= 6  # switch, controller and four workers at least
+            assert len(descendants) >= 7  # switch, server, controller and four workers
             return process, descendants
     raise AssertionError(f"no training: {''.join(seen)}")
 
@@ -156,6 +156,6 @@ def test_a_dead_switch_ends_the_run_with_its_log(tmp_path: Path) -> None:
     started = time.monotonic()
     output = process.communicate(timeout=60)[0]
     assert process.returncode not in (0, None)
-    assert "switch was ended by SIGKILL" in output
-    assert str(tmp_path / "logs" / "switch.log") in output.replace("\n", "")
+    assert "s1 was ended by SIGKILL" in output
+    assert str(tmp_path / "logs" / "s1.log") in output.replace("\n", "")
     assert time.monotonic() - started < 25, "the workers' own deadline of 30 s must not be waited for"

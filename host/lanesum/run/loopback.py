@@ -12,8 +12,9 @@ from lanesum import rpc
 from lanesum.faults.network import CONTROLLER, SERVER
 from lanesum.run import commands
 from lanesum.run.commands import Scratch
+from lanesum.run.outcome import Outcome
 from lanesum.run.plan import RunPlan
-from lanesum.run.steps import Outcome, Stage
+from lanesum.run.steps import Stage
 from lanesum.run.supervisor import Supervisor
 
 

@@ -15,8 +15,9 @@ from lanesum.faults.network import CONTROLLER, SERVER
 from lanesum.run import commands
 from lanesum.run.commands import Scratch
 from lanesum.run.mininet_net import MininetNetwork, NetworkError, mininet_network
+from lanesum.run.outcome import Outcome
 from lanesum.run.plan import RunPlan
-from lanesum.run.steps import Outcome, Stage
+from lanesum.run.steps import Stage
 from lanesum.run.supervisor import Supervisor
 
 MASTER_PORT = 29500  # torch's usual one; the network is ours alone

@@ -39,6 +39,7 @@ class ProcessFaults:
         supervisor: of the processes.
         step: steps that the training has done; None before it has begun.
         seen: packets that each of the plan's triggers has seen.
+        before_kill: told of a process while it is still there.
         clock: seconds.
     """
 
@@ -49,11 +50,13 @@ class ProcessFaults:
         *,
         step: Callable[[], int | None],
         seen: Callable[[], list[int]],
+        before_kill: Callable[[str], object] = lambda _process: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.happened: list[Happening] = []
         self._supervisor = supervisor
         self._step, self._seen, self._clock = step, seen, clock
+        self._before_kill = before_kill
         self._began: float | None = None
         self._waiting = list(plan.processes)
         self._triggers = {id(fault): number for number, fault in enumerate(f for f in plan.processes if f.after)}
@@ -91,10 +94,11 @@ class ProcessFaults:
             self._note(child.name, "paused")
             self._returns.append(_Return(now + fault.for_s, child, self._supervisor.resume, "resumed"))
         else:
+            self._before_kill(child.name)
             self._supervisor.kill(child)
             self._note(child.name, "killed")
             if fault.restart_after_s is not None:
-                at = now + fault.restart_after_s
+                at = self._clock() + fault.restart_after_s
                 self._returns.append(_Return(at, child, self._supervisor.restart, "started again"))
 
     def _come_back(self, back: _Return) -> None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lanesum import rpc
 from lanesum.faults.links import LinkFaults
+from lanesum.faults.plan import FaultPlan
 from lanesum.run import commands
 from lanesum.run.commands import Scratch
+from lanesum.run.outcome import Lives, Outcome
 from lanesum.run.plan import RunPlan
 from lanesum.run.process_faults import ProcessFaults
 from lanesum.run.supervisor import Child, Supervisor
@@ -21,21 +23,6 @@ from lanesum.train.progress import ENV_STEP_FILE, StepFile
 
 _CONTROLLER_START_S = 60.0
 _TRY_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What is known after a run beside the workers' own report.
-
-    Attributes:
-        counters: the controller's answer to COUNTERS: packets by decision, at every switch and at the server.
-        events: what the controller saw, oldest first.
-        faults: rules with their counts, and what happened to processes; empty without a plan.
-    """
-
-    counters: dict[str, Any]
-    events: list[dict[str, Any]] = field(default_factory=list)
-    faults: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +53,33 @@ class Stage:
         """
         admit(self.supervisor, self.plan, self.controller, self.call)
         workers = start_workers(self)
-        plan = self.plan.faults
-        if plan is None:
-            self.supervisor.wait(workers)
-            return self._outcome({})
+        lives = Lives(lambda method, timeout_s: self.call(self.controller, method, {}, timeout_s))
+        faults = self._train_with_faults(self.plan.faults, workers, lives) if self.plan.faults else {}
+        self.supervisor.wait(workers)
+        # With all the time that a controller may take which has just been started again.
+        outcome = lives.outcome(_CONTROLLER_START_S, faults)
+        self.call(self.controller, rpc.REMOVE, {"job": commands.JOB}, _CONTROLLER_START_S)
+        return outcome
+
+    def _train_with_faults(self, plan: FaultPlan, workers: list[Child], lives: Lives) -> dict[str, Any]:
+        """What the plan did, for the report."""
         links = LinkFaults(plan, self.scratch.fault_counts)
         processes = ProcessFaults(
             plan,
             self.supervisor,
             step=lambda: StepFile.read(self.scratch.steps),
             seen=lambda: links.totals(self.plan.links)[1],
+            before_kill=lives.before_kill,
         )
         self.supervisor.wait(workers, meanwhile=processes.tick)
         processes.finish()
         rules, _ = links.totals(self.plan.links)
-        return self._outcome(
-            {
-                "plan": self.plan.faults_source,
-                "seed": plan.seed,
-                "rules": {label: asdict(counts) for label, counts in rules.items()},
-                "processes": processes.report(),
-            }
-        )
-
-    def _outcome(self, faults: dict[str, Any]) -> Outcome:
-        # With all the time that a controller may take which has just been started again.
-        counters = self.call(self.controller, rpc.COUNTERS, {}, _CONTROLLER_START_S)
-        events = self.call(self.controller, rpc.EVENTS, {}, _CONTROLLER_START_S)["events"]
-        self.call(self.controller, rpc.REMOVE, {"job": commands.JOB}, _CONTROLLER_START_S)
-        return Outcome(counters, events, faults)
+        return {
+            "plan": self.plan.faults_source,
+            "seed": plan.seed,
+            "rules": {label: asdict(counts) for label, counts in rules.items()},
+            "processes": processes.report(),
+        }
 
 
 def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rpc.call) -> dict[str, Any]:

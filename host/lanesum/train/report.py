@@ -73,7 +73,7 @@ class Report:
 
         Args:
             counters: packets by decision, ``{"packets": all switches together, "switches": {name: ...}, "server":
-                {"decisions": ..., "refused": ...}}``; each since its process was started last.
+                {"decisions": ..., "refused": ...}}``; over all lives of their processes.
             events: what the controller saw.
             faults: of the plan; kept where there was one.
 
@@ -82,16 +82,15 @@ class Report:
         sent past them. ``detail.completed`` are the sums that every switch and the server have finished; at a rack's
         switch, those of the rack.
         """
-        packets, server = counters["packets"], counters["server"] or {"decisions": {}, "refused": {}}
+        packets, server = counters["packets"], counters["server"]
         self.detail["switch_packets"] = packets
         self.detail["server_packets"] = server
         self.detail["completed"] = {
             name: sum(decisions.get(one, 0) for one in _COMPLETE)
             for name, decisions in {**counters["switches"], "server": server["decisions"]}.items()
         }
-        self.detail["fallbacks"] = (
-            packets["aggregate"] - packets["accept"] + packets["route_other_size"] + packets.get("route_past", 0)
-        )
+        left_alone = packets.get("aggregate", 0) - packets.get("accept", 0)
+        self.detail["fallbacks"] = left_alone + packets.get("route_other_size", 0) + packets.get("route_past", 0)
         self.detail["events"] = events
         if faults:
             self.detail["faults"] = faults

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is known after a run beside the workers' own report, also of processes that have died on the way."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanesum import rpc
+from lanesum.faults.network import CONTROLLER, SERVER
+
+_LAST_WORDS_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the run's processes counted.
+
+    Attributes:
+        counters: as the controller's answer to COUNTERS, over all lives of every process: ``packets`` by decision at
+            all switches together, ``switches`` at each of them, ``server`` its ``decisions`` and ``refused``.
+        events: what the controller saw, oldest first.
+        faults: rules with their counts, and what happened to processes; empty without a plan.
+    """
+
+    counters: dict[str, Any]
+    events: list[dict[str, Any]] = field(default_factory=list)
+    faults: dict[str, Any] = field(default_factory=dict)
+
+
+class Lives:
+    """Adds up what processes have counted before they were killed: their counts die with them.
+
+    Args:
+        ask: calls a method of the controller, with a time limit in seconds. May raise ControllerError.
+    """
+
+    def __init__(self, ask: Callable[[str, float], dict[str, Any]]) -> None:
+        self._ask = ask
+        self._packets: collections.Counter[str] = collections.Counter()
+        self._switches: dict[str, collections.Counter[str]] = {}
+        self._server: dict[str, collections.Counter[str]] = {}
+        self._events: list[dict[str, Any]] = []
+
+    def before_kill(self, process: str) -> None:
+        """Ask for what a process will have forgotten; one that cannot be asked any more is told by an event."""
+        try:
+            if process == CONTROLLER:
+                self._events += self._ask(rpc.EVENTS, _LAST_WORDS_S)["events"]
+                return
+            counters = self._ask(rpc.COUNTERS, _LAST_WORDS_S)
+        except rpc.ControllerError:
+            self._events.append({"whom": process, "what": "killed; nobody could say what it had counted"})
+            return
+        if process in counters["switches"]:
+            counted = counters["switches"][process]
+            self._switches.setdefault(process, collections.Counter()).update(counted)
+            self._packets.update(counted)
+        elif process == SERVER and counters["server"] is not None:
+            self._add_server(counters["server"])
+            if not counters["switches"]:
+                self._packets.update(counters["packets"])
+
+    def _add_server(self, counters: Mapping[str, Mapping[str, int]]) -> None:
+        for kind, counts in counters.items():
+            self._server.setdefault(kind, collections.Counter()).update(counts)
+
+    def outcome(self, timeout_s: float, faults: dict[str, Any]) -> Outcome:
+        """Everything, with what is counted now. Raises ControllerError."""
+        counters = self._ask(rpc.COUNTERS, timeout_s)
+        self._packets.update(counters["packets"])
+        for name, counted in counters["switches"].items():
+            self._switches.setdefault(name, collections.Counter()).update(counted)
+        self._add_server(counters["server"] or {"decisions": {}, "refused": {}})
+        total = {
+            "packets": dict(self._packets),
+            "switches": {name: dict(counted) for name, counted in self._switches.items()},
+            "server": {kind: dict(counts) for kind, counts in self._server.items()},
+        }
+        return Outcome(total, self._events + self._ask(rpc.EVENTS, timeout_s)["events"], faults)
