@@ -30,11 +30,6 @@ typedef Entry {
 
 Entry entry[ENTRIES];
 
-mtype { NEWER, SAME, OLDER, FOREIGN };
-mtype {
-    CLAIM, CLAIM_AND_COMPLETE, CONTRIBUTE, CONTRIBUTE_AND_COMPLETE, REPLAY, REPORT_PENDING, DROP_LATE, COLLIDE
-};
-
 hidden byte e, i, k, had;
 hidden mtype order, decision;
 
@@ -48,7 +43,7 @@ inline answer_all(job, p, to) {
 }
 
 #define to_members(p, to) answer_all(x / ENTRIES, p, to)
-#define late(p, set) skip
+#define answer_decided(p, set) skip
 #define decide(p, set) assert((set) == EVERYBODY)
 #include "server.pml"
 

@@ -24,17 +24,15 @@ typedef ServerEntry {
 
 ServerEntry server[JOBS * ENTRIES];
 
-mtype { NEW, KEPT, MERGED, OVERLAP, PENDING, REPLAYED, LATE };
-
 /* Scratch of single steps: no part of the state. */
-hidden byte x, s, n, held, met, together, asked, asked_past;
+hidden byte x, b, s, n, held, met, together, asked, asked_past;
 hidden mtype verdict;
 
 /* Number of workers in a set. */
 inline size_of(set, result) {
     result = 0;
-    for (n : 0 .. WORKERS - 1) {
-        result = result + HAS(set, n)
+    for (b : 0 .. WORKERS - 1) {
+        result = result + HAS(set, b)
     }
 }
 
@@ -74,43 +72,35 @@ inline forget_server(job) {
     }
 }
 
-/* A contribution for position p over `set` reaches the server. `to_members(p, to)` sends the result, each model has
- * its own; asked_past are the workers that the pending answer asks to send again, with BYPASS. */
+/* A contribution for position p over `set` reaches the server. The model defines what a completed sum leads to,
+ * `decide(p, set)`, who gets it, `to_members(p, to)`, and what was decided before, `answer_decided(p, set)`. The pending
+ * answer asks `asked_past` to send again, with BYPASS. */
 inline at_server(job, p, set) {
     x = (job) * ENTRIES + ENTRY(p);
+    survey(set);
+    verdict = CLAIM;
+    answer_decided(p, set);
     if
-    :: server[x].owner > (p) + 1 -> verdict = LATE
-    :: server[x].owner < (p) + 1 ->
-        server[x].owner = (p) + 1;
-        server[x].done = 0;
-        server[x].pieces = 1 << (set);
-        verdict = NEW
-    :: server[x].owner == (p) + 1 && server[x].done -> verdict = REPLAYED
+    :: verdict == REPLAY || verdict == REPORT_GONE
     :: else ->
-        survey(set);
         if
-#ifdef BUG_OVERLAP_ADDED /* what is no part of what is held is added, whatever it overlaps */
-        :: !HAS(server[x].pieces, set) -> server[x].pieces = server[x].pieces | (1 << (set)); verdict = KEPT
-#else
-        :: met == 0 -> server[x].pieces = server[x].pieces | (1 << (set)); verdict = KEPT
-#endif
-        :: met != 0 && ((set) & ~held) == 0 ->
-            verdict = PENDING;
-            if
-            :: (met & ~(set)) == 0 -> replace(set)
-            :: else
-            fi
+        :: server[x].owner > (p) + 1 -> verdict = DROP_LATE
+        :: server[x].owner < (p) + 1 ->
+            server[x].owner = (p) + 1;
+            server[x].done = 0;
+            server[x].pieces = 1 << (set)
+        :: server[x].owner == (p) + 1 && server[x].done -> verdict = REPLAY; to_members(p, set)
         :: else ->
+            size_of(set, together);
+            size_of(met, n);
             if
-            :: (met & ~(set)) == 0 -> replace(set); verdict = MERGED
-            :: else -> /* partial overlap: the larger one stays */
-                size_of(set, together);
-                size_of(met, n);
-                verdict = OVERLAP;
-                if
-                :: together > n -> replace(set)
-                :: else
-                fi
+            :: ((set) & ~held) == 0 -> verdict = REPORT_PENDING
+#ifdef BUG_OVERLAP_ADDED /* what brings anybody new is added, whoever else is in it */
+            :: else -> server[x].pieces = server[x].pieces | (1 << (set)); verdict = CONTRIBUTE
+#else
+            :: ((set) & ~held) != 0 && (met & ~(set)) != 0 && together <= n -> verdict = REPORT_OVERLAP
+            :: else -> replace(set); verdict = CONTRIBUTE
+#endif
             fi
         fi
     fi;
@@ -118,38 +108,30 @@ inline at_server(job, p, set) {
 #ifdef NEVER_AT_SERVER /* not a property: a run that shows that something is reached, or that it is not */
     assert(verdict != NEVER_AT_SERVER);
 #endif
+    survey(0);
+    size_of(held, together);
     if
-    :: verdict == REPLAYED -> survey(0); to_members(p, set)
-    :: verdict == LATE -> late(p, set)
-    :: else ->
-        survey(0);
-        size_of(held, together);
-        if
-        :: together >= NEEDED ->
-            /* Exactness: nobody is in two pieces of what is summed up now. */
-            for (n : 0 .. WORKERS - 1) {
-                together = 0;
-                for (s : 1 .. EVERYBODY) {
-                    together = together + (HAS(server[x].pieces, s) && HAS(s, n))
-                };
-                assert(together <= 1)
+    :: (verdict == CLAIM || verdict == CONTRIBUTE) && together >= NEEDED ->
+        /* Exactness: nobody is in two pieces of what is summed up now. */
+        for (n : 0 .. WORKERS - 1) {
+            together = 0;
+            for (s : 1 .. EVERYBODY) {
+                together = together + (HAS(server[x].pieces, s) && HAS(s, n))
             };
-            server[x].pieces = 1 << held;
-            server[x].done = 1;
-            decide(p, held);
-            to_members(p, EVERYBODY)
-        :: else ->
-            if
-            :: verdict == PENDING ->
+            assert(together <= 1)
+        };
+        server[x].pieces = 1 << held;
+        server[x].done = 1;
+        decide(p, held);
+        to_members(p, EVERYBODY)
+    :: verdict == REPORT_PENDING || verdict == REPORT_OVERLAP ->
 #ifdef BUG_SERVER_ASKS_THE_SENDER
-                skip
+        skip
 #elif defined(BUG_SERVER_PENDING_WITHOUT_BYPASS)
-                asked = asked | (EVERYBODY & ~held)
+        asked = asked | (EVERYBODY & ~held)
 #else
-                asked_past = asked_past | (EVERYBODY & ~held)
+        asked_past = asked_past | (EVERYBODY & ~held)
 #endif
-            :: else
-            fi
-        fi
+    :: else
     fi
 }

@@ -34,11 +34,6 @@
 #define INSIDE(condition) assert(condition)
 #endif
 
-mtype { NEWER, SAME, OLDER, CONFLICT };
-mtype {
-    CLAIM, CLAIM_AND_COMPLETE, CONTRIBUTE, CONTRIBUTE_AND_COMPLETE, REPLAY, REPORT_PENDING, REPORT_CONFLICT, DROP_LATE
-};
-
 /* One shadow set of one slot: the registers slot_owner, slot_workers, slot_count and slot_state of slots.p4, and the
  * words. */
 typedef Entry {

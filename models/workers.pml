@@ -46,6 +46,14 @@
 #endif
 #define ENTRY(p) (SHADOW(p) * SLOTS + SLOT(p))
 
+/* How a packet stands to the owner of its entry, and what is done with it: Order and Decision of aggregation/slots.py,
+ * and REPORT_OVERLAP and REPORT_GONE of server/ledger.py. */
+mtype { NEWER, SAME, OLDER, CONFLICT, FOREIGN };
+mtype {
+    CLAIM, CLAIM_AND_COMPLETE, CONTRIBUTE, CONTRIBUTE_AND_COMPLETE, REPLAY, ASCEND_AGAIN, REPORT_PENDING,
+    REPORT_CONFLICT, COLLIDE, PASS_LATE, DROP_LATE, REPORT_OVERLAP, REPORT_GONE
+};
+
 /* Positions 0 .. next-1 were sent, those in `done` have their result. */
 byte next[PARTIES];
 int done[PARTIES];

@@ -1,0 +1,383 @@
+/* SPDX-FileCopyrightText: 2026 the lanesum authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A quorum: any QUORUM of the workers make a result, so several sums would be right, and all workers have to take the
+ * same. The switch sums QUORUM contributions and sends them up; the server alone decides, once for every position, and
+ * its journal outlives it.
+ *
+ * Abstractions: those of server.pml. The words of a switch entry are its set of workers: slots.pml shows that they
+ * belong together. `tidy` forgets what nothing depends on any more: of what is in the history, the server's entry, which
+ * is not looked at again, and the aggregates under way, as the result already is on its way to everybody; and of what
+ * all workers have, the switch's entry and what was decided.
+ */
+
+#ifndef WORKERS
+#define WORKERS 3
+#endif
+#ifndef QUORUM
+#define QUORUM 2
+#endif
+#include "workers.pml"
+
+#define JOB(w) 0
+#define BIT(w) (1 << (w))
+
+typedef Entry {
+    byte owner; /* position from 1; 0 when free */
+    bit done;
+    byte workers
+};
+
+Entry entry[ENTRIES];
+
+/* Aggregates that the switch sent up for a position: a set of sets, as in server.pml. */
+int ascended[POSITIONS];
+
+/* The history, which is the journal too: decided positions from 1, the latest last, and the newest that is no longer
+ * kept (host/lanesum/server/history.py). */
+#ifndef JOURNAL
+#define JOURNAL (2 * SLOTS)
+#endif
+byte journal[JOURNAL];
+byte horizon;
+#ifdef BUG_JOURNAL_AFTER_RESULT
+byte unwritten;
+#endif
+
+/* Ghost: the set of workers that a position was decided with, 0 without a decision. */
+byte decision_about[POSITIONS];
+
+hidden byte e, i, k, had, count, gone, sum_of;
+hidden mtype order, decision;
+
+inline answer(p, to) {
+    for (k : 0 .. WORKERS - 1) {
+        if
+        :: HAS(to, k) -> answered[k] = answered[k] | (1 << (p))
+        :: else
+        fi
+    }
+}
+
+inline record(number) {
+#ifndef BUG_NO_HORIZON
+    horizon = (journal[0] > horizon -> journal[0] : horizon);
+#endif
+    for (k : 1 .. JOURNAL - 1) {
+        journal[k - 1] = journal[k]
+    };
+    journal[JOURNAL - 1] = number
+}
+
+/* Agreement: there is one decision about a position, ever. It is in the journal before anybody hears of it. */
+inline decide(p, set) {
+    printf("position %d is decided with workers %d\n", p, set);
+    assert(decision_about[p] == 0 || decision_about[p] == (set));
+    decision_about[p] = set;
+#ifdef BUG_JOURNAL_AFTER_RESULT
+    unwritten = (p) + 1
+#else
+    record((p) + 1)
+#endif
+}
+
+/* `held` is what the server's entry holds. */
+inline to_members(p, to) {
+    assert(held == decision_about[p]);
+    answer(p, to)
+}
+
+/* What was decided is answered out of the history, and what is no longer kept is not decided again. */
+inline answer_decided(p, set) {
+    for (k : 0 .. JOURNAL - 1) {
+        if
+#ifndef BUG_DECIDES_TWICE /* a contribution to what is decided is taken like any other */
+        :: journal[k] == (p) + 1 -> verdict = REPLAY
+#endif
+        :: else
+        fi
+    };
+    if
+    :: verdict == REPLAY -> answer(p, set)
+    :: verdict != REPLAY && (p) + 1 <= horizon ->
+        verdict = REPORT_GONE;
+        gone = true;
+        assert(decision_about[p] != 0) /* what is still open is never gone */
+    :: else
+    fi
+}
+
+#define NEEDED QUORUM
+#include "server.pml"
+
+inline forget(y) {
+    entry[y].owner = 0;
+    entry[y].done = 0;
+    entry[y].workers = 0
+}
+
+inline tidy() {
+    for (i : 0 .. POSITIONS - 1) {
+        had = i + 1 <= horizon;
+        for (k : 0 .. JOURNAL - 1) {
+            had = had || journal[k] == i + 1
+        };
+        if
+#ifndef BUG_DECIDES_TWICE
+        :: had ->
+            ascended[i] = 0;
+            if
+            :: server[ENTRY(i)].owner == i + 1 ->
+                server[ENTRY(i)].owner = 0;
+                server[ENTRY(i)].done = 0;
+                server[ENTRY(i)].pieces = 0
+            :: else
+            fi
+#endif
+        :: else
+        fi;
+        had = true;
+        for (k : 0 .. WORKERS - 1) {
+            had = had && HAS(done[k], i)
+        };
+        if
+        :: had ->
+            decision_about[i] = EVERYBODY;
+            if
+            :: entry[ENTRY(i)].owner == i + 1 -> forget(ENTRY(i))
+            :: else
+            fi
+        :: else
+        fi
+    }
+}
+
+inline at_switch(w, p) {
+    e = ENTRY(p);
+    if
+    :: entry[e].owner < (p) + 1 -> order = NEWER; count = 0
+    :: entry[e].owner == (p) + 1 -> order = SAME; size_of(entry[e].workers, count)
+    :: entry[e].owner > (p) + 1 -> order = OLDER
+    fi;
+    if
+    :: order == NEWER -> decision = (QUORUM == 1 -> CLAIM_AND_COMPLETE : CLAIM)
+#ifdef BUG_LATE_DROPPED
+    :: order == OLDER -> decision = DROP_LATE
+#else
+    :: order == OLDER -> decision = PASS_LATE
+#endif
+    :: order == SAME && entry[e].done && (entry[e].workers & BIT(w)) -> decision = ASCEND_AGAIN
+#ifdef BUG_LATE_DROPPED
+    :: order == SAME && entry[e].done && !(entry[e].workers & BIT(w)) -> decision = DROP_LATE
+#else
+    :: order == SAME && entry[e].done && !(entry[e].workers & BIT(w)) -> decision = PASS_LATE
+#endif
+    :: order == SAME && !entry[e].done && (entry[e].workers & BIT(w)) -> decision = REPORT_PENDING
+    :: order == SAME && !entry[e].done && !(entry[e].workers & BIT(w)) ->
+        decision = (count + 1 == QUORUM -> CONTRIBUTE_AND_COMPLETE : CONTRIBUTE)
+    fi;
+    printf("position %d of worker %d at the switch: %e\n", p, w, decision);
+#ifdef NEVER
+    assert(decision != NEVER);
+#endif
+    if
+    :: order == NEWER ->
+        entry[e].owner = (p) + 1;
+        entry[e].done = QUORUM == 1;
+        entry[e].workers = BIT(w)
+    :: decision == CONTRIBUTE || decision == CONTRIBUTE_AND_COMPLETE ->
+        entry[e].workers = entry[e].workers | BIT(w);
+        entry[e].done = count + 1 == QUORUM
+    :: decision == REPORT_PENDING -> asked = asked | (EVERYBODY & ~entry[e].workers)
+    :: else
+    fi;
+    if
+    :: decision == CLAIM_AND_COMPLETE || decision == CONTRIBUTE_AND_COMPLETE ->
+#ifdef BUG_DECIDED_AT_THE_SWITCH
+        decide(p, entry[e].workers);
+        answer(p, EVERYBODY)
+#else
+        ascended[p] = ascended[p] | (1 << entry[e].workers)
+#endif
+    :: else
+    fi
+}
+
+/* (`skip`: spin wants a loop inside a d_step to be followed by something.) */
+proctype Link(byte w; byte p) {
+end:
+    do
+    :: d_step { p < next[w] -> at_switch(w, p); tidy(); skip }
+    :: d_step { p < next[w] -> at_server(0, p, BIT(w)); tidy(); skip }
+    :: d_step {
+        HAS(answered[w], p) && OUTSTANDING(w, p) ->
+        printf("worker %d has the result of position %d\n", w, p);
+        done[w] = done[w] | (1 << p);
+        tidy();
+        skip
+    }
+    od
+}
+
+/* What the switch sent up for position p, over these workers. */
+proctype Uplink(byte p; byte set) {
+end:
+    do
+    :: d_step { HAS(ascended[p], set) -> at_server(0, p, set); tidy(); skip }
+    od
+}
+
+proctype Worker(byte w) {
+end:
+    do
+    :: d_step { MAY_SEND(w) -> printf("worker %d sends position %d\n", w, next[w]); next[w]++ }
+    od
+}
+
+inline restart_server() {
+    forget_server(0);
+#ifdef BUG_NO_JOURNAL
+    for (i : 0 .. JOURNAL - 1) {
+        journal[i] = 0
+    };
+    horizon = 0;
+#endif
+#ifdef BUG_JOURNAL_AFTER_RESULT
+    unwritten = 0;
+#endif
+    skip
+}
+
+/* The switch or the server starts again, at any moment and as often as they like. */
+proctype Restart() {
+end:
+    do
+#ifndef SWITCH_STAYS
+    :: d_step {
+        printf("the switch starts again\n");
+        for (i : 0 .. ENTRIES - 1) {
+            forget(i)
+        };
+        skip
+    }
+#endif
+    :: d_step {
+        printf("the server starts again\n");
+        restart_server();
+        skip
+    }
+#ifdef BUG_JOURNAL_AFTER_RESULT
+    :: d_step { unwritten != 0 -> record(unwritten); unwritten = 0; skip }
+#endif
+    od
+}
+
+#ifdef PROGRESS
+hidden Entry saved_entry[ENTRIES];
+hidden ServerEntry saved_server[ENTRIES];
+hidden int saved_ascended[POSITIONS];
+hidden byte saved_decision_about[POSITIONS], saved_journal[JOURNAL], saved_horizon;
+
+inline save() {
+    saved_horizon = horizon;
+    for (i : 0 .. JOURNAL - 1) {
+        saved_journal[i] = journal[i]
+    };
+    for (i : 0 .. POSITIONS - 1) {
+        saved_ascended[i] = ascended[i];
+        saved_decision_about[i] = decision_about[i]
+    };
+    for (i : 0 .. ENTRIES - 1) {
+        saved_entry[i].owner = entry[i].owner;
+        saved_entry[i].done = entry[i].done;
+        saved_entry[i].workers = entry[i].workers;
+        saved_server[i].owner = server[i].owner;
+        saved_server[i].done = server[i].done;
+        saved_server[i].pieces = server[i].pieces
+    }
+}
+
+inline restore() {
+    horizon = saved_horizon;
+    for (i : 0 .. JOURNAL - 1) {
+        journal[i] = saved_journal[i]
+    };
+    for (i : 0 .. POSITIONS - 1) {
+        ascended[i] = saved_ascended[i];
+        decision_about[i] = saved_decision_about[i]
+    };
+    for (i : 0 .. ENTRIES - 1) {
+        entry[i].owner = saved_entry[i].owner;
+        entry[i].done = saved_entry[i].done;
+        entry[i].workers = saved_entry[i].workers;
+        server[i].owner = saved_server[i].owner;
+        server[i].done = saved_server[i].done;
+        server[i].pieces = saved_server[i].pieces
+    }
+}
+
+/* Routes of packets without BYPASS, three bits for every worker: to the switch; past it to the server; nowhere; in turn
+ * to the switch and to the server; or the worker has stopped for good. A bit more: what the switch sends up is lost.
+ * Workers are alike, so one order of their ways will do; QUORUM of them live. */
+#define ROUTES (1 << (3 * WORKERS + 1))
+#define WAY(w) ((route >> (3 * (w))) & 7)
+#define STOPPED 4
+#define LIVE(w) (WAY(w) < STOPPED)
+#define UPLINK_BROKEN HAS(route, 3 * WORKERS)
+#if WORKERS == 3 && QUORUM == 2
+#define WATCHED (WAY(0) <= WAY(1) && WAY(1) <= WAY(2) && WAY(1) < STOPPED && WAY(2) <= STOPPED)
+#else
+#error "routes are for QUORUM 2 of 3 workers"
+#endif
+
+inline deliver(w, p, past) {
+    sum_of = BIT(w);
+    gone = false;
+    if
+    :: (past) || WAY(w) == 1 || (WAY(w) == 3 && tries[w] % 2 == 0) -> decision = PASS_LATE
+    :: !(past) && WAY(w) == 2 -> decision = DROP_LATE
+    :: else ->
+        at_switch(w, p);
+        if
+        :: decision == ASCEND_AGAIN || decision == CONTRIBUTE_AND_COMPLETE ->
+            sum_of = entry[e].workers;
+            decision = (UPLINK_BROKEN -> DROP_LATE : ASCEND_AGAIN)
+        :: else
+        fi
+    fi;
+    if
+    :: decision == PASS_LATE || decision == ASCEND_AGAIN -> at_server(0, p, sum_of)
+    :: else
+    fi
+}
+
+#define GIVEN_UP gone
+#include "calm.pml"
+#endif
+
+init {
+    atomic {
+        byte w, p;
+        for (w : 0 .. WORKERS - 1) {
+            run Worker(w);
+            for (p : 0 .. POSITIONS - 1) {
+                run Link(w, p)
+            }
+        };
+        for (w : 1 .. EVERYBODY) {
+            size_of(w, count);
+            for (p : 0 .. POSITIONS - 1) {
+                if
+                :: count == QUORUM -> run Uplink(p, w)
+                :: else
+                fi
+            }
+        };
+        run Restart();
+#ifdef PROGRESS
+        run Calm();
+#endif
+        w = 0;
+        p = 0
+    }
+}
