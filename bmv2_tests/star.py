@@ -41,10 +41,10 @@ def worker_host(worker: int) -> HostPort:
     return HostPort(worker % WORKER_PORTS, address + worker, bytes([2, 0, 0, 0, 1, worker]))
 
 
-def rack(number: int, *, udp_port: int = _FIRST_UDP_PORT) -> Member:
-    """Three workers below another switch, which hangs at port ``number``."""
-    hosts = tuple(worker_host(number + WORKER_PORTS * row) for row in (1, 2, 3))
-    return Member(number, hosts, udp_port, aggregate=True)
+def rack(bit: int, *, port: int | None = None, udp_port: int = _FIRST_UDP_PORT) -> Member:
+    """Three workers below another switch, which hangs at ``port`` (default: the number of its bit)."""
+    hosts = tuple(worker_host((bit if port is None else port) + WORKER_PORTS * row) for row in (1, 2, 3))
+    return Member(bit, hosts, udp_port, aggregate=True)
 
 
 class Star(Twins):
@@ -54,8 +54,14 @@ class Star(Twins):
         super().__init__(target)
         self._next_job = 1
         self._next_tag = 0x7A610000
+        self._addresses = 0
         for host in (*map(worker_host, range(WORKER_PORTS)), SERVER, STRANGER):
             self.add_host(host)
+
+    def new_address(self) -> int:
+        """A number for an address that no host has yet: hosts stay."""
+        self._addresses += 1
+        return self._addresses
 
     def admit(
         self,

@@ -13,10 +13,10 @@
     hdr.lanesum.chunk, hdr.lanesum.shadow, hdr.lanesum.slot, hdr.lanesum.op, hdr.lanesum.spare, hdr.lanesum.workers, \
     hdr.lanesum.racks, hdr.lanesum.fan_in_workers, hdr.lanesum.fan_in_racks, hdr.lanesum.words
 
-// Pseudo header (RFC 768) and UDP header, with the checksum in it: over an undamaged datagram this comes to 0.
+// Pseudo header (RFC 768) and UDP header without its checksum.
 #define UDP_FIELDS \
     hdr.ipv4.source, hdr.ipv4.destination, (bit<16>) IP_PROTOCOL_UDP, hdr.udp.length, hdr.udp.source_port, \
-    hdr.udp.destination_port, hdr.udp.length, hdr.udp.checksum
+    hdr.udp.destination_port, hdr.udp.length
 
 #define LANE_FIELD(i) , hdr.lanes.w##i
 #define CODE_FIELD(i) , hdr.codes.w##i
@@ -26,12 +26,13 @@ control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
         // Options are not parsed, so a header that has some cannot be verified; hosts do.
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum,
                         HashAlgorithm.csum16);
+        // With the checksum among the fields, an undamaged datagram comes to 0, whichever of its two zeros a sender uses.
         // A payload that was not read cannot be verified either: such packets are only routed. Tofino adds up the words
         // in the parser instead.
         verify_checksum(hdr.udp.checksum != 0 && hdr.lanes.isValid(),
-                        { UDP_FIELDS, LANESUM_FIELDS FOR_EACH_WORD(LANE_FIELD) }, meta.zero, HashAlgorithm.csum16);
+                        { UDP_FIELDS, hdr.udp.checksum, LANESUM_FIELDS FOR_EACH_WORD(LANE_FIELD) }, meta.zero, HashAlgorithm.csum16);
         verify_checksum(hdr.udp.checksum != 0 && hdr.codes.isValid(),
-                        { UDP_FIELDS, LANESUM_FIELDS FOR_EACH_CODE_WORD(CODE_FIELD) }, meta.zero,
+                        { UDP_FIELDS, hdr.udp.checksum, LANESUM_FIELDS FOR_EACH_CODE_WORD(CODE_FIELD) }, meta.zero,
                         HashAlgorithm.csum16);
     }
 }
@@ -40,5 +41,12 @@ control UpdateChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(meta.verdict >= VERDICT_DESCEND, IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum,
                         HashAlgorithm.csum16);
+        update_checksum(meta.built && hdr.lanes.isValid(),
+                        { UDP_FIELDS, LANESUM_FIELDS FOR_EACH_WORD(LANE_FIELD) }, hdr.udp.checksum,
+                        HashAlgorithm.csum16);
+        update_checksum(meta.built && !hdr.lanes.isValid(), { UDP_FIELDS, LANESUM_FIELDS }, hdr.udp.checksum,
+                        HashAlgorithm.csum16);
+        // 0 would mean "none": one's complement has another zero, 0xFFFF, which is what no data at all come to.
+        update_checksum(meta.built && hdr.udp.checksum == 0, { 16w0 }, hdr.udp.checksum, HashAlgorithm.csum16);
     }
 }

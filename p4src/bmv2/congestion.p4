@@ -22,8 +22,7 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, inout standard_me
     action mark_answer() {
         bit<8> added = FLAG_ECN & ~hdr.lanesum.flags;
         hdr.lanesum.flags = hdr.lanesum.flags | FLAG_ECN;
-        // The sum of an open checksum, the checksum of a finished one.
-        meta.udp_sum = meta.udp_sum + (bit<32>) added;
+        // Of no use to an answer that was made here: that one gets its checksum at the very end.
         hdr.udp.checksum = amended_udp(hdr.udp.checksum, (bit<16>) added);
     }
 

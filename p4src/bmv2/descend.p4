@@ -9,10 +9,6 @@ control Descend(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         standard_metadata.mcast_grp = group;
         hdr.ethernet.source = hdr.ethernet.destination;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-        // The payload need not be read: the copies' checksums lose this destination and get their own.
-        meta.udp_open = hdr.udp.checksum != 0;
-        meta.udp_sum = (bit<32>) ~hdr.udp.checksum + (bit<32>) ~hdr.ipv4.destination[31:16]
-                       + (bit<32>) ~hdr.ipv4.destination[15:0] + (bit<32>) ~hdr.udp.destination_port;
     }
 
     action route() { meta.verdict = VERDICT_ROUTE; }

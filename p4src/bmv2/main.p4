@@ -70,7 +70,6 @@ control IngressPipeline(inout headers_t hdr, inout metadata_t meta, inout standa
 control EgressPipeline(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Receiver() receiver;
     Congestion() congestion;
-    FinishChecksum() finish_checksum;
     EgressFaults() faults;
 
     apply {
@@ -83,7 +82,6 @@ control EgressPipeline(inout headers_t hdr, inout metadata_t meta, inout standar
                 receiver.apply(hdr, meta, standard_metadata);
             }
             congestion.apply(hdr, meta, standard_metadata);
-            finish_checksum.apply(hdr, meta, standard_metadata);
         }
     }
 }

@@ -31,7 +31,7 @@ control Result(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         hdr.ipv4.total_length = udp_bytes + IPV4_HEADER_BYTES;
         hdr.udp.length = udp_bytes;
         hdr.lanesum.words = words;
-        meta.udp_open = true;
+        meta.built = true;
     }
 
     // An upper switch speaks of racks, any other one of workers.
@@ -99,21 +99,6 @@ control Result(inout headers_t hdr, inout metadata_t meta, inout standard_metada
                             | (meta.partial ? FLAG_PARTIAL : 0);
     }
 
-    // The UDP checksum as far as it is the same for every receiver. Tofino's deparser adds up all of it instead.
-    action sum_headers() {
-        bit<16> checksum;
-        hash(checksum, HashAlgorithm.csum16, 16w0,
-             { hdr.ipv4.source, (bit<16>) IP_PROTOCOL_UDP, hdr.udp.length, hdr.udp.source_port, hdr.udp.length,
-               LANESUM_FIELDS }, 32w65536);
-        meta.udp_sum = (bit<32>) ~checksum;
-    }
-
-    action sum_lanes() {
-        bit<16> checksum;
-        hash(checksum, HashAlgorithm.csum16, 16w0, { 16w0 FOR_EACH_WORD(LANE_FIELD) }, 32w65536);
-        meta.udp_sum = meta.udp_sum + (bit<32>) ~checksum;
-    }
-
     action nothing() { }
 
     table result {
@@ -135,12 +120,6 @@ control Result(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         state_flags = (meta.state & STATE_ECN != 0 ? FLAG_ECN : 0)
                       | (meta.state & STATE_COLLISION != 0 ? FLAG_COLLISION : 0);
         result.apply();
-        if (meta.udp_open) {
-            sum_headers();
-            if (hdr.lanes.isValid()) {
-                sum_lanes();
-            }
-        }
     }
 }
 
@@ -168,22 +147,15 @@ control Receiver(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     apply {
+        ipv4_addr_t old_ip = hdr.ipv4.destination;
+        bit<16> old_port = hdr.udp.destination_port;
         receiver.apply();
-    }
-}
-
-// Runs in egress, when the destination is known.
-control FinishChecksum(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    apply {
-        if (meta.udp_open) {
-            bit<32> sum = meta.udp_sum + (bit<32>) hdr.ipv4.destination[31:16]
-                          + (bit<32>) hdr.ipv4.destination[15:0] + (bit<32>) hdr.udp.destination_port;
-            sum = (sum & 0xFFFF) + (sum >> 16);
-            hdr.udp.checksum = ~ones_complement_sum(sum[15:0], sum[31:16]);
-            // 0 would mean "none" (RFC 768).
-            if (hdr.udp.checksum == 0) {
-                hdr.udp.checksum = 0xFFFF;
-            }
+        // Handed down: the payload was not read, so the checksum is amended (RFC 1624) instead of made.
+        if (!meta.built) {
+            bit<32> sum = (bit<32>) ~old_ip[31:16] + (bit<32>) ~old_ip[15:0] + (bit<32>) ~old_port
+                          + (bit<32>) hdr.ipv4.destination[31:16] + (bit<32>) hdr.ipv4.destination[15:0]
+                          + (bit<32>) hdr.udp.destination_port;
+            hdr.udp.checksum = amended_udp(hdr.udp.checksum, ones_complement_sum(sum[15:0], sum[31:16]));
         }
     }
 }

@@ -106,8 +106,7 @@ struct metadata_t {
 
     bool      has_route;
     bool      expired;
-    bool      udp_open;      // the UDP checksum is finished in egress, from this one's complement sum
-    bit<32>   udp_sum;       // of everything but destination address and port
+    bool      built;         // the payload is this switch's own, so that the checksums are to be made
     bool      congested;
     bool      is_answer;
 }

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanesum.protocol.spec import VERSION, Flag, Kind
+from lanesum_control.model import NO_ROLE, Role
 from lanesum_switch.api import ActionCall, Match, Replica, TableEntry
 from lanesum_switch.compiler.swar import Shape, Swar
 from lanesum_switch.compiler.vectors import shift_table
@@ -102,7 +104,12 @@ def contribution(rng: random.Random, words: int) -> tuple[int, bytes]:
     payload = struct.pack(f">{count}I", *(rng.getrandbits(32) for _ in range(count)))
     position = rng.randrange(2) << 15 | rng.randrange(SLOTS)
     fields = (JOB, TAG, rng.randrange(3), rng.randrange(2), position, op, 0, 1 << worker, 0, 0, 0, count)
-    lanesum = bytes([0x11, 0]) + struct.pack(">HIIIHBBIIBBH", *fields)
+    flags = rng.choice((0, 0, 0, *Flag))
+    if flags == Flag.UPPER:
+        count = words
+        payload = rng.randbytes(4 * words)
+        fields = (*fields[:-1], count)
+    lanesum = bytes([VERSION << 4 | Kind.CONTRIBUTION, flags]) + struct.pack(">HIIIHBBIIBBH", *fields)
     udp = struct.pack(">HHHH", 5000 + worker, 19539, 8 + 32 + len(payload), 0)
     length = 20 + len(udp + lanesum + payload)
     ipv4 = struct.pack(">BBHHHBBHII", 0x45, 0, length, 0, 0, 64, 17, 0, 0x0A000001 + worker, 0x0A0000FE)
@@ -111,29 +118,34 @@ def contribution(rng: random.Random, words: int) -> tuple[int, bytes]:
     return worker, frame if rng.random() > 0.05 else frame[: rng.randrange(len(frame))]
 
 
-def program_with_job(path: Path, vectorize: bool) -> EmbeddedSwitch:
-    switch = EmbeddedSwitch(vectorize=vectorize)
+def program_with_job(path: Path, vectorize: bool, role: Role = NO_ROLE) -> EmbeddedSwitch:
+    switch = EmbeddedSwitch(vectorize=vectorize, clock=lambda: 0)
     switch.load(path.read_bytes())
     tables = switch.tables
     for worker in range(WORKERS):
-        match = (Match(worker), Match(0x0A000001 + worker), Match(JOB), Match(TAG))
-        admit = ActionCall(INGRESS + "membership.admit", (1 << worker, 0, SLOTS, WORKERS, GROUP, 0xFF))
-        tables[INGRESS + "membership.member"].insert(TableEntry(match, admit))
+        for aggregate in (0, 1):
+            match = (Match(worker), Match(0x0A000001 + worker), Match(JOB), Match(TAG), Match(aggregate))
+            admit = ActionCall(
+                INGRESS + "membership.admit", (1 << worker, 0, SLOTS, WORKERS, GROUP, 0xFF, role, 1000)
+            )  # fmt: skip
+            tables[INGRESS + "membership.member"].insert(TableEntry(match, admit))
         address = ActionCall("EgressPipeline.receiver.address", (worker, 0x0A000001 + worker, 5000 + worker))
-        tables["EgressPipeline.receiver.receiver"].insert(TableEntry((Match(JOB), Match(worker)), address))
+        tables["EgressPipeline.receiver.receiver"].insert(TableEntry((Match(JOB), Match(worker + 1)), address))
     table = int.from_bytes(bytes(range(3, 243, 15)), "big")
     code_table = ActionCall(INGRESS + "lanes.use_code_table", (table,))
     tables[INGRESS + "lanes.lookup"].insert(TableEntry((Match(JOB),), code_table))
-    switch.set_multicast_group(GROUP, [Replica(port, port) for port in range(WORKERS)])
+    server = ActionCall(INGRESS + "forward.route", (WORKERS, 1, 2))
+    tables[INGRESS + "forward.forward"].insert(TableEntry((Match(0x0A0000FE, 32),), server))
+    switch.set_multicast_group(GROUP, [Replica(port, port + 1) for port in range(WORKERS)])
     return switch
 
 
 @pytest.mark.skipif(not BUILD.is_dir(), reason="no compiled lanesum program")
 @settings(max_examples=4, deadline=None)
-@given(seed=st.integers(0, 1 << 32))
-def test_lanesum_program_with_and_without_vectorizer(seed: int) -> None:
+@given(seed=st.integers(0, 1 << 32), role=st.sampled_from([NO_ROLE, Role.ASCEND, Role.UPPER]))
+def test_lanesum_program_with_and_without_vectorizer(seed: int, role: Role) -> None:
     path = BUILD / "bmv2-w32.json"
-    plain, vector = program_with_job(path, False), program_with_job(path, True)
+    plain, vector = program_with_job(path, False, role), program_with_job(path, True, role)
     assert plain.program is not None
     rng = random.Random(seed)
     sent = 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .. import ir
 from ..api import UnsupportedProgramError
 from .expr import Scope
+from .layout import Segment
 
 if TYPE_CHECKING:
     from .context import Context
@@ -105,10 +106,18 @@ class Calculations:
         """(condition, value, bits, code of a number of bits that varies) of each input but the payload."""
         layout, program = self.context.layout, self.context.program
         pieces: list[tuple[str, str, int, str]] = []
-        for part in inputs:
-            if part.kind == "payload":
+        done = 0  # inputs up to here are in a piece
+        for position, part in enumerate(inputs):
+            if part.kind == "payload" or position < done:
                 continue
             value = part.value
+            segment = self._whole_run(inputs[position:])
+            if segment is not None:
+                assert isinstance(value, ir.FieldRef)
+                bits = 8 * segment.size
+                pieces.append((layout.valid(value.header), layout.segment_local(value.header, segment), bits, ""))
+                done = position + len(segment.fields)
+                continue
             if isinstance(value, ir.Const):
                 pieces.append(("", str(value.value & ((1 << part.bits) - 1)), part.bits, ""))
             elif isinstance(value, ir.HeaderRef):
@@ -128,6 +137,17 @@ class Calculations:
                 number = self.context.expressions.value(value, Scope())
                 pieces.append(("", str(number), part.bits, ""))
         return pieces
+
+    def _whole_run(self, inputs: list[ir.CalcInput]) -> Segment | None:
+        """The segment whose lanes, all of them and in order, are the next inputs."""
+        first = inputs[0].value
+        if not isinstance(first, ir.FieldRef) or self.context.program.instances[first.header].metadata:
+            return None
+        segment, _, _ = self.context.layout.layout_of(first.header).lanes.get(first.name, (None, 0, 0))
+        if segment is None:
+            return None
+        run = [ir.FieldRef(first.header, lane.name) for lane in segment.fields]
+        return segment if [part.value for part in inputs[: len(run)]] == run else None
 
     def _groups(self, inputs: list[ir.CalcInput]) -> list[tuple[str, str, int, str]]:
         """``_pieces`` with neighbouring inputs of one header joined."""

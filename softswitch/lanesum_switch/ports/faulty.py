@@ -61,6 +61,11 @@ class FaultyPort:
                 self._hold(0.0, self._inbound, inbound)
             self._arm()
 
+    def backlog(self) -> int:
+        """Frames that wait at the port itself; those that are late wait on the link."""
+        backlog = getattr(self._port, "backlog", None)
+        return 0 if backlog is None else int(backlog())
+
     def _pass(self, direction: Direction, frames: list[bytes]) -> list[bytes]:
         """Take ``frames`` to the injector, send what is due outwards, and return what is due inwards."""
         now = time.monotonic()

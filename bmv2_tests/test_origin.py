@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Known addresses come in by their own ports, and what only switches make does not come from a host.
+
+::
+
+    worker 0 --0 +--------+ 6-- stranger (attached)
+    worker 1 --1 | switch |
+    trunk -----5 +--------+ 7-- server   (behind the trunk: hosts of another switch)
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from lanesum.protocol import Kind, LaneOp
+from lanesum.protocol.frames import UdpFrame
+from lanesum.protocol.spec import Flag
+from lanesum_control.model import SWITCH_MAC, HostPort
+
+from .oracle import aggregate
+from .star import SERVER, STRANGER, Star, routed, worker_host
+from .test_malformed import patched
+
+
+def ping(source: HostPort) -> bytes:
+    return UdpFrame(source.mac, SWITCH_MAC, source.ip, SERVER.ip, 5000, 5001, b"any traffic").pack()
+
+
+@pytest.mark.parametrize("port", [0, 2, 5, 6, 7])
+def test_all_traffic_is_checked_not_only_contributions(star: Star, port: int) -> None:
+    frame = ping(worker_host(1))
+    assert star.exchange(port, frame) == []
+    assert star.exchange(1, frame) == routed(frame, SERVER)
+    assert star.all_decisions() == {"route": 2, "drop_spoofed": 1, "genuine": 1, "forwarded": 1}
+
+
+def test_nobody_speaks_for_the_server(star: Star) -> None:
+    """A forged result would be believed: it has the address that the workers' sockets listen to."""
+    job = star.admit(2)
+    for kind in (Kind.RESULT, Kind.PENDING, Kind.CONFLICT):
+        header = job.contribution(0, job.words(1)[0], kind=kind)[1]
+        forged = patched(header, 26, SERVER.ip.to_bytes(4, "big") + worker_host(0).ip.to_bytes(4, "big"))
+        assert star.exchange(STRANGER.port, forged) == []
+    assert star.decisions() == {"route": 3, "drop_spoofed": 3}
+
+
+def test_fragments_and_options_are_no_way_round(star: Star) -> None:
+    """The address is in every IPv4 packet."""
+    fragment = patched(ping(worker_host(1)), 20, b"\x20\x00")
+    assert star.exchange(STRANGER.port, fragment) == []
+    assert star.decisions() == {"route": 1, "drop_spoofed": 1}
+
+
+@pytest.mark.parametrize("kind", [Kind.CONTRIBUTION, Kind.RESULT, Kind.PENDING, Kind.CONFLICT], ids=lambda k: k.name)
+def test_hosts_do_not_speak_like_switches(star: Star, kind: Kind) -> None:
+    """Aggregates count for a whole rack, and answers for racks are handed down: not from a host, whatever it knows.
+
+    Behind a trunk there is another switch, which has checked its own hosts.
+    """
+    job = star.admit(2)
+    words = job.words(2)[0]
+    port, frame = job.contribution(0, words, kind=kind, flags=Flag.UPPER | Flag.ECN)
+    assert star.exchange(port, frame) == []
+    assert star.decisions()["drop_forged"] == 1
+    past = job.contribution(0, words, kind=kind, flags=Flag.UPPER | Flag.BYPASS)[1]
+    assert star.exchange(port, past) == []
+    assert star.slot_decisions() == {}
+
+
+def test_a_host_behind_a_trunk(star: Star) -> None:
+    """Its address is checked, its flags are the other switch's business."""
+    host = HostPort(5, 0x0A000901 + star.new_address(), bytes.fromhex("020000000901"), attached=False)
+    star.add_host(host)
+    job = star.admit([worker_host(0).port, 1])
+    _, frame = job.contribution(0, job.words(3)[0], flags=Flag.UPPER)
+    moved = patched(frame, 26, host.ip.to_bytes(4, "big"))
+    assert star.exchange(5, moved) == routed(moved, SERVER)
+    assert star.exchange(4, moved) == []
+    assert star.decisions() == {"aggregate": 2, "not_a_member": 1, "drop_spoofed": 1}
+
+
+def test_other_versions_may_mean_something_else_by_the_flag(star: Star) -> None:
+    job = star.admit(1)
+    port, frame = job.contribution(0, job.words(4)[0], version=3, flags=Flag.UPPER)
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+
+
+def test_unknown_addresses_pass(star: Star) -> None:
+    """The controller names hosts; it need not know all."""
+    stranger = HostPort(3, 0x0A63636, bytes.fromhex("020000006363"))
+    frame = ping(stranger)
+    for port in (0, 3, 6):
+        assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.all_decisions() == {"route": 3, "unknown_source": 3, "forwarded": 3}
+
+
+def test_a_member_with_a_forged_flag_changes_no_sum(star: Star) -> None:
+    job = star.admit(2)
+    words = job.words(5)
+    star.contribute(job, 0, words[0])
+    assert star.contribute(job, 1, words[1], flags=Flag.UPPER) == []
+    assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))

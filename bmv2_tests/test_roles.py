@@ -1,0 +1,359 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""One switch in every role: below another one, above others, for a quorum, with slots that other jobs use too."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+from lanesum.protocol import Header, LaneOp
+from lanesum.protocol.frames import UdpFrame
+from lanesum.protocol.spec import Flag
+from lanesum_control.model import Role
+
+from .oracle import aggregate
+from .star import ALL_OPS, FIRST, SERVER, Place, Star, rack, routed, worker_host
+
+FOR_EVER = 0xFFFF  # ticks: as long as 16 bits can tell
+
+
+# Rack switch: what is complete goes on.
+
+
+@pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
+def test_a_complete_sum_ascends(star: Star, op: LaneOp) -> None:
+    """One contribution in the name of all workers, widened, with a checksum; the workers hear nothing yet."""
+    job = star.admit(3, role=Role.ASCEND)
+    words = job.words(1, op)
+    place = Place(op=op)
+    assert star.contribute(job, 0, words[0], place) == []
+    assert star.contribute(job, 2, words[2], place) == []
+    assert star.contribute(job, 1, words[1], place) == job.ascended(1, aggregate(op, words), place)
+    assert star.all_decisions()["forwarded"] == 1
+
+
+@pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
+def test_a_duplicate_ascends_again(star: Star, op: LaneOp) -> None:
+    """The switch above may have lost the sum, or the answer may be lost: both end with a second aggregate."""
+    job = star.admit(2, role=Role.ASCEND)
+    words = job.words(2, op)
+    place = Place(op=op)
+    total = aggregate(op, words)
+    star.contribute(job, 0, words[0], place)
+    star.contribute(job, 1, words[1], place)
+    for worker in (0, 1, 1):
+        again = star.contribute(job, worker, words[worker], place, flags=Flag.RESEND)
+        assert again == job.ascended(worker, total, place, flags=Flag.RESEND)
+    assert star.slot_decisions() == {"claim": 1, "contribute_and_complete": 1, "ascend_again": 3}
+
+
+def test_an_incomplete_sum_stays(star: Star) -> None:
+    job = star.admit(3, role=Role.ASCEND)
+    words = job.words(3)
+    star.contribute(job, 1, words[1])
+    assert star.contribute(job, 1, words[1]) == job.pending([1])
+
+
+def test_a_single_worker_ascends_at_once(star: Star) -> None:
+    job = star.admit(1, role=Role.ASCEND)
+    words = job.words(4)
+    assert star.contribute(job, 0, words[0]) == job.ascended(0, words[0])
+    assert star.slot_decisions() == {"claim_and_complete": 1}
+
+
+def test_an_aggregate_expires_like_any_packet(star: Star) -> None:
+    """It keeps the time to live of the packet that completed it: no loop of switches lives for ever."""
+    job = star.admit(1, role=Role.ASCEND)
+    port, frame = job.contribution(0, job.words(5)[0])
+    datagram = UdpFrame.unpack(frame)
+    assert datagram is not None
+    assert star.exchange(port, dataclasses.replace(datagram, ttl=1).pack()) == []
+    assert star.decisions()["drop_expired"] == 1
+
+
+# Upper switch: members are racks.
+
+
+@pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
+def test_aggregates_are_added_as_they_are(star: Star, op: LaneOp) -> None:
+    """Accumulator words whatever the operation: what was widened below is not widened again."""
+    job = star.admit([rack(0), rack(1), rack(2, port=4)], role=Role.UPPER)
+    rng = np.random.default_rng(6)
+    words = [rng.integers(0, 80, star.accumulator_words, dtype=np.uint32) * 0x01010101 for _ in range(3)]
+    plain = op if op in (LaneOp.OR, LaneOp.MAX) else LaneOp.ADD32
+    total = aggregate(plain, words)
+    place = Place(op=op)
+    assert star.contribute(job, 2, words[2], place) == []
+    assert star.contribute(job, 2, words[2], place, host=1) == job.pending([2], place)
+    assert star.contribute(job, 0, words[0], place, host=2) == []
+    assert star.contribute(job, 1, words[1], place, host=1) == job.result(total, place)
+    assert star.contribute(job, 0, words[0], place, host=1) == job.replay(0, total, place, host=1)
+
+
+def test_any_worker_of_a_rack_speaks_for_it(star: Star) -> None:
+    """Whichever worker completed it below: the rack counts once."""
+    job = star.admit([rack(0, port=2), rack(1, port=3)], role=Role.UPPER)
+    words = job.words(7)
+    star.contribute(job, 0, words[0], host=0)
+    for host in (1, 2, 0):
+        assert star.contribute(job, 0, words[0], host=host) == job.pending([0])
+    assert star.contribute(job, 1, words[1], host=2) == job.result(aggregate(LaneOp.ADD32, words))
+
+
+def test_racks_and_workers_in_one_job(star: Star) -> None:
+    """A worker that hangs at the upper switch itself has a bit of its own, and sends what workers send."""
+    direct = dataclasses.replace(rack(1), hosts=(worker_host(1),), aggregate=False)
+    job = star.admit([rack(0), direct], role=Role.UPPER)
+    codes = np.full(star.accumulator_words // 2, 0x12345678, np.uint32)
+    wide = np.full(star.accumulator_words, 0x01020304, np.uint32)
+    place = Place(op=LaneOp.EXPAND8)
+    assert star.contribute(job, 0, wide, place) == []
+    total = wide + aggregate(LaneOp.EXPAND8, [codes])
+    assert star.contribute(job, 1, codes, place) == job.result(total, place)
+
+
+def test_a_workers_own_packet_is_no_aggregate(star: Star) -> None:
+    """What a rack's switch let pass is for the server: a rack counts only by what its switch has summed."""
+    job = star.admit([rack(0), rack(1)], role=Role.UPPER)
+    port, frame = job.contribution(0, job.words(8)[0], flags=0)
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.decisions() == {"aggregate": 1, "not_a_member": 1}
+
+
+def test_an_upper_switch_below_another_names_racks(star: Star) -> None:
+    job = star.admit([rack(0), rack(1)], role=Role.UPPER | Role.ASCEND)
+    words = job.words(9)
+    star.contribute(job, 0, words[0])
+    ((port, frame),) = star.contribute(job, 1, words[1])
+    assert [(port, frame)] == job.ascended(1, aggregate(LaneOp.ADD32, words))
+    header = Header.unpack(frame[42:])
+    assert (header.workers, header.fan_in_workers, header.fan_in_racks) == (0b11, 0, 2)
+
+
+# Past the switch.
+
+
+@pytest.mark.parametrize("flag", [Flag.BYPASS, Flag.PARTIAL, Flag.BYPASS | Flag.RESEND | Flag.ECN])
+@pytest.mark.parametrize("words", [64, 7], ids=["of our size", "of another"])
+def test_some_contributions_go_past(star: Star, flag: Flag, words: int) -> None:
+    """Whose worker gets nowhere asks for the server, and what lacks members may not be taken for all."""
+    job = star.admit(2)
+    contribution = job.words(10)[0]
+    star.contribute(job, 0, contribution)
+    port, frame = job.contribution(1, contribution[:words], flags=flag)
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.decisions() == {"aggregate": 1, "accept": 1, "claim": 1, "route_past": 1}
+
+
+# A quorum.
+
+
+def test_a_quorum_ascends_and_latecomers_follow(star: Star) -> None:
+    """Three of four: PARTIAL, so that no switch above takes it for all; the fourth goes to the server by itself."""
+    job = star.admit(4, role=Role.ASCEND | Role.QUORUM, threshold=3)
+    words = job.words(11)
+    star.contribute(job, 3, words[3])
+    star.contribute(job, 0, words[0])
+    total = aggregate(LaneOp.ADD32, [words[worker] for worker in (0, 1, 3)])
+    up = star.contribute(job, 1, words[1])
+    assert up == job.ascended(1, total, bitmap=0b1011, flags=Flag.PARTIAL)
+    port, late = job.contribution(2, words[2])
+    assert star.exchange(port, late) == routed(late, SERVER)
+    again = star.contribute(job, 3, words[3])
+    assert again == job.ascended(3, total, bitmap=0b1011, flags=Flag.PARTIAL | Flag.RESEND)
+    assert star.slot_decisions() == {
+        "claim": 1, "contribute": 1, "contribute_and_complete": 1, "pass_late": 1, "ascend_again": 1,
+    }  # fmt: skip
+
+
+def test_older_chunks_of_a_quorum_go_to_the_server(star: Star) -> None:
+    """It knows what was decided, or that it is too late to say."""
+    job = star.admit(3, role=Role.ASCEND | Role.QUORUM, threshold=2)
+    words = job.words(12)
+    star.contribute(job, 0, words[0], Place(5))
+    port, late = job.contribution(1, words[1], Place(4))
+    assert star.exchange(port, late) == routed(late, SERVER)
+    assert star.slot_decisions() == {"claim": 1, "pass_late": 1}
+
+
+def test_a_quorum_of_all_is_not_partial(star: Star) -> None:
+    """Two levels: the rack's switch waits for its own, the server decides."""
+    job = star.admit(2, role=Role.ASCEND | Role.QUORUM)
+    words = job.words(13)
+    star.contribute(job, 0, words[0])
+    assert star.contribute(job, 1, words[1]) == job.ascended(1, aggregate(LaneOp.ADD32, words))
+
+
+# Slots that several jobs use.
+
+
+def collided(frame: bytes) -> bytes:
+    """With the flag and, where there was one, a right UDP checksum: made anew, not amended."""
+    datagram = UdpFrame.unpack(frame)
+    assert datagram is not None
+    payload = bytearray(datagram.payload)
+    payload[1] |= Flag.COLLISION
+    return datagram.with_payload(bytes(payload)).pack(checksum=frame[40:42] != bytes(2))
+
+
+@pytest.mark.parametrize("checksum", [False, True], ids=["without", "with checksum"])
+@pytest.mark.parametrize("flags", [0, Flag.COLLISION | Flag.RESEND])
+def test_an_entry_that_another_job_works_on(star: Star, checksum: bool, flags: int) -> None:
+    """The second job's packets go to the server and say why; the first one's sum is not disturbed."""
+    first = star.admit([0, 1], role=Role.SHARED, lease=FOR_EVER)
+    second = star.admit([2, 3], role=Role.SHARED, lease=FOR_EVER)
+    a, b = first.words(14), second.words(15)
+    star.contribute(first, 0, a[0])
+    for worker in (0, 1):
+        port, frame = second.contribution(worker, b[worker], checksum=checksum, flags=flags)
+        assert star.exchange(port, frame) == routed(collided(frame), SERVER)
+    assert star.contribute(first, 1, a[1]) == first.result(aggregate(LaneOp.ADD32, a))
+    # What is complete may be overwritten: whoever lacks it is told so, and it is summed again.
+    star.contribute(second, 0, b[0])
+    assert star.contribute(second, 1, b[1]) == second.result(aggregate(LaneOp.ADD32, b))
+    assert star.slot_decisions() == {"claim": 2, "contribute_and_complete": 2, "collide": 2}
+
+
+def test_exclusive_slots_are_not_leased(star: Star) -> None:
+    """A job that has the slots to itself overwrites what a dead one left, at once."""
+    dead = star.admit([0, 1], role=Role.SHARED, lease=FOR_EVER)
+    star.contribute(dead, 0, dead.words(16)[0])
+    heir = star.admit([2, 3])
+    words = heir.words(17)
+    assert star.contribute(heir, 0, words[0]) == []
+    assert star.contribute(heir, 1, words[1]) == heir.result(aggregate(LaneOp.ADD32, words))
+
+
+def test_a_lease_ends(star: Star) -> None:
+    """After so many ticks without a contribution the entry is anybody's; each contribution begins it anew."""
+    if star.target.clock is None:
+        pytest.skip("needs a clock that the test sets; see the next test")
+    clock = star.target.clock
+    first = star.admit([0, 1, 2], role=Role.SHARED, lease=100)
+    second = star.admit([3], role=Role.SHARED, lease=100)
+    a, b = first.words(18), second.words(19)
+    port, frame = second.contribution(0, b[0])
+    star.contribute(first, 0, a[0])
+    clock.advance(100)
+    assert star.exchange(port, frame) == routed(collided(frame), SERVER)
+    star.contribute(first, 1, a[1])
+    clock.advance(100)
+    assert star.contribute(first, 1, a[1]) == first.pending([0, 1]), "a duplicate is no progress"
+    assert star.exchange(port, frame) == routed(collided(frame), SERVER)
+    clock.advance(1)
+    assert star.exchange(port, frame) == second.result(b[0])
+    assert star.slot_decisions() == {
+        "claim": 1, "contribute": 1, "collide": 2, "report_pending": 1, "claim_and_complete": 1,
+    }  # fmt: skip
+
+
+def test_time_wraps(star: Star) -> None:
+    """Ticks have 16 bits: ages across the wrap are right, and what is abandoned looks fresh once in 67 seconds."""
+    if star.target.clock is None:
+        pytest.skip("needs a clock that the test sets")
+    clock = star.target.clock
+    clock.advance(-(clock.microseconds() // 1024) % 0x10000 + 0xFFF0)
+    first = star.admit([0, 1], role=Role.SHARED, lease=50)
+    second = star.admit([3], role=Role.SHARED, lease=50)
+    star.contribute(first, 0, first.words(20)[0])
+    port, frame = second.contribution(0, second.words(21)[0])
+    for ticks, fresh in ((50, True), (0x10000 - 50, True), (50, True)):
+        clock.advance(ticks)
+        assert (star.exchange(port, frame) == routed(collided(frame), SERVER)) is fresh
+    clock.advance(1)
+    assert star.exchange(port, frame) == second.result(second.words(21)[0])
+
+
+def test_a_lease_of_a_tick_ends_in_real_time(star: Star) -> None:
+    """On every target, with whatever clock it has."""
+    first = star.admit([0, 1], role=Role.SHARED, lease=1)
+    second = star.admit([3], role=Role.SHARED, lease=1)
+    star.contribute(first, 0, first.words(22)[0])
+    if star.target.clock is None:
+        time.sleep(0.05)  # 49 ticks; later does not matter
+    else:
+        star.target.clock.advance(2)
+    words = second.words(23)
+    assert star.contribute(second, 0, words[0]) == second.result(words[0])
+
+
+# Flags that results inherit.
+
+
+@pytest.mark.parametrize("flag", [Flag.ECN, Flag.COLLISION, Flag.ECN | Flag.COLLISION])
+@pytest.mark.parametrize("marked", [0, 1, 2], ids=["first", "middle", "last"])
+@pytest.mark.parametrize("role", [Role(0), Role.ASCEND], ids=["result", "aggregate"])
+def test_flags_of_any_contribution_are_in_the_result(star: Star, flag: Flag, marked: int, role: Role) -> None:
+    job = star.admit(3, role=role)
+    words = job.words(24)
+    total = aggregate(LaneOp.ADD32, words)
+    for worker in (0, 1, 2):
+        out = star.contribute(job, worker, words[worker], flags=flag if worker == marked else 0)
+    assert out == (job.ascended(2, total, flags=flag) if role else job.result(total, flags=flag))
+    again = star.contribute(job, 0, words[0])
+    if role:
+        assert again == job.ascended(0, total, flags=flag | Flag.RESEND)
+    else:
+        assert again == job.replay(0, total, flags=flag)
+    # The next chunk in the same entry begins without them.
+    for worker in (0, 1, 2):
+        out = star.contribute(job, worker, words[worker], Place(1))
+    assert out == (job.ascended(2, total, Place(1)) if role else job.result(total, Place(1)))
+
+
+def test_congestion_of_the_ip_header_counts(star: Star) -> None:
+    """What a router marked (RFC 3168) comes back as the flag; the answers' own IPv4 header stays as it came."""
+    job = star.admit(2)
+    words = job.words(25)
+    for mark, flag in ((1, 0), (2, 0), (3, Flag.ECN)):
+        place = Place(mark)
+        star.contribute(job, 0, words[0], place)
+        port, frame = job.contribution(1, words[1], place)
+        data = bytearray(frame)
+        data[15] |= mark
+        data[24:26] = (int.from_bytes(data[24:26], "big") - mark).to_bytes(2, "big")
+        answers = star.exchange(port, bytes(data))
+        assert {answer[15] & 3 for _, answer in answers} == {mark}
+        assert {Header.unpack(answer[42:]).flags for _, answer in answers} == {flag}
+
+
+# Rounds that workers disagree about.
+
+
+@pytest.mark.parametrize("complete", [False, True], ids=["incomplete", "complete"])
+@pytest.mark.parametrize("role", [Role(0), Role.ASCEND], ids=["one level", "rack switch"])
+def test_rounds_of_different_length(star: Star, complete: bool, role: Role) -> None:
+    """Every worker is told both lengths, even the one that was right."""
+    job = star.admit(3, role=role)
+    words = job.words(26)
+    other = dataclasses.replace(FIRST, round_words=99)
+    for worker in range(3 if complete else 2):
+        star.contribute(job, worker, words[worker])
+    answers = star.contribute(job, 2, words[2], other, fan_in_workers=0xE7)
+    assert answers == job.conflict(0xE7, other, FIRST)
+    assert len(answers) == 3
+    assert star.slot_decisions()["report_conflict"] == 1
+
+
+def test_a_conflict_between_racks_is_for_their_switches(star: Star) -> None:
+    """Marked UPPER: they hand it down to all workers."""
+    job = star.admit([rack(0), rack(1)], role=Role.UPPER)
+    words = job.words(27)
+    star.contribute(job, 0, words[0])
+    other = Place(op=LaneOp.EXPAND8, round_words=5)
+    answers = star.contribute(job, 1, words[1], other, fan_in_workers=3)
+    assert answers == job.conflict(3, other, FIRST)
+    assert {Header.unpack(answer[42:]).flags for _, answer in answers} == {Flag.UPPER}
+
+
+def test_a_newer_round_of_another_length_is_no_conflict(star: Star) -> None:
+    job = star.admit(2)
+    words = job.words(28)
+    for epoch in range(4):
+        place = Place(epoch, round_words=epoch * 100)
+        star.contribute(job, 0, words[0], place)
+        assert star.contribute(job, 1, words[1], place) == job.result(aggregate(LaneOp.ADD32, words), place)
