@@ -279,10 +279,9 @@ class Controller:
         return {"packets": dict(total), "switches": switches, "server": server}
 
     def close(self) -> None:
-        """Let go of the switches and the store; the jobs stay."""
+        """Let go of the switches; the jobs stay on them, and in the store."""
         with self._lock:
             self._fleet.close()
-            self._store.close()
 
     # How.
 

@@ -12,8 +12,12 @@ import pytest
 from p4.v1 import p4runtime_pb2
 
 from lanesum_control.client import SwitchConnection
+from lanesum_control.controlled_server import NoServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.managed import InProcessSwitch
+from lanesum_control.model import SwitchJob
+from lanesum_control.network import Network
 from lanesum_control.p4info import Lpm
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import (
@@ -44,12 +48,18 @@ def address(device: EmbeddedSwitch, tmp_path: Path) -> Iterator[str]:
         yield path
 
 
+def admit(switch: P4RuntimeSwitch) -> tuple[SwitchJob, Controller]:
+    """The hosts and a job of two workers."""
+    network = Network.of(load("star4"), loopback=False)
+    controller = Controller(network, NoServer(), {"s1": InProcessSwitch(switch)})
+    return controller.admit(JobRequest("a", ("w1", "w2"))).switch_jobs["s1"], controller
+
+
 def test_a_job_is_programmed_and_removed_without_a_trace(device: EmbeddedSwitch, address: str) -> None:
     with SwitchConnection(address) as connection:
         switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
-        controller = Controller(switch, load("star4").host_ports(loopback=False), ("10.19.0.100", 19539))
+        job, controller = admit(switch)
         assert len(switch.entries(FORWARD)) == len(switch.entries(ARP)) == 6
-        job = controller.admit(JobRequest("a", ("w1", "w2"))).switch_job
         members = switch.entries(MEMBER)
         assert sorted(entry.params["worker"] for entry in members) == [1, 2]
         assert {entry.match["tag"] for entry in members} == {job.tag}
@@ -66,8 +76,7 @@ def test_a_job_is_programmed_and_removed_without_a_trace(device: EmbeddedSwitch,
 def test_a_refused_job_is_taken_back(device: EmbeddedSwitch, address: str) -> None:
     with SwitchConnection(address) as connection:
         switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
-        controller = Controller(switch, load("star4").host_ports(loopback=False), ("10.19.0.100", 19539))
-        job = controller.admit(JobRequest("a", ("w1", "w2"))).switch_job
+        job, _ = admit(switch)
         # The same membership under another group: the receivers are there already.
         with pytest.raises(SwitchWriteError, match=r"INSERT EgressPipeline.receiver.receiver .*ALREADY_EXISTS"):
             switch.admit(dataclasses.replace(job, group=9))
@@ -153,6 +162,5 @@ def test_pushing_again_forgets_groups(device: EmbeddedSwitch, address: str) -> N
         for _ in range(2):
             switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
             assert not device.multicast_groups
-            controller = Controller(switch, load("star4").host_ports(loopback=False), ("10.19.0.100", 19539))
-            job = controller.admit(JobRequest("a", ("w1", "w2"))).switch_job
+            job, _ = admit(switch)
             assert len(device.multicast_groups[job.group]) == 2
