@@ -23,7 +23,7 @@ from lanesum_control.monitor import Monitor
 from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.store import Store
-from lanesum_control.switch import ARP, DELETE, INSERT, JOB_TABLES, LOOKUP, MEMBER, RECEIVER
+from lanesum_control.switch import ARP, CONGESTION, DELETE, INSERT, JOB_TABLES, LOOKUP, MEMBER, RECEIVER
 from lanesum_control.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
@@ -83,6 +83,29 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_what_is_right_is_left_alone(remote: RemoteSwitch) -> None:
     assert remote.reconcile(HOSTS, [job()])
     assert remote.reconcile(HOSTS, [job()]) == []
+
+
+def test_every_port_marks_and_goes_on_marking(process: Process) -> None:
+    switch = RemoteSwitch(process.address, bmv2_pipeline(), mark_above=8)
+    switch.connect(5.0)
+    ports = sorted({host.port for host in HOSTS})
+
+    def marks() -> list[tuple[int, int]]:
+        entries = switch.device.entries(CONGESTION)
+        return sorted((entry.match["standard_metadata.egress_port"], entry.params["depth"]) for entry in entries)
+
+    assert any(f"congestion {len(ports)}" in what for what in switch.reconcile(HOSTS, []))
+    assert marks() == [(port, 8) for port in ports]
+    assert switch.reconcile(HOSTS, []) == []
+    switch.device.set_congestion(ports[0], 3)
+    assert switch.reconcile(HOSTS, []) == ["1 corrected (congestion 1)"]
+    assert marks() == [(port, 8) for port in ports]
+    switch.close()
+    # One that shall not mark does not, whatever it did before.
+    plain = RemoteSwitch(process.address, bmv2_pipeline())
+    plain.connect(5.0)
+    assert plain.reconcile(HOSTS, []) == [f"{len(ports)} deleted (congestion {len(ports)})"]
+    plain.close()
 
 
 def test_differences_are_repaired(remote: RemoteSwitch, process: Process) -> None:
