@@ -45,10 +45,14 @@ class ManagedSwitch(Protocol):
 
 
 class RemoteSwitch:
-    """A P4Runtime switch at ``address`` that shall run ``pipeline``. Satisfies ``ManagedSwitch``."""
+    """A P4Runtime switch at ``address`` that shall run ``pipeline``. Satisfies ``ManagedSwitch``.
 
-    def __init__(self, address: str, pipeline: CompiledPipeline) -> None:
+    ``mark_above``: it marks what leaves by a port to a host or another switch while so many packets wait there.
+    """
+
+    def __init__(self, address: str, pipeline: CompiledPipeline, mark_above: int | None = None) -> None:
         self.address = address
+        self._mark_above = mark_above
         self._pipeline = pipeline
         self._cookie = pipeline.cookie()
         self._connection: SwitchConnection | None = None
@@ -88,7 +92,7 @@ class RemoteSwitch:
             raise SwitchUnreachableError(f"The switch at {self.address} has started again, without its program.")
 
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
-        return reconcile(self.device, hosts, jobs)
+        return reconcile(self.device, hosts, jobs, self._mark_above)
 
     def close(self) -> None:
         connection, self._connection, self._device = self._connection, None, None

@@ -16,6 +16,10 @@ FAULT_SCALE = 10_000  # p4src/bmv2/faults.p4 draws from so many
 DEFAULT_LEASE_TICKS = 1000  # about a second: far beyond any resend timer
 
 
+# Packets that wait at a port before it marks: half of what BMv2 queues, so that senders hear of it before it overflows.
+DEFAULT_MARK_ABOVE = 32
+
+
 @dataclass(frozen=True, slots=True)
 class HostPort:
     """A host as one switch sees it. ``ip`` as an int, ``mac`` six bytes.

@@ -17,7 +17,16 @@ from p4.v1 import p4runtime_pb2
 
 from lanesum_control.model import HostPort, SwitchJob
 from lanesum_control.p4info import P4InfoNames
-from lanesum_control.switch import DELETE, HOST_TABLES, INSERT, JOB_TABLES, MEMBER, MODIFY, P4RuntimeSwitch
+from lanesum_control.switch import (
+    CONGESTION,
+    DELETE,
+    HOST_TABLES,
+    INSERT,
+    JOB_TABLES,
+    MEMBER,
+    MODIFY,
+    P4RuntimeSwitch,
+)
 
 _GROUP = "multicast group"
 _Key = tuple[Any, ...]
@@ -33,14 +42,18 @@ class _Item:
     entity: p4runtime_pb2.Entity
 
 
-def reconcile(switch: P4RuntimeSwitch, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
-    """Make ``switch`` hold exactly ``hosts`` and ``jobs``.
+def reconcile(
+    switch: P4RuntimeSwitch, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob], mark_above: int | None = None
+) -> list[str]:
+    """Make ``switch`` hold exactly ``hosts`` and ``jobs``, and mark where ``mark_above`` packets or more wait.
 
     Returns what was repaired, in words; nothing when all was right. Raises SwitchWriteError, SwitchUnreachableError.
     """
     names = switch.connection.names
     assert names is not None, "a connected switch has the names of its program"
     steps = [switch.host_entities(host) for host in hosts]
+    if mark_above is not None:
+        steps += [[switch.mark_entity(port, mark_above)] for port in sorted({host.port for host in hosts})]
     steps += [step for job in jobs for step in switch.job_entities(job)]
     wanted = {item.key: item for step in steps for item in _items(step, names)}
     found = {item.key: item for item in _items(_everything(switch, names), names)}
@@ -68,7 +81,8 @@ def _everything(switch: P4RuntimeSwitch, names: P4InfoNames) -> list[p4runtime_p
     groups = p4runtime_pb2.Entity()
     groups.packet_replication_engine_entry.multicast_group_entry.SetInParent()
     tables = [
-        p4runtime_pb2.Entity(table_entry=names.wildcard(table, counters=False)) for table in (*HOST_TABLES, *JOB_TABLES)
+        p4runtime_pb2.Entity(table_entry=names.wildcard(table, counters=False))
+        for table in (*HOST_TABLES, CONGESTION, *JOB_TABLES)
     ]
     return switch.connection.read([groups, *tables])
 

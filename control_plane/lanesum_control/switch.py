@@ -163,8 +163,12 @@ class P4RuntimeSwitch:
         match = {"standard_metadata.egress_port": port}
         self._delete([_table(self._names.entry(CONGESTION, match))])
         if depth is not None:
-            entry = self._names.entry(CONGESTION, match, f"{_EGRESS}.congestion.mark_above", {"depth": depth})
-            self.connection.write([(INSERT, _table(entry))])
+            self.connection.write([(INSERT, self.mark_entity(port, depth))])
+
+    def mark_entity(self, port: int, depth: int) -> p4runtime_pb2.Entity:
+        """What ``set_congestion`` writes."""
+        match = {"standard_metadata.egress_port": port}
+        return _table(self._names.entry(CONGESTION, match, f"{_EGRESS}.congestion.mark_above", {"depth": depth}))
 
     def entries(self, table: str) -> list[EntryRead]:
         """All entries of a table, with their direct counters."""

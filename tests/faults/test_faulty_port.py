@@ -20,7 +20,7 @@ from lanesum.protocol.frames import UdpFrame, internet_checksum, udp_checksum
 from lanesum_switch.api import PacketOut
 from lanesum_switch.ports.faulty import FaultyPort
 from lanesum_switch.ports.memory import MemoryPort
-from lanesum_switch.ports.runner import PortRunner
+from lanesum_switch.ports.runner import PortRunner, queue_depths
 from lanesum_switch.ports.timer import DeadlineTimer
 from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
 
@@ -98,6 +98,17 @@ def test_late_frames_are_lost_with_the_port() -> None:
         near.put(packet(1))
         far.put(packet(2))
     assert near.sent == far.sent == []
+
+
+def test_faults_do_not_hide_a_full_queue() -> None:
+    class Waiting(MemoryPort):
+        def backlog(self) -> int:
+            return 7
+
+    ports = {0: FaultyPort(Waiting(), injector("{kind: drop}")), 1: FaultyPort(MemoryPort(), injector("{kind: drop}"))}
+    assert [queue_depths(ports)(number) for number in ports] == [7, 0]
+    for port in ports.values():
+        port.close()
 
 
 def udp_port(**options: bool) -> tuple[socket.socket, tuple[str, int], UdpPortConfig]:

@@ -14,6 +14,7 @@ from lanesum import rpc
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.server.service import DEFAULT_CONTROL_PORT
+from lanesum_control.model import DEFAULT_MARK_ABOVE
 
 Topology = Annotated[str, typer.Option(help="Shipped topology or YAML file.")]
 Loopback = Annotated[bool, typer.Option("--loopback", help="Hosts at their addresses below 127.0.0.0/8, over UDP.")]
@@ -51,11 +52,14 @@ def switch(
     from lanesum_control.topology import load
     from lanesum_switch.dataplane import EmbeddedSwitch
     from lanesum_switch.p4runtime import P4RuntimeServer
-    from lanesum_switch.ports.runner import PortRunner
+    from lanesum_switch.ports.port import Port
+    from lanesum_switch.ports.runner import PortRunner, queue_depths
 
     if loopback == bool(interface):
         raise ConfigurationError("The switch needs ports.", "Give either --loopback or --interface port@name.")
-    device = EmbeddedSwitch(seed=seed)
+    ports: dict[int, Port] = {}
+    waiting = None if loopback else queue_depths(ports)  # sockets on loopback do not say what waits
+    device = EmbeddedSwitch(seed=seed, queue_depth=waiting)
     if program is not None:
         device.load(_read(program))
     network = load(topology)
@@ -69,7 +73,7 @@ def switch(
         )
     here = network.switch if name is None else name
     injected = None if faults is None else LinkFaults(FaultPlan.load(faults, names_in(network)), fault_counts)
-    ports = (
+    ports.update(
         loopback_ports(network, here, injected)
         if loopback
         else interface_ports(network, here, dict(map(_interface, interface or [])), injected)
@@ -81,7 +85,7 @@ def switch(
             p4runtime,
             device_id=DEFAULT_DEVICE_ID,
             inject=runner.inject,
-            spare=lambda: EmbeddedSwitch(seed=seed),
+            spare=lambda: EmbeddedSwitch(seed=seed, queue_depth=waiting),
         ),
     ):
         _wait_for_signal()
@@ -147,6 +151,10 @@ def controller(
     words: Annotated[int, typer.Option(help="Accumulator words per packet: which build of the program.")] = (
         DEFAULT_ACCUMULATOR_WORDS
     ),
+    mark_above: Annotated[
+        int,
+        typer.Option(min=0, help="Packets that wait at a switch port before what leaves there is marked; 0: never."),
+    ] = DEFAULT_MARK_ABOVE,
     loopback: Loopback = False,
 ) -> None:
     """Push the P4 program to the switches, admit jobs, hand out tickets, and repair what starts anew."""
@@ -169,7 +177,7 @@ def controller(
         jobs = Controller(
             Network.of(network, loopback=loopback),
             RemoteServer(server),
-            {name: RemoteSwitch(address, pipeline) for name, address in addresses.items()},
+            {name: RemoteSwitch(address, pipeline, mark_above or None) for name, address in addresses.items()},
             store=store,
             accumulator_words=words,
             events=EventLog(listener=lambda event: typer.echo(event.line())),
@@ -194,6 +202,8 @@ def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
                 f"--switch {option!r} names no switch of the topology.",
                 f"Give NAME=ADDRESS with NAME one of {', '.join(names)}.",
             )
+        if not address.startswith("unix:") and not address.rpartition(":")[2].isdigit():
+            raise ConfigurationError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
         if name in addresses:
             raise ConfigurationError(f"--switch names {name} twice.")
         addresses[name] = address
