@@ -330,7 +330,7 @@ WORKER = (
     Mutant("history marks nothing as sent again", PacketHistory, "due", "Flag.RESEND |", "0 |"),
     Mutant("a pending answer that has my contribution makes me send", Membership, "has_mine",
            "return bool(pending.workers >> self._bit & 1)", "return not pending.workers >> self._bit & 1"),
-    Mutant("pending answers of racks are read as workers", Membership, "has_mine", "if pending.flags & Flag.UPPER:",
+    Mutant("pending answers of racks are read as workers", Membership, "has_mine", "if pending.flags & _UPPER:",
            "if False:"),
     Mutant("being too late is not noticed", RoundSequence, "_take_pending", "elif self._ticket.quorum:",
            "elif False:"),
@@ -338,7 +338,8 @@ WORKER = (
            "RoundSize(header.op, header.racks)", "RoundSize(header.op, header.workers)"),
     Mutant("a conflict is not noticed", RoundSequence, "receive", "header.kind == Kind.CONFLICT and", "False and"),
     Mutant("the window closes", Aimd, "_halve", "max(1, self.packets // 2)", "self.packets // 2"),
-    Mutant("bypasses never end", SlotWindow, "result", "avoided.left -= 1", "pass"),
+    Mutant("slots are avoided for nothing", SlotWindow, "result",
+           "if collided:\n            self._avoided[slot] = _Avoided(1, 1)", "self._avoided[slot] = _Avoided(1, 1)"),
 )  # fmt: skip
 
 MUTANTS = (*SLOT_LOGIC, *SWITCH, *SERVER, *WORKER)

@@ -53,7 +53,9 @@ _PLAIN = _Shape((1, 2, 2, 2, 2, 3, 3, 3, 4, 5), (1, 1, 2, 2, 3, 4, 5), (1, 1, 2,
 _WIDE = _Shape((2,), tuple(range(10, 17)), (1, 2), 2.0)
 # Entries that come round again while old packets are still under way.
 _TURNING = _Shape((1, 2, 2, 3), (1, 1, 1, 2), (1,), 1.4)
-_SHAPES = (*[_PLAIN] * 15, *[_TURNING] * 3, _WIDE)
+# A quorum that goes on without somebody for more decisions than the server keeps, and the server dies.
+_BEHIND = _Shape((2, 2, 3), (1, 1, 2), (1,), 2.0)
+_SHAPES = (*[_PLAIN] * 15, *[_TURNING] * 3, *[_BEHIND] * 2, _WIDE)
 _EPOCHS = (0, 0, (1 << 32) - 1, (1 << 32) - 2, (1 << 31) - 1, (1 << 31) - 2)
 
 
@@ -74,7 +76,7 @@ class _Drawing:
 
     def scenario(self) -> Scenario:
         rng, shape = self._rng, self._shape
-        lines = 1 if shape is _TURNING else rng.choice((1, 1, 1, 2, 2, 3))
+        lines = 1 if shape in (_TURNING, _BEHIND) else rng.choice((1, 1, 1, 2, 2, 3))
         pool = self._network != SERVER_ALONE and rng.random() < 0.2
         if pool:
             lines = max(2, lines)
@@ -149,7 +151,10 @@ class _Drawing:
         rng = self._rng
         quorum = rng.randrange(1, workers + 1) if workers > 1 and rng.random() < 0.3 else 0
         plans = [self._worker(worker) for worker in range(workers)]
-        if quorum:
+        if self._shape is _BEHIND:
+            quorum = rng.randrange(1, workers)
+            plans[-1] = replace(plans[-1], start_s=round(rng.uniform(0.05, 0.3), 6))
+        elif quorum:
             for worker in rng.sample(range(workers), workers - quorum):
                 if rng.random() < 0.3:
                     dies_s = round(rng.choice((0.0, 10 ** rng.uniform(-4, -1))), 6)
@@ -215,6 +220,9 @@ class _Drawing:
 
     def _kills(self) -> tuple[Kill, ...]:
         rng = self._rng
+        if self._shape is _BEHIND:
+            at_s = round(rng.uniform(0.01, 0.3), 6)
+            return (Kill(at_s, SERVER, 0.0, 0.0, rng.choice((0.0, 0.01))),)
         if rng.random() >= 0.3:
             return ()
         return tuple(self._kill() for _ in range(rng.choice((1, 1, 1, 2, 3))))

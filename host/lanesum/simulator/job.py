@@ -35,6 +35,7 @@ class JobRun:
         accepted: by worker, positions with a result.
         sent: by position, the set of workers that have sent it.
         decided: positions in the order in which the server gave a result, for whom it decides.
+        is_shared: its slots on switches may be others' too.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class JobRun:
         self.sent: dict[int, int] = {}
         self.decided: dict[int, int] = {}  # position -> how many had been decided before
         self.mismatched = False  # a worker has noticed
+        self.is_shared = any(job.role & Role.SHARED for job in placement.switches.values())
         self._results: dict[int, tuple[int, bytes]] = {}  # position -> contributors and words
 
     def __str__(self) -> str:

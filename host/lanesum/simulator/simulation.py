@@ -33,7 +33,7 @@ from lanesum.simulator.placement import Bases, Placement
 from lanesum.simulator.scenario import SERVER, SERVER_ALONE, Kill, Resize, Scenario, Stray
 from lanesum.simulator.server_ghost import ServerGhost
 from lanesum.simulator.violation import Invariant, Violation
-from lanesum.simulator.wire import COLLISION, CONTRIBUTION, ECN, HEADER_BYTES, Seen, read
+from lanesum.simulator.wire import COLLISION, CONTRIBUTION, ECN, HEADER_BYTES, RESEND, RESULT, Seen, read
 from lanesum.simulator.wire import UPPER as UPPER_FLAG
 from lanesum.simulator.worker import SimulatedWorker
 from lanesum_control.model import SWITCH_MAC, Role
@@ -321,11 +321,12 @@ class Simulation:
         return sent
 
     def _check_descent(self, node: SwitchNode, port: int, seen: Seen, sent: list[tuple[int, bytes]]) -> None:
-        """What comes from the upper switch goes to all workers below, if they use the port that switches know."""
+        """What the upper switch says to all racks goes to all workers below; a replay may be for its receiver alone."""
         run, job = self._admitted.get((seen.job, seen.tag)), node.jobs.get((seen.job, seen.tag))
         if run is None or job is None or not node.knows_jobs or seen.kind == CONTRIBUTION:
             return
-        if not seen.flags & UPPER_FLAG or job.uplink != port or job.members[0].udp_port != UDP_PORT:
+        is_replay = seen.kind == RESULT and seen.flags & RESEND
+        if not seen.flags & UPPER_FLAG or job.uplink != port or is_replay:
             return
         wanted = sorted(member.host.ip for member in job.members)
         hosts = {ip: kernel.Endpoint(ip, endpoint(ip_text(ip)).mac) for ip in wanted}
@@ -376,10 +377,10 @@ class Simulation:
         run = self._admitted.get((seen.job, seen.tag))
         if run is None:
             raise Violation(Invariant.ISOLATION, f"{node} sends {seen} for a job that is not there")
-        towards = SERVER_ADDRESS if seen.aggregate else (ip, datagram.port)
-        if seen.aggregate != ((ip, datagram.port) == SERVER_ADDRESS) or (
-            not seen.aggregate and towards not in run.placement.addresses
-        ):
+        towards = {SERVER_ADDRESS} if seen.aggregate else set(run.placement.addresses)
+        if seen.flags & UPPER_FLAG and not seen.aggregate and not host.attached:
+            towards |= {(one, UDP_PORT) for one, _ in run.placement.addresses}
+        if (ip, datagram.port) not in towards:
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen} to {ip}:{datagram.port}")
         run.check(node, seen, datagram.payload)
 

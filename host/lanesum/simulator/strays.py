@@ -35,7 +35,7 @@ _SPOOFED = ("spoofed", "spoofed_inside", "spoofed_aggregate")
 # To a worker, in the server's name, from where the server is; nothing it could mean is under way.
 _DOWN = (
     "down_tag", "down_job", "down_epoch", "down_chunk", "down_operation", "down_version", "down_kind", "down_short",
-    "down_empty", "down_pending_long", "down_conflict_tag", "down_gone_epoch",
+    "down_empty", "down_pending_long", "down_conflict_tag", "down_gone_epoch", "down_partial",
 )  # fmt: skip
 # To a worker, from another host: with that host's own address, or with the server's.
 _FALSE = ("false_result", "false_server", "false_upper")
@@ -83,6 +83,8 @@ def upward(stray: Stray, run: JobRun) -> bytes:
 
 def downward(stray: Stray, run: JobRun) -> bytes:
     """A datagram to a worker that it must not take."""
+    if stray.kind == "down_partial":
+        return _too_few(stray, run)
     words = run.truth.accumulator_words
     racks = (1 << len(run.placement.racks)) - 1 if run.placement.places else 0
     header = _contribution(stray, run)._replace(
@@ -91,6 +93,24 @@ def downward(stray: Stray, run: JobRun) -> bytes:
     if stray.kind == "false_upper":
         header = header._replace(flags=UPPER)
     return _changed(stray.kind.removeprefix("down_"), stray.value, header)
+
+
+def _too_few(stray: Stray, run: JobRun) -> bytes:
+    """A right sum of a chunk that may be under way, over one worker less than it takes."""
+    truth, racks = run.truth, run.placement.racks
+    workers = (1 << (run.plan.quorum or truth.workers) - 1) - 1
+    position = stray.value % len(truth.round_of)
+    header = _contribution(stray, run)._replace(
+        version_kind=version_kind(RESULT), flags=PARTIAL, epoch=truth.epoch(truth.round_of[position]), racks=0,
+        workers=workers, words=truth.accumulator_words,
+    )  # fmt: skip
+    if not run.placement.places:
+        return header.pack() + truth.combined(position, workers)
+    bitmaps = [sum((workers >> worker & 1) << bit for bit, worker in enumerate(rack)) for rack in racks]
+    header = header._replace(
+        workers=0, racks=sum(bool(one) << rack for rack, one in enumerate(bitmaps)), words=header.words + len(racks)
+    )
+    return header.pack() + truth.combined(position, workers) + struct.pack(f">{len(bitmaps)}I", *bitmaps)
 
 
 def source_of_false(stray: Stray, own: Address) -> Address:

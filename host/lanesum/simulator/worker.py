@@ -184,6 +184,8 @@ class SimulatedWorker:
             raise Violation(Invariant.SENDING, f"{self} sends position {position} out of turn")
         if position >= plan.slots and position - plan.slots not in self._accepted:
             raise Violation(Invariant.SENDING, f"{self} sends {seen} before the result in the other shadow set")
+        if seen.flags & BYPASS and not run.is_shared:
+            raise Violation(Invariant.SENDING, f"{self} avoids slots of its own: {seen}")
         self._check_words(position, body, seen)
         self._packets[position] = body
         self._next += 1
