@@ -22,7 +22,7 @@ hidden int saved_done[PARTIES], saved_answered[PARTIES], route;
 hidden byte c, a, oldest, sweeps, advanced, unfinished, sender, past, heard, heard_past;
 
 /* From the third try on every second one goes past the switches. */
-#ifdef BUG_NO_ESCALATION
+#if defined(BUG_NO_ESCALATION) || defined(SWITCHES_ALONE)
 #define BYPASS(w) false
 #else
 #define BYPASS(w) (tries[w] >= 3 && tries[w] % 2 == 1)

@@ -250,9 +250,7 @@ inline restore() {
  * over, then which of the jobs still has its workers. */
 #define DIGIT(n) ((route >> (2 * (n))) & 3)
 #if JOBS == 1
-#ifndef ROUTES
 #define ROUTES (1 << (2 * WORKERS))
-#endif
 #define WAY(w) DIGIT(w)
 #define OVER false
 #define LIVE(w) true

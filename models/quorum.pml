@@ -161,17 +161,9 @@ inline at_switch(w, p) {
     fi;
     if
     :: order == NEWER -> decision = (QUORUM == 1 -> CLAIM_AND_COMPLETE : CLAIM)
-#ifdef BUG_LATE_DROPPED
-    :: order == OLDER -> decision = DROP_LATE
-#else
     :: order == OLDER -> decision = PASS_LATE
-#endif
     :: order == SAME && entry[e].done && (entry[e].workers & BIT(w)) -> decision = ASCEND_AGAIN
-#ifdef BUG_LATE_DROPPED
-    :: order == SAME && entry[e].done && !(entry[e].workers & BIT(w)) -> decision = DROP_LATE
-#else
     :: order == SAME && entry[e].done && !(entry[e].workers & BIT(w)) -> decision = PASS_LATE
-#endif
     :: order == SAME && !entry[e].done && (entry[e].workers & BIT(w)) -> decision = REPORT_PENDING
     :: order == SAME && !entry[e].done && !(entry[e].workers & BIT(w)) ->
         decision = (count + 1 == QUORUM -> CONTRIBUTE_AND_COMPLETE : CONTRIBUTE)
