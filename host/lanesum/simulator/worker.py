@@ -22,6 +22,7 @@ from lanesum.simulator.wire import (
     PENDING,
     RESEND,
     RESULT,
+    UPPER,
     VERSION,
     Seen,
     read,
@@ -230,6 +231,7 @@ class SimulatedWorker:
         """False when the worker cannot go on."""
         self.counted["packets_received"] += 1
         meaning, position, workers = self._meaning(datagram)
+        self.counted["asked"] += self._is_asked(datagram)
         try:
             accepted = self._rounds.receive(datagram, now)
         except MismatchError as error:
@@ -250,6 +252,15 @@ class SimulatedWorker:
         if accepted:
             self._accept(datagram, position, workers)
         return True
+
+    def _is_asked(self, datagram: bytes) -> bool:
+        """A pending answer that lacks this worker's contribution."""
+        if len(datagram) != HEADER_BYTES:
+            return False
+        seen = read(datagram)
+        rack, bit = self._ticket.place
+        has_mine = seen.racks >> rack & 1 if seen.flags & UPPER else seen.workers >> bit & 1
+        return seen.kind == PENDING and not has_mine
 
     def _meaning(self, datagram: bytes) -> tuple[str, int, int]:
         """What a datagram is to this worker now, its position if it speaks of one, and whose result it is."""
@@ -342,5 +353,9 @@ class SimulatedWorker:
         for name in ("packets_sent", "packets_received", "retransmissions", "bypasses"):
             if getattr(stats, name) != counted[name]:
                 raise Violation(Invariant.COUNTERS, f"{self} counts {getattr(stats, name)} {name}, not {counted[name]}")
+        # Whoever asks for one chunk may need all that are under way.
+        if stats.answered_pendings > counted["asked"] * self._most:
+            asked = f"and was asked for {counted['asked']}"
+            raise Violation(Invariant.SENDING, f"{self} sends {stats.answered_pendings} packets on request, {asked}")
         if stats.rounds != self._number + 1:
             raise Violation(Invariant.COUNTERS, f"{self} counts {stats.rounds} rounds")
