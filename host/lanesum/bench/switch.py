@@ -22,9 +22,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lanesum.bench.errors import BenchError
 from lanesum.bench.machine import machine
 from lanesum.bench.workload import Workload, admit, build
-from lanesum.errors import LanesumError
 from lanesum.protocol import LaneOp
 from lanesum.run.commands import interface_options, lanesum_command
 from lanesum_control.client import DEFAULT_DEVICE_ID, SwitchConnection
@@ -43,10 +43,6 @@ _FRAME_BYTES = 65536
 
 Measure = Callable[[LaneOp, int], float]
 CommandLine = Callable[[str, dict[int, str]], list[str]]  # from P4Runtime address and interfaces by port
-
-
-class BenchError(LanesumError):
-    """A switch did not answer, or lost a packet that it must not lose."""
 
 
 @dataclass(frozen=True, slots=True)
