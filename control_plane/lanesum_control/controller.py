@@ -78,7 +78,7 @@ class Controller:
         for name in self.switches:
             self._connect(name, connect_timeout_s)
         self.check_server()
-        self._carry_out(self._planned())
+        self._replan()
 
     # Admission.
 
@@ -98,14 +98,13 @@ class Controller:
             number, order = self._store.new_numbers()
             job = Job(number, self._free_group(), order, request, Incarnation.of(request))
             planned = self._planned(changed=job)
-            self._jobs[request.name] = job
+            self._store.save(job, planned.ranges)
             try:
-                self._store.save(job)
                 self._server.admit(self._server_job(job, planned))
             except BaseException:
-                del self._jobs[request.name]
-                self._store.remove(number)
+                self._store.remove(number, self._plan.ranges)
                 raise
+            self._jobs[request.name] = job
             self._job_seen[number] = self._clock()
             self._carry_out(planned)
             self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
@@ -115,10 +114,12 @@ class Controller:
         """Take the job out everywhere and give its slots back. Raises UnknownJobError."""
         with self._lock:
             job = self._job(name)
-            self._store.remove(job.number)
+            self._refused.clear()  # where there was no room there may be some now
+            planned = self._planned(without=job)
+            self._store.remove(job.number, planned.ranges)
             del self._jobs[name]
             self._forget(job)
-            self._carry_out(self._planned())
+            self._carry_out(planned)
             self._server.forget(job.number)
             self.events.add(name, why)
 
@@ -167,14 +168,27 @@ class Controller:
             self._sign_of_life(job, claim.worker)
             return self._tickets(job)[claim.worker]
 
-    def state(self, number: int, tag: int, worker: int, claimant: str | None = None) -> dict[str, Any]:
-        """How it stands with an incarnation; see ``joining.readiness``. To ask is a sign of life."""
+    def state(
+        self, number: int, tag: int, worker: int, claimant: str | None = None, description: str | None = None
+    ) -> dict[str, Any]:
+        """How it stands with an incarnation; see ``joining.readiness``. To ask is a sign of life.
+
+        ``description``: what the worker's codec is; it may be said after joining, when the ticket is known.
+        """
         with self._lock:
             job = next((job for job in self._jobs.values() if job.number == number), None)
             answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
-            if job is not None:
-                self._sign_of_life(job, worker if answer["state"] != "superseded" else None)
-            return answer
+            if job is None:
+                return answer
+            self._sign_of_life(job, worker if answer["state"] != "superseded" else None)
+            taken = job.incarnation.taken.get(worker)
+            news = answer["state"] != "superseded" and description is not None and taken is not None
+            if not news or taken is None or taken.description == description:
+                return answer
+            taken = replace(taken, description=description)
+            self._store.take(job.number, worker, taken)
+            job.incarnation.taken[worker] = taken
+            return readiness(job, tag=tag, worker=worker, claimant=claimant)
 
     def leave(self, name: str, worker: int | str) -> AdmittedJob:
         """Go on without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
@@ -226,7 +240,7 @@ class Controller:
             return
         with self._lock:
             if name not in self._fleet.down:
-                self._carry_out(self._planned())  # jobs that were left out may come
+                self._replan()  # jobs that were left out may come
 
     def check_server(self) -> None:
         """Look at the server: one that started anew has to learn the jobs again."""
@@ -309,7 +323,7 @@ class Controller:
     def _commit(self, job: Job, planned: Plan) -> None:
         """A job that is there already becomes another one."""
         old = self._job(job.request.name)
-        self._store.save(job)
+        self._store.save(job, planned.ranges)
         self._jobs[job.request.name] = job
         for worker in range(len(old.request.workers)):
             self._worker_seen.pop((job.number, worker), None)
@@ -321,15 +335,13 @@ class Controller:
         self._job_seen.pop(job.number, None)
         for key in [key for key in self._worker_seen if key[0] == job.number]:
             del self._worker_seen[key]
-        # Where there was no room there may be some now.
-        self._refused.clear()
 
-    def _sign_of_life(self, job: Job, worker: int | None) -> None:
-        self._job_seen[job.number] = self._clock()
-        if worker is not None:
-            self._worker_seen[job.number, worker] = self._clock()
+    def _sign_of_life(self, job: Job, worker: int) -> None:
+        self._job_seen[job.number] = self._worker_seen[job.number, worker] = self._clock()
 
-    def _planned(self, held: Mapping[str, Any] | None = None, *, changed: Job | None = None) -> Plan:
+    def _planned(
+        self, held: Mapping[str, Any] | None = None, *, changed: Job | None = None, without: Job | None = None
+    ) -> Plan:
         """What should be; ``changed`` replaces a job or comes on top, and has a right to its quota.
 
         Raises AdmissionError when ``changed`` cannot be placed.
@@ -337,6 +349,8 @@ class Controller:
         jobs = {job.number: job for job in self._jobs.values()}
         if changed is not None:
             jobs[changed.number] = changed
+        if without is not None:
+            del jobs[without.number]
         ranges = self._plan.ranges if held is None else held
         wanted = [job.wanted(strict=job is changed) for job in jobs.values()]
         return plan(self.network, self._fleet.capacity, wanted, ranges, self._unavailable(jobs, ranges))
@@ -356,9 +370,8 @@ class Controller:
         return {name: planned.at(name, wanted) for name in self._fleet.names}
 
     def _carry_out(self, planned: Plan) -> None:
-        """Write the plan down, then bring the switches there; who is refused by a switch is planned anew without it."""
+        """Bring the switches to a plan that is written down; who is refused by one of them is planned anew without."""
         while True:
-            self._store.save_ranges(planned.ranges)
             self._plan = planned
             refusals = self._fleet.apply(self._desired(planned))
             if not refusals:
@@ -367,6 +380,13 @@ class Controller:
                 self._refused[refusal.job, refusal.switch] = refusal.why
                 self.events.add(refusal.switch, f"job {refusal.job}: {refusal.why}")
             planned = self._planned()
+            self._store.save_ranges(planned.ranges)
+
+    def _replan(self) -> None:
+        """Switches or jobs are not what they were."""
+        planned = self._planned()
+        self._store.save_ranges(planned.ranges)
+        self._carry_out(planned)
 
     def _connect(self, name: str, timeout_s: float) -> None:
         done = self._fleet.connect(name, timeout_s)

@@ -16,6 +16,8 @@ from lanesum_control.network import Network
 
 Desired = Mapping[str, Mapping[int, SwitchJob]]  # switch -> job -> what it shall hold
 
+_NEVER_CONNECTED = "it was never connected"
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -40,7 +42,7 @@ class Fleet:
         self._switches = dict(switches)
         self._events = events
         self._held: dict[str, dict[int, SwitchJob]] = {name: {} for name in switches}
-        self.down: dict[str, str] = dict.fromkeys(switches, "it is not connected")
+        self.down: dict[str, str] = dict.fromkeys(switches, _NEVER_CONNECTED)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -123,6 +125,8 @@ class Fleet:
         try:
             return self._switches[name].connect(timeout_s)
         except SwitchUnreachableError as error:
+            if self.down[name] == _NEVER_CONNECTED:
+                self._events.add(name, f"not there yet: {error}")
             self.down[name] = error.what.removesuffix(".")
             return None
 

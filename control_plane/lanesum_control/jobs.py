@@ -8,7 +8,9 @@ import dataclasses
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from lanesum import codecs
 from lanesum.protocol.frames import ipv4_text
@@ -23,6 +25,7 @@ from lanesum_control.planning import Wanted
 
 DEFAULT_SLOTS = 64  # the default window: BMv2 queues that many packets per egress port
 DEFAULT_LEASE_S = 120.0
+MAX_SEED = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class JobRequest:
 
     def check(self, network: Network) -> None:
         """Raises AdmissionError for what cannot be, whatever the switches are."""
+        if not self.name:
+            raise AdmissionError("A job needs a name.")
         if not self.workers:
             raise AdmissionError(f"Job {self.name!r} asks for 0 workers.")
         if len(set(self.workers)) != len(self.workers):
@@ -81,11 +86,16 @@ class JobRequest:
                 f"Job {self.name!r} names unknown hosts: {', '.join(unknown)}.",
                 f"This controller knows {', '.join(sorted(network.at))}.",
             )
+        if not self.ops:
+            raise AdmissionError(f"Job {self.name!r} names no lane operation.")
         limits = {
             "slots": (self.slots, 1, MAX_SLOTS),
             "quota": (self.guaranteed, 0, self.slots),
             "quorum": (self.quorum, 0, len(self.workers)),
+            "seed": (self.seed or 0, 0, MAX_SEED),
             "lease_s": (self.lease_s, 0, float("inf")),
+            "udp_port": (self.udp_port, 1, 0xFFFF),
+            "seed": (self.seed or 0, 0, (1 << 64) - 1),
         }
         for name, (value, low, high) in limits.items():
             if not low <= value <= high:
@@ -110,12 +120,28 @@ class JobRequest:
         """Raises AdmissionError for a message that is no job request."""
         try:
             fields = dict(message)
+            _check_types(fields, get_type_hints(cls))
             fields["workers"] = tuple(map(str, fields["workers"]))
             if "ops" in fields:
                 fields["ops"] = tuple(LaneOp[name] for name in fields["ops"])
-            return cls(**fields)
+            for name in fields.keys() - {field.name for field in dataclasses.fields(cls)}:
+                raise ValueError(f"there is no field {name!r}")
+            return TypeAdapter(cls).validate_python(fields)
+        except ValidationError as error:
+            wrong = [f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors()]
+            raise AdmissionError(f"Not a job request: {'; '.join(wrong)}.") from error
         except (KeyError, TypeError, ValueError) as error:
             raise AdmissionError(f"Not a job request: {error!r}.") from error
+
+
+def _check_types(fields: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """JSON has any type anywhere, and Python takes many of them for a number. Raises TypeError."""
+    for name, value in fields.items():
+        hint = hints.get(name)
+        kind = list if name in ("workers", "ops") else int | float if hint is float else hint
+        # A name that is not known is the constructor's to refuse.
+        if kind is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
+            raise TypeError(f"{name} = {value!r} is of another type")
 
 
 @dataclass(frozen=True, slots=True)

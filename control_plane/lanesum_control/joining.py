@@ -74,19 +74,24 @@ def judge(job: Job, claim: Claim, *, silent_s: float) -> Verdict:
 def readiness(job: Job | None, *, tag: int, worker: int, claimant: str | None = None) -> dict[str, Any]:
     """How it stands with an incarnation, for a worker of it.
 
-    ``state``: ``waiting`` (``for`` names hosts), ``ready``, ``mismatch`` (``descriptions`` by host), ``superseded`` (a
-    newer incarnation has begun), ``removed``.
+    ``state``: ``waiting`` (``for`` names hosts), ``ready``, ``mismatch`` (``descriptions`` by host), ``superseded`` (the
+    ticket is void: a newer incarnation has begun, or another process is the worker now), ``removed``. A worker that has said what its codec is waits until all others have.
     """
     if job is None:
         return {"state": "removed"}
     now = job.incarnation
     held = now.taken.get(worker)
-    if tag != now.tag or (claimant is not None and held is not None and held.claimant != claimant):
+    if tag != now.tag or not 0 <= worker < len(job.request.workers):
         return {"state": "superseded"}
+    if claimant is not None and held is not None and held.claimant != claimant:
+        return {"state": "superseded"}
+    hosts = job.request.workers
     if now.differing:
-        hosts = job.request.workers
         said = {hosts[number]: taken.description for number, taken in sorted(now.taken.items())}
         return {"state": "mismatch", "descriptions": said}
-    if job.awaited:
-        return {"state": "waiting", "for": job.awaited}
+    silent: list[str] = []
+    if held is not None and held.description is not None:
+        silent = [hosts[number] for number, taken in sorted(now.taken.items()) if taken.description is None]
+    if job.awaited or silent:
+        return {"state": "waiting", "for": [*job.awaited, *silent]}
     return {"state": "ready"}

@@ -74,23 +74,20 @@ class ControllerService:
 
     def _join(self, message: dict[str, Any]) -> dict[str, Any]:
         """``worker``: number or host. Optional: ``claimant``, ``origin``, ``description``, ``after``."""
-        description = message.get("description")
-        taken = Taken(
-            str(message.get("claimant", "")),
-            str(message.get("origin", "an unknown process")),
-            None if description is None else str(description),
-        )
+        claimant = _text(message, "claimant") or ""
+        taken = Taken(claimant, _text(message, "origin") or "an unknown process", _text(message, "description"))
         after = None if message.get("after") is None else _number(message, "after")
         ticket = self._controller.join(_name(message), _worker(message), taken, after=after)
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
 
     def _state(self, message: dict[str, Any]) -> dict[str, Any]:
-        claimant = message.get("claimant")
+        """Of worker ``worker`` with a ticket of ``job`` and ``tag``. Optional: ``claimant``, ``description``."""
         return self._controller.state(
             _number(message, "job"),
             _number(message, "tag"),
             _number(message, "worker"),
-            None if claimant is None else str(claimant),
+            _text(message, "claimant"),
+            _text(message, "description"),
         )
 
     def _admit(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -139,6 +136,11 @@ class ControllerService:
 
 def _name(message: dict[str, Any]) -> str:
     return str(message.get("job"))
+
+
+def _text(message: dict[str, Any], name: str) -> str | None:
+    value = message.get(name)
+    return None if value is None else str(value)
 
 
 def _number(message: dict[str, Any], name: str) -> int:

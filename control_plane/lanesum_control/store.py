@@ -162,8 +162,8 @@ class Store:
             self._db.execute("UPDATE meta SET value = ? WHERE name = 'next_admission'", (order + 1,))
         return number, order
 
-    def save(self, job: Job) -> None:
-        """A new job, or a new request or incarnation of one; its tickets are those of ``job.incarnation``."""
+    def save(self, job: Job, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
+        """A new job, or a new request or incarnation of one, with the tickets of ``job.incarnation``; and all slots."""
         request, now = job.request, job.incarnation
         with self._transaction():
             self._db.execute(
@@ -177,6 +177,7 @@ class Store:
             self._db.execute("DELETE FROM tickets WHERE job = ?", (job.number,))
             for worker, taken in now.taken.items():
                 self._insert_ticket(job.number, worker, taken)
+            self._replace_ranges(ranges)
 
     def take(self, job: int, worker: int, taken: Taken) -> None:
         """A ticket was taken."""
@@ -191,19 +192,23 @@ class Store:
 
     def save_ranges(self, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
         """Replace all slot ranges."""
+        with self._transaction():
+            self._replace_ranges(ranges)
+
+    def _replace_ranges(self, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
         rows = [
             (switch, job, one.base, one.count, one.shared)
             for switch, jobs in ranges.items()
             for job, one in jobs.items()
         ]
-        with self._transaction():
-            self._db.execute("DELETE FROM ranges")
-            self._db.executemany("INSERT INTO ranges VALUES (?, ?, ?, ?, ?)", rows)
+        self._db.execute("DELETE FROM ranges")
+        self._db.executemany("INSERT INTO ranges VALUES (?, ?, ?, ?, ?)", rows)
 
-    def remove(self, job: int) -> None:
-        """Forget a job and all that belongs to it."""
+    def remove(self, job: int, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
+        """Forget a job and all that belongs to it, and replace all slot ranges."""
         with self._transaction():
             self._db.execute("DELETE FROM jobs WHERE number = ?", (job,))
+            self._replace_ranges(ranges)
 
     def close(self) -> None:
         self._db.close()

@@ -120,6 +120,19 @@ def test_all_learn_who_uses_another_codec(controller: Controller) -> None:
     assert controller.state(1, again.tag, 2)["state"] == "waiting"
 
 
+def test_a_codec_may_be_said_after_joining(controller: Controller) -> None:
+    """A codec depends on the number of workers, which the ticket has."""
+    tag = join_all(controller)
+    assert controller.state(1, tag, 0) == {"state": "ready"}, "it has nothing to compare"
+    assert controller.state(1, tag, 0, "w1", "thc") == {"state": "waiting", "for": ["w2", "w3", "w4"]}
+    controller.state(1, tag, 1, "w2", "thc")
+    controller.state(1, tag, 2, "w3", "thc")
+    controller.state(1, tag, 3, "somebody else", "fixed")
+    assert controller.state(1, tag, 0) == {"state": "waiting", "for": ["w4"]}
+    assert controller.state(1, tag, 3, "w4", "thc") == {"state": "ready"}
+    assert controller.state(1, tag, 0) == {"state": "ready"}
+
+
 def test_a_mismatch_shows_before_all_have_joined(controller: Controller) -> None:
     tag = controller.join("a", 0, Taken("w1", "w1", "thc")).tag
     controller.join("a", 1, Taken("w2", "w2", "fixed"))

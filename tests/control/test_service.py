@@ -110,6 +110,8 @@ def test_the_service_says_what_is_wrong(address: str) -> None:
         join(controller=address, job="a", worker=1)
     with pytest.raises(rpc.ControllerError, match="Not a job request"):
         rpc.call(address, rpc.ADMIT, {"name": "b", "colour": "red"})
+    with pytest.raises(rpc.ControllerError, match="Not a job request: slots: Input should be a valid integer"):
+        rpc.call(address, rpc.ADMIT, {"name": "b", "workers": ["w1"], "slots": "many"})
     with pytest.raises(rpc.ControllerError, match="tag = None is no number"):
         rpc.call(address, rpc.READY, {"job": 1})
 

@@ -68,8 +68,7 @@ def test_a_commit_without_its_effect_takes_effect_later(tmp_path: Path) -> None:
         controller.admit(request("a", slots=10))
         (job,) = store.jobs()
         job.incarnation.tag ^= 1
-        store.save(job)
-        store.save_ranges({"s1": {1: SlotRange(50, 10)}})
+        store.save(job, {"s1": {1: SlotRange(50, 10)}})
     site.switches["s1"].connected = False
     with Store(state) as store:
         again = site.start(store=store)
@@ -126,5 +125,6 @@ def test_a_change_that_fails_changes_nothing() -> None:
         job.incarnation.taken[0] = Taken("x", "y")
         job.incarnation.taken[1] = Taken(None, "y")  # type: ignore[arg-type]
         with pytest.raises(StoreError):
-            store.save(job)
+            store.save(job, {})
         assert not store.jobs()[0].incarnation.taken
+        assert store.ranges() == {"s1": {1: SlotRange(0, 40)}}
