@@ -180,13 +180,15 @@ class Controller:
             answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
             if job is None:
                 return answer
-            self._sign_of_life(job, worker if answer["state"] != "superseded" else None)
+            if answer["state"] == "superseded":  # its worker may be anybody's number, but the job is wanted
+                self._job_seen[number] = self._clock()
+                return answer
+            self._sign_of_life(job, worker)
             taken = job.incarnation.taken.get(worker)
-            news = answer["state"] != "superseded" and description is not None and taken is not None
-            if not news or taken is None or taken.description == description:
+            if description is None or taken is None or taken.description == description:
                 return answer
             taken = replace(taken, description=description)
-            self._store.take(job.number, worker, taken)
+            self._store.take(number, worker, taken)
             job.incarnation.taken[worker] = taken
             return readiness(job, tag=tag, worker=worker, claimant=claimant)
 

@@ -74,8 +74,9 @@ def judge(job: Job, claim: Claim, *, silent_s: float) -> Verdict:
 def readiness(job: Job | None, *, tag: int, worker: int, claimant: str | None = None) -> dict[str, Any]:
     """How it stands with an incarnation, for a worker of it.
 
-    ``state``: ``waiting`` (``for`` names hosts), ``ready``, ``mismatch`` (``descriptions`` by host), ``superseded`` (the
-    ticket is void: a newer incarnation has begun, or another process is the worker now), ``removed``. A worker that has said what its codec is waits until all others have.
+    ``state``: ``waiting`` (``for`` names hosts), ``ready``, ``mismatch`` (``descriptions`` by host), ``superseded``
+    (the ticket is void: a newer incarnation has begun, or another process is the worker now), ``removed``. A worker
+    that has said what its codec is waits until all others have.
     """
     if job is None:
         return {"state": "removed"}

@@ -18,6 +18,8 @@ from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 # A list of all jobs with a thousand members each goes beyond gRPC's own limit of 4 MiB.
 MAX_MESSAGE_BYTES = 64 << 20
 _THREADS = 8
+# Refusals quote what they refuse; gRPC passes them on in a header of at most 16 KiB, and some characters as nine bytes.
+_MOST_WORDS = 1500
 
 # A message in, a message out. A LanesumError that it raises reaches the caller as a RefusedCallError.
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
@@ -36,8 +38,13 @@ def encode(message: dict[str, Any]) -> bytes:
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """Raises ValueError for bytes that are no JSON object."""
-    message = json.loads(data)
+    """Raises ValueError for bytes that are no JSON object, or hold text without an encoding (half a surrogate pair)."""
+    try:
+        message = json.loads(data)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if b"\\u" in data:
+        json.dumps(message, ensure_ascii=False).encode()
     if not isinstance(message, dict):
         raise ValueError("not a JSON object")
     return message
@@ -118,6 +125,11 @@ class JsonService:
         self.close()
 
 
+def _cut(text: str) -> str:
+    """Both ends of what is too long: the next step comes last."""
+    return text if len(text) <= _MOST_WORDS else f"{text[: _MOST_WORDS // 2]} ... {text[-_MOST_WORDS // 2 :]}"
+
+
 def _method(handler: Handler) -> Any:
     grpc = import_grpc()
 
@@ -126,11 +138,11 @@ def _method(handler: Handler) -> Any:
         try:
             message = decode(data)
         except ValueError as error:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"The message is no JSON object: {error}.")
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, _cut(f"The message is no JSON object: {error}."))
         try:
             return encode(handler(message))
         except LanesumError as error:
-            context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, _cut(str(error)))
         raise AssertionError("abort raises")
 
     return grpc.unary_unary_rpc_method_handler(handle)
