@@ -25,7 +25,7 @@ def check(
 
     names = None if topology is None else names_in(load(topology))
     plan = FaultPlan.load(name_or_path, names)
-    typer.echo(f"{len(plan.rules)} rules for packets, {len(plan.processes)} for processes, no problems")
+    typer.echo(f"rules for packets: {len(plan.rules)}, faults of processes: {len(plan.processes)}; no problems")
 
 
 @app.command()

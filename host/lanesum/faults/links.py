@@ -29,7 +29,10 @@ class LinkFaults:
         """The injector of a link; None where the plan leaves it alone. One process may ask for a link, once."""
         if not self.plan.touches(link):
             return None
-        path = None if self.counts is None else self._path(link)
+        path = None
+        if self.counts is not None:
+            self.counts.mkdir(parents=True, exist_ok=True)
+            path = self._path(link)
         return FaultInjector(self.plan, link, ledger=FaultLedger(self.plan, path))
 
     def totals(self, links: Iterable[str]) -> tuple[dict[str, RuleCounts], list[int]]:

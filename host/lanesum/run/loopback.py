@@ -24,7 +24,6 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
     controller = f"{topology.address(topology.names('controller')[0], loopback=True)}:{rpc.DEFAULT_PORT}"
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         scratch = Scratch(Path(folder))
-        scratch.fault_counts.mkdir()
         for name in plan.switches:
             supervisor.start(name, commands.switch_command(plan, name, scratch, None))
         # Without a switch whose ports have the faults, a relay has them.

@@ -33,7 +33,6 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
     gaps = faulty if plan.switch == "bmv2" else []
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, mininet_network(topology, gaps) as network:
         scratch = Scratch(Path(folder))
-        scratch.fault_counts.mkdir()
         try:
             _offloads_off(network)
             for relay in network.relays:
