@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -117,16 +118,13 @@ class JobRequest:
         """Raises AdmissionError for a message that is no job request."""
         fields = dict(message)
         try:
-            for name in ("workers", "ops"):
-                if isinstance(fields.get(name), list):
-                    fields[name] = tuple(fields[name])
-            if isinstance(fields.get("ops"), tuple):
-                fields["ops"] = tuple(LaneOp[name] for name in fields["ops"])
+            if "ops" in fields:
+                fields["ops"] = [LaneOp[name] for name in fields["ops"]]
             strangers = fields.keys() - {one.name for one in dataclasses.fields(cls)}
             if strangers:
                 raise ValueError(f"there is no field {', '.join(sorted(strangers))}")
-            # Strictly: JSON has any type anywhere, and Python takes many of them for a number.
-            return TypeAdapter(cls).validate_python(fields, strict=True)
+            # Strictly: Python takes many a thing for a number.
+            return TypeAdapter(cls).validate_json(json.dumps(fields), strict=True)
         except ValidationError as error:
             wrong = [f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors()]
             raise AdmissionError(f"Not a job request: {'; '.join(wrong)}.") from error

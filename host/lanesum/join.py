@@ -165,9 +165,10 @@ class Membership:
         """As ``KeepAlive.check``."""
         return self._keep_alive.check(timeout_s)
 
-    def wait_until_ready(self, timeout_s: float = DEFAULT_WAIT_S) -> None:
-        """Return when all workers have joined. Raises what ``lanesum.join.join`` with ``wait`` raises."""
-        _wait_until_ready(self._controller, self.ticket, timeout_s)
+    def wait_until_ready(self, timeout_s: float = DEFAULT_WAIT_S, *, description: str | None = None) -> None:
+        """As ``wait_for_others``; ``description`` is remembered for the next incarnation too."""
+        self._description = description or self._description
+        wait_for_others(self.ticket, self._controller, description=self._description, timeout_s=timeout_s)
 
     def rejoin(
         self, *, timeout_s: float = rpc.DEFAULT_TIMEOUT_S, wait: bool = False, wait_s: float = DEFAULT_WAIT_S
@@ -237,8 +238,15 @@ def join(
     address, name, rank = _settings(controller, job, worker)
     ticket, _ = _take(address, name, rank, timeout_s, description, after=None)
     if wait:
-        _wait_until_ready(address, ticket, wait_s)
+        wait_for_others(ticket, address, timeout_s=wait_s)
     return ticket
+
+
+def controller_address(controller: str | None = None) -> str | None:
+    """The controller that ``join`` would ask: as given, or from the environment; None where a ticket file stands."""
+    if controller is None and os.environ.get(ENV_TICKET):
+        return None
+    return controller or os.environ.get(ENV_CONTROLLER) or None
 
 
 def _settings(controller: str | None, job: str | None, worker: int | None) -> tuple[str, str, int]:
@@ -280,11 +288,30 @@ def _state(controller: str, method: str, ticket: JobTicket, timeout_s: float, **
     return rpc.call(controller, method, message, timeout_s)
 
 
-def _wait_until_ready(controller: str, ticket: JobTicket, timeout_s: float) -> None:
+def wait_for_others(
+    ticket: JobTicket, controller: str, *, description: str | None = None, timeout_s: float = DEFAULT_WAIT_S
+) -> None:
+    """Return when all workers of a job have joined.
+
+    Args:
+        ticket: of this process's worker.
+        controller: ``host:port``.
+        description: what this worker's codec is (``lanesum.codecs.description``); then all others have to say it too,
+            and it must be the same.
+        timeout_s: how long to wait.
+
+    Raises:
+        DescriptionMismatchError: the workers use different codecs; all that wait are told.
+        NotReadyError: somebody has not come.
+        SupersededError: the ticket is void.
+        ControllerError: the controller is silent.
+    """
     deadline = time.monotonic() + timeout_s
     pause_s = _POLL_S
     while True:
-        answer = _state(controller, rpc.READY, ticket, rpc.DEFAULT_TIMEOUT_S, claimant=claimant())
+        answer = _state(
+            controller, rpc.READY, ticket, rpc.DEFAULT_TIMEOUT_S, claimant=claimant(), description=description
+        )
         state = answer["state"]
         if state == "ready":
             return

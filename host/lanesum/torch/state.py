@@ -17,8 +17,9 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from lanesum.codecs import FixedPoint
-from lanesum.codecs.base import Codec
+from lanesum.codecs.base import Codec, description
 from lanesum.errors import ConfigurationError
+from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
 from lanesum.session import RoundObserver, Session
 from lanesum.torch.memory import ParameterMemory, Part
 from lanesum.torch.thread import CommunicationThread
@@ -71,6 +72,7 @@ class State:
         model: torch.nn.Module | None = None,
     ) -> None:
         self.session = session
+        self.keep_alive: KeepAlive | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
         lossy = not isinstance(self.codec, FixedPoint)
@@ -95,21 +97,33 @@ class State:
         congestion: str | CongestionControl = "aimd",
         deadline_s: float = DEFAULT_DEADLINE_S,
         observer: RoundObserver | None = None,
+        wait_s: float = DEFAULT_WAIT_S,
     ) -> State:
-        """Join a job and make the state for it.
+        """Join a job, wait for its other workers, and make the state for it.
 
         ``controller``, ``job`` and ``worker`` are those of :func:`lanesum.join.join`, which takes what is None from
         the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``,
         ``congestion``, ``deadline_s`` and ``observer`` are :class:`lanesum.session.Session`'s, the rest is the
         constructor's. Raises what those raise.
-        """
-        from lanesum.join import join
 
+        With a controller, all workers must come within ``wait_s`` seconds and use the same codec, or
+        :func:`lanesum.join.wait_for_others` raises; and until the state is closed a thread keeps the job alive.
+        """
         ticket = join(controller=controller, job=job, worker=worker)
         session = Session(
             ticket, codec=codec, window=window, congestion=congestion, deadline_s=deadline_s, observer=observer
         )
-        return cls(session, error_feedback=error_feedback, model=model)
+        state = cls(session, error_feedback=error_feedback, model=model)
+        address = controller_address(controller)
+        if address is not None:
+            try:
+                wait_for_others(ticket, address, description=description(state.codec), timeout_s=wait_s)
+            except BaseException:
+                state.close()
+                raise
+            state.keep_alive = KeepAlive(ticket, address)
+            state.keep_alive.start()
+        return state
 
     @property
     def stats(self) -> HookStats:
@@ -251,6 +265,8 @@ class State:
         """End the thread and the session; idempotent. Backward raises SessionClosedError afterwards."""
         if self.error is None:
             self.error = SessionClosedError("This State is closed.", "Make a new one and register it anew.")
+        if self.keep_alive is not None:
+            self.keep_alive.close()
         self.session.close()
         self._thread.stop()
 
