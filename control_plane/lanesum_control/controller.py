@@ -171,17 +171,15 @@ class Controller:
     def state(
         self, number: int, tag: int, worker: int, claimant: str | None = None, description: str | None = None
     ) -> dict[str, Any]:
-        """How it stands with an incarnation; see ``joining.readiness``. To ask is a sign of life.
+        """How it stands with an incarnation; see ``joining.readiness``. For a worker of it, to ask is a sign of life.
 
         ``description``: what the worker's codec is; it may be said after joining, when the ticket is known.
         """
         with self._lock:
             job = next((job for job in self._jobs.values() if job.number == number), None)
             answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
-            if job is None:
-                return answer
-            if answer["state"] == "superseded":  # its worker may be anybody's number, but the job is wanted
-                self._job_seen[number] = self._clock()
+            # Whoever has a void ticket must not keep the job and its slots alive.
+            if job is None or answer["state"] == "superseded":
                 return answer
             self._sign_of_life(job, worker)
             taken = job.incarnation.taken.get(worker)
