@@ -114,7 +114,6 @@ class Bmv2Target:
         return counts
 
     def pushed_again(self) -> Bmv2Target:
-        """The same process after its program was pushed once more, as a restarted controller does."""
         self.control.connection.push_pipeline(bmv2_pipeline(self.accumulator_words))
         return Bmv2Target(self.control, self._sockets, self.accumulator_words)
 

@@ -14,6 +14,7 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from . import bmv2
 from .star import Star
 from .targets import ReferenceTarget, Target, embedded_target
+from .tree import RACKS, Tree
 
 TARGETS = ("reference", "embedded", "bmv2")
 
@@ -62,3 +63,17 @@ def running_other_size(request: pytest.FixtureRequest) -> Iterator[Star]:
 def other_size(running_other_size: Star) -> Iterator[Star]:
     for _ in running_other_size.scope():
         yield running_other_size
+
+
+@pytest.fixture(scope="session", params=TARGETS)
+def running_tree(request: pytest.FixtureRequest) -> Iterator[Tree]:
+    """Three switches of one kind."""
+    with contextlib.ExitStack() as cleanup:
+        names = [request.param] * (RACKS + 1)
+        yield Tree([cleanup.enter_context(open_target(name, DEFAULT_ACCUMULATOR_WORDS)) for name in names])
+
+
+@pytest.fixture
+def tree(running_tree: Tree) -> Iterator[Tree]:
+    for _ in running_tree.scope():
+        yield running_tree

@@ -69,6 +69,9 @@ class Target(Protocol):
     def decisions(self) -> dict[str, int]:
         """Packets by what was done with them, as ``P4RuntimeSwitch.decisions``."""
 
+    def pushed_again(self) -> Target:
+        """The same switch after its program was pushed once more: empty tables, empty registers."""
+
 
 class _InMemoryTarget:
     shortest_frame = 0
@@ -91,9 +94,16 @@ class ReferenceTarget(_InMemoryTarget):
     def __init__(self, accumulator_words: int) -> None:
         self.accumulator_words = accumulator_words
         self.clock, self.queue_depth = Clock(), Queues()
+        self._start()
+
+    def _start(self) -> None:
         self.control = ReferenceSwitch(
-            accumulator_words, clock=self.clock.microseconds, queue_depth=self.queue_depth
-        )  # fmt: skip
+            self.accumulator_words, clock=self.clock.microseconds, queue_depth=self.queue_depth
+        )
+
+    def pushed_again(self) -> ReferenceTarget:
+        self._start()
+        return self
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
         return self.control.process(port, frame)
@@ -126,7 +136,6 @@ class EmbeddedTarget(_InMemoryTarget):
         return [(out.port, out.frame) for out in self.switch.process(port, frame)]
 
     def pushed_again(self) -> EmbeddedTarget:
-        """The same switch after its program was pushed once more, as a restarted controller does."""
         self.control.connection.push_pipeline(bmv2_pipeline(self.accumulator_words))
         return EmbeddedTarget(self.switch, self.control, self.accumulator_words, self.clock, self.queue_depth)
 

@@ -28,15 +28,32 @@ class Twins:
     def __init__(self, target: Target) -> None:
         self.target = target
         self.accumulator_words = target.accumulator_words
-        clock = target.clock
-        self.twin = ReferenceSwitch(
-            target.accumulator_words, clock=clock and clock.microseconds, queue_depth=target.queue_depth
-        )
+        self._start_twin()
+        self.hosts: list[HostPort] = []
         self.jobs: list[SwitchJob] = []
         self._faults: set[tuple[int, bool]] = set()
         self._congested: set[int] = set()
         self._before = target.decisions()
         self._twin_before = self.twin.decisions()
+
+    def _start_twin(self) -> None:
+        clock = self.target.clock
+        self.twin = ReferenceSwitch(
+            self.accumulator_words, clock=clock and clock.microseconds, queue_depth=self.target.queue_depth
+        )
+
+    def restart(self) -> None:
+        """All tables and registers are empty; the controller writes what it knows. Counts begin anew."""
+        jobs, hosts = list(self.jobs), self.hosts
+        self.clean_up()
+        self.target = self.target.pushed_again()
+        self._start_twin()
+        self.hosts, self.jobs = [], []
+        for host in hosts:
+            self.add_host(host)
+        for job in jobs:
+            self.admit_job(job)
+        self._before, self._twin_before = self.target.decisions(), self.twin.decisions()
 
     def scope(self) -> Iterator[None]:
         self._before = self.target.decisions()
@@ -56,6 +73,7 @@ class Twins:
             self.set_congestion(port, None)
 
     def add_host(self, host: HostPort) -> None:
+        self.hosts.append(host)
         self.target.control.add_host(host)
         self.twin.add_host(host)
 

@@ -29,8 +29,22 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_udp {
         packet.extract(hdr.udp);
-        transition select(hdr.udp.destination_port) {
-            LANESUM_UDP_PORT: parse_lanesum;
+        // Tofino's parser compares with masks only: there the bits from 6 on, and 5 with 3, say that a header fits.
+        transition select(hdr.udp.destination_port, hdr.udp.source_port,
+                          hdr.udp.length >= UDP_HEADER_BYTES + LANESUM_HEADER_BYTES) {
+            (LANESUM_UDP_PORT, _, _): parse_lanesum;
+            (_, LANESUM_UDP_PORT, true): parse_answer;
+            default: accept;
+        }
+    }
+
+    // Answers come from our port and go to whatever port the worker sent from. Other traffic may do that, too: it is left
+    // alone unless it begins like an answer.
+    state parse_answer {
+        transition select(packet.lookahead<bit<8>>()) {
+            LANESUM_VERSION ++ KIND_RESULT: parse_lanesum;
+            LANESUM_VERSION ++ KIND_PENDING: parse_lanesum;
+            LANESUM_VERSION ++ KIND_CONFLICT: parse_lanesum;
             default: accept;
         }
     }

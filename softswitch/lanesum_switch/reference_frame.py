@@ -17,11 +17,12 @@ from lanesum.aggregation.combine import Words
 from lanesum.protocol.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, PROTOCOL_UDP, internet_checksum, udp_checksum
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import HEADER_BYTES, UDP_PORT, VERSION, WORD_BYTES, Flag, Kind
+from lanesum.protocol.spec import HEADER_BYTES, UDP_BYTES, UDP_PORT, VERSION, WORD_BYTES, Flag, Kind
 
 _MORE_FRAGMENTS_OR_OFFSET = 0x3FFF
 _WITHOUT_OPTIONS = 5
 _OPS = frozenset(LaneOp)
+_ANSWERS = frozenset(VERSION << 4 | kind for kind in (Kind.RESULT, Kind.PENDING, Kind.CONFLICT))
 
 
 @dataclass(slots=True)
@@ -199,6 +200,12 @@ class _Reader:
         taken, self.left = self.left[:size], self.left[size:]
         return taken
 
+    def lookahead(self) -> int:
+        """The next byte, which stays."""
+        if not self.left:
+            raise _TooShort
+        return self.left[0]
+
     def extract(self, kind: type[_H]) -> _H:
         return kind(*kind.LAYOUT.unpack(self.take(kind.LAYOUT.size)))
 
@@ -211,6 +218,13 @@ def words_of(header: Header, accumulator_words: int) -> int | None:
     wide = header.flags & Flag.UPPER
     expected = accumulator_words if wide else LaneOp(header.op).shape.uplink_words(accumulator_words)
     return expected if header.words == expected else None
+
+
+def _begins_like_an_answer(udp: Udp, reader: _Reader) -> bool:
+    """Answers come from our port and go to any; what else comes from it is left alone."""
+    if udp.source_port != UDP_PORT or udp.length < UDP_BYTES + HEADER_BYTES:
+        return False
+    return reader.lookahead() in _ANSWERS
 
 
 def parse(data: bytes, accumulator_words: int) -> Frame:
@@ -235,7 +249,7 @@ def _parse(frame: Frame, reader: _Reader, accumulator_words: int) -> None:
     if frame.ipv4.ihl != _WITHOUT_OPTIONS or frame.ipv4.is_fragment or frame.ipv4.protocol != PROTOCOL_UDP:
         return
     frame.udp = reader.extract(Udp)
-    if frame.udp.destination_port != UDP_PORT:
+    if frame.udp.destination_port != UDP_PORT and not _begins_like_an_answer(frame.udp, reader):
         return
     frame.lanesum = Header.unpack(reader.take(HEADER_BYTES))
     words = words_of(frame.lanesum, accumulator_words)

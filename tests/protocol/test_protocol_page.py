@@ -71,11 +71,12 @@ def example() -> tuple[bytes, bytes]:
         words[0] = first_word
         header = Header(
             job=7, tag=0xC0FFEE42, epoch=5, chunk=9, slot=position % slots, shadow=position // slots % 2,
-            op=LaneOp.EXPAND8, workers=1 << member.worker, fan_in_workers=2,
+            op=LaneOp.EXPAND8, workers=1 << member.worker, fan_in_workers=member.worker, racks=12 * 16,
         )  # fmt: skip
         host, payload = member.host, Packet(header, words).pack()
         server = ipv4_int("10.0.0.100")
-        frames.append(UdpFrame(host.mac, SWITCH_MAC, host.ip, server, UDP_PORT, UDP_PORT, payload).pack())
+        frame = UdpFrame(host.mac, SWITCH_MAC, host.ip, server, UDP_PORT, UDP_PORT, payload)
+        frames.append(frame.pack(checksum=True))
     assert switch.process(0, frames[0]) == []
     (copy,) = [frame for port, frame in switch.process(1, frames[1]) if port == 1]
     return frames[1], copy
@@ -116,33 +117,64 @@ def test_packing_of_codes_in_the_page() -> None:
         assert re.search(rf"^accumulator word .* {digits}  {what}$", PAGE, re.MULTILINE), digits
 
 
+_ROLES = {"ascend": False, "quorum": False, "shared": False, "lease": 9}
+
+
 def decisions(fan_in: int, contributors: int, **changes: int) -> str:
-    """What slots decide about one more packet at an entry with so many contributors."""
+    """What slots decide about one more packet at an entry with so many contributors, in whatever role.
+
+    ``then``: the fan-in that this packet finds.
+    """
     table = SlotTable()
-    owner = {"job": 1, "tag": 2, "epoch": 5, "chunk": 5, "op": LaneOp.ADD32}
+    owner = {"job": 1, "tag": 2, "epoch": 5, "chunk": 5, "op": LaneOp.ADD32, "racks": 64}
     for worker in range(contributors):
         table.contribute(Header(**owner), np.zeros(1, np.uint32), slot=0, worker=1 << worker, fan_in=fan_in)
-    worker = changes.pop("worker", 0)
+    worker, then = changes.pop("worker", 0), changes.pop("then", fan_in)
+    roles = {name: changes.pop(name, default) for name, default in _ROLES.items()}
     header = Header(**{**owner, **changes})
-    return table.decide(header, table.entry(0, 0), worker=1 << worker, fan_in=fan_in).value
+    return table.decide(header, table.entry(0, 0), worker=1 << worker, fan_in=then, **roles).value
 
 
 def test_table_of_states() -> None:
     """Every cell, by putting an entry into that state and asking the model."""
-    older, newer, other_op = {"chunk": 4}, {"epoch": 6, "chunk": 0}, {"op": LaneOp.MAX}
-    # Of fan-in 3: free, collecting with workers 0 and 1 (or fewer), complete.
+    older, newer = {"chunk": 4}, {"epoch": 6, "chunk": 0}
+    other_op, other_size = {"op": LaneOp.MAX}, {"racks": 65}
+    foreign = {**newer, "tag": 3, "shared": True}
+
+    def row(**packet: int) -> list[str]:
+        """Of fan-in 3: collecting with workers 0 and 1, done, and done where sums ascend."""
+        return [decisions(3, 2, **packet), decisions(3, 3, **packet), decisions(3, 3, **packet, ascend=True)]
+
     expected = {
-        "newer chunk": [decisions(3, 0, **newer), decisions(3, 2, **newer), decisions(3, 3, **newer)],
-        "newer chunk, fan-in 1": [decisions(1, 0), "-", decisions(1, 1, **newer)],
-        "same chunk, worker not counted yet": ["-", decisions(3, 1, worker=1), decisions(3, 3, worker=7)],
-        "same chunk, worker not counted yet, last one": ["-", decisions(3, 2, worker=2), "-"],
-        "same chunk, worker counted": ["-", decisions(3, 2, worker=1), decisions(3, 3, worker=1)],
-        "same chunk, other operation": ["-", decisions(3, 2, worker=2, **other_op), decisions(3, 3, **other_op)],
-        "older chunk": ["-", decisions(3, 2, worker=2, **older), decisions(3, 3, **older)],
-    }
+        "newer chunk": [decisions(3, 0, **newer), decisions(3, 2, **foreign), *row(**newer)],
+        "newer chunk, fan-in 1": [
+            decisions(1, 0), decisions(3, 1, **foreign), decisions(3, 1, then=1, **newer), decisions(1, 1, **newer),
+            decisions(1, 1, **newer, ascend=True),
+        ],
+        "same chunk, member not counted yet": [
+            "-", "-", decisions(3, 1, worker=1), decisions(3, 3, worker=7), decisions(3, 3, worker=7, ascend=True),
+        ],
+        "same chunk, member not counted yet, last one": ["-", "-", decisions(3, 2, worker=2), "-", "-"],
+        "same chunk, member counted": ["-", "-", *row(worker=1)],
+        "same chunk, other operation": ["-", "-", *row(worker=2, **other_op)],
+        "same chunk, other round size": ["-", "-", *row(worker=2, **other_size)],
+        "older chunk": ["-", "-", *row(worker=2, **older)],
+        "older chunk, quorum": ["-", "-", *row(worker=2, quorum=True, **older)],
+    }  # fmt: skip
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in block("states", "states")[2:]]
     assert {row[0]: row[1:] for row in rows} == expected
     assert {cell for row in rows for cell in row[1:]} == {decision.value for decision in Decision} | {"-"}
+
+
+def test_a_held_entry_is_free_when_it_is_done_or_its_lease_is_over() -> None:
+    """What the page says about `held`, at both of its ends."""
+    foreign = Header(job=1, tag=3, epoch=5, chunk=5)
+    for contributors, now, expected in ((2, 9, "collide"), (2, 10, "claim"), (3, 0, "claim")):
+        table = SlotTable()
+        for worker in range(contributors):
+            table.contribute(Header(job=1, tag=2), np.zeros(1, np.uint32), slot=0, worker=1 << worker, fan_in=3)
+        decision = table.decide(foreign, table.entry(0, 0), worker=1, fan_in=3, shared=True, lease=9, now=now)
+        assert decision.value == expected
 
 
 def test_every_action_is_explained() -> None:

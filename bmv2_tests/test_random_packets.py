@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random packets at random jobs in random roles: what leaves and what is counted are the reference's, byte for byte.
+
+::
+
+    workers 0-5, racks -- 0-5 +--------+ 6-- uplink: answers of a switch above
+    with anybody's flags      | switch |
+                              +--------+ 7-- server
+
+Nothing is asserted about sums here (others do that): any packet may meet any state, and both must decide alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lanesum.protocol import Kind, LaneOp
+from lanesum.protocol.spec import Flag
+from lanesum_control.model import Role, SwitchJob
+from lanesum_switch.reference_switch import PortFrame
+
+from .jobs import Job, Place
+from .oracle import uplink_words
+from .star import SLOT_DECISIONS, STRANGER, Star, rack
+from .test_malformed import patched
+
+_ROLES = (
+    Role(0), Role.SHARED, Role.ASCEND, Role.ASCEND | Role.SHARED, Role.ASCEND | Role.QUORUM, Role.UPPER,
+    Role.UPPER | Role.ASCEND, Role.UPPER | Role.SHARED,
+)  # fmt: skip
+_EPOCHS = (0, 1, 2, 0xFFFFFFFF, 0x80000000)
+_PACKETS = 60
+# A quarter of these or more have no flag, or the switch would sum nothing.
+_FLAGS = (0, 0, 0, 0, 0, Flag.RESEND, Flag.COLLISION, Flag.ECN, Flag.UPPER, Flag.BYPASS, Flag.PARTIAL, Flag.GONE)
+# Short enough to end between packets where the test sets the clock; in real time never, so that both agree.
+_LEASE, _NEVER = 3, 0xFFFF
+
+
+class Traffic:
+    """Jobs on overlapping slots, and packets of their members that are mostly right."""
+
+    def __init__(self, star: Star, dice: random.Random) -> None:
+        self.star = star
+        self.dice = dice
+        lease = _NEVER if star.target.clock is None else _LEASE
+        self.jobs: list[Job] = []
+        for _ in range(dice.choice((1, 2, 3))):
+            role = dice.choice(_ROLES)
+            members = dice.choice((1, 2, 3, 4))
+            threshold = dice.randrange(members + 1) if role & Role.QUORUM else 0
+            self.jobs.append(
+                star.admit(
+                    [rack(bit) for bit in range(members)] if role & Role.UPPER else members,
+                    role=role,
+                    slot_base=dice.randrange(2),
+                    slot_count=dice.choice((1, 2)),
+                    threshold=threshold,
+                    ops=dice.choice((tuple(LaneOp), (LaneOp.ADD32, LaneOp.TABLE8))),
+                    uplink=dice.choice((None, STRANGER.port)),
+                    lease=lease,
+                )
+            )
+
+    def packet(self) -> PortFrame:
+        dice = self.dice
+        job = dice.choice(self.jobs)
+        worker = dice.randrange(len(job.members))
+        member = job.members[worker]
+        op = dice.choice(job.switch_job.ops if dice.random() < 0.9 else tuple(LaneOp))
+        round_words = 7 if dice.random() < 0.95 else 8
+        place = Place(
+            dice.choice(_EPOCHS), dice.randrange(2), dice.randrange(2), dice.randrange(2), op, round_words
+        )  # fmt: skip
+        flags = dice.choice(_FLAGS) | (Flag.UPPER if member.aggregate and dice.random() < 0.9 else 0)
+        kind = Kind.CONTRIBUTION if dice.random() < 0.9 else dice.choice(tuple(Kind))
+        wide = flags & Flag.UPPER
+        size = self.star.accumulator_words if wide else uplink_words(op, self.star.accumulator_words)
+        words = job.words(dice.randrange(1 << 30))[0]
+        words = words[: size if dice.random() < 0.97 else size // 2]
+        port, frame = job.contribution(
+            worker,
+            words,
+            place,
+            host=dice.randrange(len(member.hosts)),
+            checksum=dice.random() < 0.5,
+            flags=flags,
+            kind=kind,
+        )
+        return self._spoil(port, frame)
+
+    def _spoil(self, port: int, frame: bytes) -> PortFrame:
+        """Another port, a mark of a router, a time to live, a flipped bit: now and then."""
+        dice, chance = self.dice, self.dice.random()
+        if chance < 0.05:
+            port = dice.choice((0, 1, STRANGER.port))
+        elif chance < 0.1:
+            frame = patched(frame, 15, bytes([dice.randrange(4)]))
+        elif chance < 0.13:
+            frame = patched(frame, 22, bytes([dice.randrange(3)]))
+        elif chance < 0.17:
+            at = dice.randrange(14, len(frame))
+            frame = patched(frame, at, bytes([frame[at] ^ 1 << dice.randrange(8)]), fix_checksum=dice.random() < 0.5)
+        elif chance < 0.25:
+            port = STRANGER.port
+            answer = dice.choice((Kind.RESULT, Kind.PENDING, Kind.CONFLICT))
+            frame = patched(frame, 42, bytes([frame[42] & 0xF0 | answer, frame[43] | Flag.UPPER]), fix_checksum=False)
+            # From the server's side: an address that the controller has not named.
+            frame = patched(frame, 26, b"\x0a\x63\x00\x01")
+        return port, frame
+
+    def disturb(self) -> None:
+        """What happens between packets: time, jobs that change, marks."""
+        dice, star = self.dice, self.star
+        chance = dice.random()
+        if chance < 0.3 and star.target.clock is not None:
+            star.target.clock.advance(dice.choice((1, 2, 4, 0x10000 - 2)))
+        elif chance < 0.35:
+            star.set_congestion(dice.randrange(8), dice.choice((None, 0)))
+        elif chance < 0.4:
+            number = dice.randrange(len(self.jobs))
+            old = self.jobs[number].switch_job
+            self.jobs[number] = star.modify(self.jobs[number], self._changed(old))
+
+    def _changed(self, old: SwitchJob) -> SwitchJob:
+        dice = self.dice
+        return dataclasses.replace(
+            old,
+            slot_base=dice.randrange(2),
+            slot_count=dice.choice((1, 2)),
+            role=dice.choice([role for role in _ROLES if role & Role.UPPER == old.role & Role.UPPER]),
+            threshold=dice.randrange(len(old.members) + 1),
+        )
+
+
+def test_random_packets(star: Star) -> None:
+    """Each example a few jobs and sixty packets; in the end every decision of the slots was made."""
+    runs = 0
+
+    @settings(
+        max_examples=2 * star.target.schedules, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    @given(seed=st.integers(0, 1 << 64))
+    def check(seed: int) -> None:
+        nonlocal runs
+        star.clean_up()
+        traffic = Traffic(star, random.Random(seed))
+        for _ in range(_PACKETS):
+            star.exchange(*traffic.packet())
+            traffic.disturb()
+        star.all_decisions()
+        runs += 1
+
+    check()
+    assert runs >= 2 * star.target.schedules
+    decided = star.all_decisions()
+    if star.target.schedules >= 40:
+        assert set(SLOT_DECISIONS) <= set(decided), set(SLOT_DECISIONS) - set(decided)
+        for name in ("descend_or_route", "mark_answer", "drop_forged", "drop_spoofed", "drop_corrupt", "not_a_member"):
+            assert decided[name], name
