@@ -94,6 +94,7 @@ class JobRequest:
             "quorum": (self.quorum, 0, len(self.workers)),
             "lease_s": (self.lease_s, 0, float("inf")),
             "udp_port": (self.udp_port, 1, 0xFFFF),
+            "seed": (self.seed or 0, 0, (1 << 64) - 1),
         }
         for name, (value, low, high) in limits.items():
             if not low <= value <= high:

@@ -171,6 +171,11 @@ def test_resize_without_a_new_incarnation(controller: Controller, site: Site) ->
         (request(quota=41), "quota = 41 is not between 0 and 40"),
         (request(quorum=5), "quorum = 5 is not between 0 and 4"),
         (request(lease_s=-1), "lease_s = -1 is not between"),
+        (request(lease_s=float("nan")), "lease_s = nan is not between"),
+        (request(seed=1 << 64), "seed = 18446744073709551616 is not between"),
+        (request(udp_port=0), "udp_port = 0 is not between"),
+        (request(ops=()), "names no lane operation"),
+        (request(""), "A job needs a name"),
     ],
 )
 def test_refusals(controller: Controller, site: Site, bad: JobRequest, says: str) -> None:
