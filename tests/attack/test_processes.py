@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,12 +145,14 @@ class Site:
         ):
             time.sleep(0.2)
 
-    def wait_until_quiet(self) -> None:
-        """What waits in sockets has been processed, by switch and server."""
-        last: object = None
-        while (now := (self.runner.counts, dict(self.server.aggregator.refused))) != last:
-            last = now
+    def settled_counters(self) -> tuple[dict[str, Any], int]:
+        """Counters once nothing waits in sockets any more, and the number of frames that came in until then."""
+        while True:
+            received = sum(self.runner.counts.received.values())
+            counters = self.controller.counters()
             time.sleep(0.5)
+            if sum(self.runner.counts.received.values()) == received and self.controller.counters() == counters:
+                return counters, received
 
 
 @pytest.fixture
@@ -226,9 +229,8 @@ def test_flooding_processes_change_no_sum_and_stop_nobody(site: Site, tmp_path: 
         assert process.poll() is None, "it was there all the time"
         process.terminate()
         sent[host] = json.loads(process.communicate()[0])["sent"]
-    site.wait_until_quiet()
 
-    counters = site.controller.counters()
+    counters, received = site.settled_counters()
     counts = counters["packets"]
     honest = sum(transport.stats.packets_sent - transport.stats.bypasses for transport in transports)
     assert counts["accept"] <= honest, "no frame of an attacker reached a slot"
@@ -237,7 +239,7 @@ def test_flooding_processes_change_no_sum_and_stop_nobody(site: Site, tmp_path: 
     completed = counts["contribute_and_complete"] + at_server.get("contribute_and_complete", 0)
     assert completed >= (2 + ROUNDS) * PACKETS
     assert sum(at_server.values()) <= sum(transport.stats.bypasses for transport in transports)
-    assert sum(counts[name] for name in CLASSIFIED) == sum(site.runner.counts.received.values()), "every frame, once"
+    assert sum(counts[name] for name in CLASSIFIED) == received, "every frame, once"
     assert set(counters["server"]["refused"]) == EXPECTED_AT_SERVER
     assert site.server.broken == 0
     assert all(sum(by_kind.values()) > 0 for by_kind in sent.values())
