@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import socket
 import subprocess
 import time
@@ -23,7 +24,7 @@ from lanesum_switch.api import PacketOut
 from lanesum_switch.ports.afpacket import AfPacketPort
 from lanesum_switch.ports.memory import MemoryPort
 from lanesum_switch.ports.port import Port, PortError
-from lanesum_switch.ports.runner import PortRunner
+from lanesum_switch.ports.runner import PortRunner, queue_depths
 from lanesum_switch.ports.server import ServerPort, ServerPortConfig
 from lanesum_switch.ports.trunk import TrunkPort
 from lanesum_switch.ports.udp import UdpPort, UdpPortConfig, open_udp_ports
@@ -114,6 +115,23 @@ def test_frames_cross_a_veth_pair(veth: tuple[str, str]) -> None:
         assert other in received
         assert frame not in received  # what a port sent does not come back to it
     far.close()
+
+
+def test_frames_that_wait_in_the_kernel(veth: tuple[str, str]) -> None:
+    """Behind a link of one kilobyte a second, about as many wait as were sent."""
+    slow = f"tc qdisc add dev {veth[0]} root tbf rate 8kbit burst 2000 limit 1000000"
+    if shutil.which("tc") is None or subprocess.run(slow.split(), capture_output=True, check=False).returncode:
+        pytest.skip("needs tc(8) and its token bucket to slow a link down")
+    port = AfPacketPort(veth[0])
+    try:
+        assert port.backlog() == 0
+        for _ in range(40):
+            port.send(bytes(12) + b"\x88\xb5" + bytes(316))
+        time.sleep(0.001)  # what was asked for long ago is asked for again
+        assert 25 <= port.backlog() <= 40
+        assert queue_depths({3: port})(3) == port.backlog()
+    finally:
+        port.close()
 
 
 def free_address(host: str = "127.0.0.1") -> tuple[str, int]:
@@ -231,3 +249,17 @@ def test_switches_share_the_servers_address_but_no_host() -> None:
     with open_udp_socket(server), pytest.raises(ConfigurationError, match="is taken"):
         UdpPort(config("127.0.0.10"))
     UdpPort(config("127.0.0.10")).close()
+
+
+def test_queue_depths_ask_the_ports_that_know() -> None:
+    class Waiting(MemoryPort):
+        def backlog(self) -> int:
+            return 12
+
+    ports: dict[int, Port] = {}
+    depth = queue_depths(ports)
+    assert depth(0) == 0
+    ports.update({0: Waiting(), 1: MemoryPort()})
+    assert [depth(number) for number in (0, 1, 2)] == [12, 0, 0]
+    for port in ports.values():
+        port.close()

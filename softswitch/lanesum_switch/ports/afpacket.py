@@ -32,9 +32,9 @@ _PACKET_IGNORE_OUTGOING = 23  # Linux 4.20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _SIOCOUTQ = 0x5411  # socket(7)
 
-# What the kernel charges a socket for one waiting frame: packet(7) puts it into one buffer with its bookkeeping. 768
-# bytes for the frames of this protocol up to about 300 bytes; larger ones count as several.
-WAITING_FRAME_BYTES = 768
+# What the kernel charges a socket for one waiting frame, bookkeeping included. This is for results of 64 and of 128
+# words (330 and 586 bytes); frames of 200 bytes count as two thirds, full ones of 1,500 as two.
+WAITING_FRAME_BYTES = 1280
 # How long a backlog counts as known. Asking the kernel costs as much as a tenth of a packet's processing.
 _BACKLOG_AGE_NS = 100_000
 

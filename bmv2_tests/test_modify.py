@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A job changes its slots and its role while its workers go on: time may be lost, never a sum."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from lanesum.protocol import LaneOp
+from lanesum_control.errors import SwitchWriteError
+from lanesum_control.model import Role
+from lanesum_control.switch import JOB_TABLES, MEMBER, P4RuntimeSwitch
+
+from .oracle import aggregate
+from .star import FIRST, SERVER, Place, Star, routed
+
+
+def test_a_moved_chunk_is_summed_again(star: Star) -> None:
+    """What the old entries hold is left behind; who sends again, arrives at the new ones."""
+    job = star.admit(3, slot_base=0, slot_count=4)
+    words = job.words(1)
+    star.contribute(job, 0, words[0])
+    star.contribute(job, 1, words[1])
+    job = star.modify(job, dataclasses.replace(job.switch_job, slot_base=100))
+    assert star.contribute(job, 2, words[2]) == []
+    assert star.contribute(job, 2, words[2]) == job.pending([2])
+    assert star.contribute(job, 0, words[0]) == []
+    assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
+
+
+def test_moving_back_finds_entries_that_are_still_right(star: Star) -> None:
+    """Contributions never change, so what was collected before is as good as new."""
+    job = star.admit(3)
+    words = job.words(2)
+    home, away = job.switch_job, dataclasses.replace(job.switch_job, slot_base=200)
+    star.contribute(job, 0, words[0])
+    moved = star.modify(job, away)
+    star.contribute(moved, 1, words[1])
+    job = star.modify(moved, home)
+    star.contribute(job, 2, words[2])
+    assert star.contribute(job, 0, words[0]) == job.pending([0, 2])
+    assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
+
+
+def test_slots_beyond_a_smaller_range_are_the_servers(star: Star) -> None:
+    """Workers keep their number of slots; the range here may shrink and grow under them."""
+    job = star.admit(1, slot_count=4)
+    words = job.words(3)[0]
+    place = Place(slot=3)
+    assert star.contribute(job, 0, words, place) == job.result(words, place)
+    job = star.modify(job, dataclasses.replace(job.switch_job, slot_count=2))
+    port, frame = job.contribution(0, words, place)
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.decisions()["refuse_slot"] == 1
+    job = star.modify(job, dataclasses.replace(job.switch_job, slot_count=4))
+    assert star.contribute(job, 0, words, place) == job.replay(0, words, place)
+
+
+def test_done_is_not_found_by_counting(star: Star) -> None:
+    """A fan-in that changes makes no old sum complete, and no complete one incomplete."""
+    job = star.admit(4, role=Role.ASCEND | Role.QUORUM, threshold=3)
+    words = job.words(4)
+    star.contribute(job, 0, words[0])
+    star.contribute(job, 1, words[1])
+    job = star.modify(job, dataclasses.replace(job.switch_job, threshold=2))
+    assert star.contribute(job, 1, words[1]) == job.pending([0, 1])
+    ((_, up),) = star.contribute(job, 2, words[2])
+    total = aggregate(LaneOp.ADD32, words[:3])
+    assert up[74:] == total.astype(">u4").tobytes()
+    job = star.modify(job, dataclasses.replace(job.switch_job, threshold=4))
+    port, frame = job.contribution(3, words[3])
+    assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.slot_decisions()["pass_late"] == 1
+
+
+def test_a_job_that_becomes_part_of_two_levels(star: Star) -> None:
+    job = star.admit(2)
+    words = job.words(5)
+    total = aggregate(LaneOp.ADD32, words)
+    star.contribute(job, 0, words[0])
+    job = star.modify(job, dataclasses.replace(job.switch_job, role=Role.ASCEND))
+    assert star.contribute(job, 1, words[1]) == job.ascended(1, total)
+    job = star.modify(job, dataclasses.replace(job.switch_job, role=Role(0)))
+    assert star.contribute(job, 1, words[1]) == job.replay(1, total)
+
+
+def test_what_cannot_change_in_place(star: Star) -> None:
+    job = star.admit(2).switch_job
+    fewer = dataclasses.replace(job, members=job.members[:1])
+    for new in (fewer, dataclasses.replace(job, tag=job.tag ^ 1), dataclasses.replace(job, group=job.group + 1)):
+        for control in (star.target.control, star.twin):
+            with pytest.raises(SwitchWriteError):
+                control.modify(job, new)
+    gone = dataclasses.replace(job, job=0x7777)
+    for control in (star.target.control, star.twin):
+        with pytest.raises(SwitchWriteError):
+            control.modify(gone, dataclasses.replace(gone, slot_count=2))
+
+
+def test_what_a_job_is_on_a_switch(star: Star) -> None:
+    """Everything that ``admit`` writes can be listed, and read back by table; membership is last."""
+    control = star.target.control
+    if not isinstance(control, P4RuntimeSwitch):
+        pytest.skip("the reference has no tables")
+    job = star.admit(3, role=Role.ASCEND | Role.SHARED, uplink=6, lease=77).switch_job
+    steps = control.job_entities(job)
+    kinds = [{entity.WhichOneof("entity") for entity in step} for step in steps]
+    assert kinds == [
+        {"packet_replication_engine_entry"},
+        {"table_entry"},
+        {"table_entry"},
+        {"table_entry"},
+        {"table_entry"},
+    ]
+    assert [len(step) for step in steps] == [1, 3, 1, 1, 3]
+    read = {table: control.entries(table) for table in JOB_TABLES}
+    assert [len(read[table]) for table in JOB_TABLES] == [3, 1, 1, 3]
+    params = read[MEMBER][0].params
+    assert (params["role"], params["lease"], params["group"]) == (3, 77, job.group)
+    star.clean_up()
+    assert all(control.entries(table) == [] for table in JOB_TABLES)
+
+
+def test_a_job_without_tables_of_its_own_is_still_there(star: Star) -> None:
+    """No code table, no uplink: those steps are left out, and the order stays."""
+    control = star.target.control
+    if not isinstance(control, P4RuntimeSwitch):
+        pytest.skip("the reference has no tables")
+    job = star.admit(2, ops=(LaneOp.ADD32,))
+    assert [len(step) for step in control.job_entities(job.switch_job)] == [1, 2, 2]
+    assert star.contribute(job, 0, job.words(6)[0], FIRST) == []
