@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import pytest
 
 from lanesum import rpc
 from lanesum.run.outcome import Lives
+from lanesum.server.client import ServerError, ServerStatus
+from lanesum_control.controlled_server import packets_as_of_a_switch
 
 
 class Processes:
@@ -17,31 +20,46 @@ class Processes:
 
     def __init__(self, switches: bool = True) -> None:
         self.switches: dict[str, dict[str, int]] = {"s1": {"claim": 5}, "s2": {"claim": 1}} if switches else {}
-        self.server: dict[str, Any] | None = {"decisions": {"claim": 2}, "refused": {"malformed": 1}}
+        self.decisions, self.refused = {"claim": 2}, {"malformed": 1}
         self.events = ["first"]
         self.away = False
+        self.lives = Lives(self.ask, self.status)
 
     def ask(self, method: str, timeout_s: float) -> dict[str, Any]:
         if self.away:
             raise rpc.UnreachableError(f"not within {timeout_s} s")
         if method == rpc.EVENTS:
             return {"events": [{"whom": "main", "what": what} for what in self.events]}
-        packets: dict[str, int] = {}
-        for counts in self.switches.values() or [self.server["decisions"] if self.server else {}]:
-            for name, count in counts.items():
-                packets[name] = packets.get(name, 0) + count
-        return {"packets": packets, "switches": self.switches, "server": self.server}
+        packets: collections.Counter[str] = collections.Counter()
+        for counts in self.switches.values():
+            packets.update(counts)
+        if not self.switches:
+            packets.update(packets_as_of_a_switch(self.status()))
+        server = {"decisions": self.decisions, "refused": self.refused}
+        return {"packets": dict(packets), "switches": self.switches, "server": server}
+
+    def status(self) -> ServerStatus:
+        if self.away:
+            raise ServerError("away")
+        return ServerStatus(
+            instance="1",
+            address=("127.0.0.1", 1),
+            durable=False,
+            jobs={},
+            decisions=self.decisions,
+            refused=self.refused,
+            broken=0,
+        )
 
 
 def test_counts_of_all_lives() -> None:
     processes = Processes()
-    lives = Lives(processes.ask)
     for process in ("s1", "server", "controller"):
-        lives.before_kill(process)
+        processes.lives.before_kill(process)
     processes.switches["s1"] = {"claim": 7, "replay": 1}
-    processes.server = {"decisions": {"replay": 3}, "refused": {}}
+    processes.decisions, processes.refused = {"replay": 3}, {}
     processes.events = ["second"]
-    outcome = lives.outcome(1.0, {})
+    outcome = processes.lives.outcome(1.0, {})
     assert outcome.counters == {
         "packets": {"claim": 5 + 7 + 1, "replay": 1},
         "switches": {"s1": {"claim": 12, "replay": 1}, "s2": {"claim": 1}},
@@ -52,21 +70,24 @@ def test_counts_of_all_lives() -> None:
 
 def test_without_switches_the_servers_counts_are_the_packets() -> None:
     processes = Processes(switches=False)
-    lives = Lives(processes.ask)
-    lives.before_kill("server")
-    assert lives.outcome(1.0, {}).counters["packets"] == {"claim": 4}
+    processes.lives.before_kill("server")
+    packets = processes.lives.outcome(1.0, {}).counters["packets"]
+    assert (packets["claim"], packets["accept"]) == (4, 4)
 
 
 def test_nobody_to_ask() -> None:
     processes = Processes()
-    lives = Lives(processes.ask)
     processes.away = True
-    lives.before_kill("s1")
+    processes.lives.before_kill("s1")
+    processes.lives.before_kill("server")
     with pytest.raises(rpc.UnreachableError):
-        lives.outcome(1.0, {})
-    processes.away, processes.server = False, None
-    lives.before_kill("server")  # dead already
-    outcome = lives.outcome(1.0, {"plan": "x"})
-    assert outcome.counters["server"] == {"decisions": {}, "refused": {}}
-    assert [event["what"] for event in outcome.events] == ["killed; nobody could say what it had counted", "first"]
+        processes.lives.outcome(1.0, {})
+    processes.away = False
+    outcome = processes.lives.outcome(1.0, {"plan": "x"})
+    assert outcome.counters["server"] == {"decisions": {"claim": 2}, "refused": {"malformed": 1}}
+    assert [(event["whom"], event["what"]) for event in outcome.events] == [
+        ("s1", "killed; nobody could say what it had counted"),
+        ("server", "killed; nobody could say what it had counted"),
+        ("main", "first"),
+    ]
     assert outcome.faults == {"plan": "x"}

@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from lanesum import rpc
 from lanesum.faults.network import CONTROLLER, SERVER
+from lanesum.server.client import ServerError, ServerStatus
+from lanesum_control.controlled_server import packets_as_of_a_switch
 
-_LAST_WORDS_S = 3.0
+LAST_WORDS_S = 2.0  # a kill waits for no longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,45 +38,48 @@ class Lives:
 
     Args:
         ask: calls a method of the controller, with a time limit in seconds. May raise ControllerError.
+        server: asks the server how it is; a controller need not be there. May raise ServerError.
     """
 
-    def __init__(self, ask: Callable[[str, float], dict[str, Any]]) -> None:
+    def __init__(self, ask: Callable[[str, float], dict[str, Any]], server: Callable[[], ServerStatus]) -> None:
         self._ask = ask
+        self._server_status = server
         self._packets: collections.Counter[str] = collections.Counter()
         self._switches: dict[str, collections.Counter[str]] = {}
-        self._server: dict[str, collections.Counter[str]] = {}
+        self._server: dict[str, collections.Counter[str]] = {
+            "decisions": collections.Counter(),
+            "refused": collections.Counter(),
+        }
+        self._server_before: collections.Counter[str] = collections.Counter()
         self._events: list[dict[str, Any]] = []
 
     def before_kill(self, process: str) -> None:
-        """Ask for what a process will have forgotten; one that cannot be asked any more is told by an event."""
+        """Ask for what a process will have forgotten; one that cannot be asked is told by an event."""
         try:
             if process == CONTROLLER:
-                self._events += self._ask(rpc.EVENTS, _LAST_WORDS_S)["events"]
-                return
-            counters = self._ask(rpc.COUNTERS, _LAST_WORDS_S)
-        except rpc.ControllerError:
+                self._events += self._ask(rpc.EVENTS, LAST_WORDS_S)["events"]
+            elif process == SERVER:
+                status = self._server_status()
+                self._server["decisions"].update(status.decisions)
+                self._server["refused"].update(status.refused)
+                self._server_before.update(packets_as_of_a_switch(status))
+            else:
+                counted = self._ask(rpc.COUNTERS, LAST_WORDS_S)["switches"].get(process, {})
+                self._switches.setdefault(process, collections.Counter()).update(counted)
+                self._packets.update(counted)
+        except (rpc.ControllerError, ServerError):
             self._events.append({"whom": process, "what": "killed; nobody could say what it had counted"})
-            return
-        if process in counters["switches"]:
-            counted = counters["switches"][process]
-            self._switches.setdefault(process, collections.Counter()).update(counted)
-            self._packets.update(counted)
-        elif process == SERVER and counters["server"] is not None:
-            self._add_server(counters["server"])
-            if not counters["switches"]:
-                self._packets.update(counters["packets"])
-
-    def _add_server(self, counters: Mapping[str, Mapping[str, int]]) -> None:
-        for kind, counts in counters.items():
-            self._server.setdefault(kind, collections.Counter()).update(counts)
 
     def outcome(self, timeout_s: float, faults: dict[str, Any]) -> Outcome:
         """Everything, with what is counted now. Raises ControllerError."""
         counters = self._ask(rpc.COUNTERS, timeout_s)
+        if not counters["switches"]:
+            self._packets.update(self._server_before)
         self._packets.update(counters["packets"])
         for name, counted in counters["switches"].items():
             self._switches.setdefault(name, collections.Counter()).update(counted)
-        self._add_server(counters["server"] or {"decisions": {}, "refused": {}})
+        for kind, counts in (counters["server"] or {}).items():
+            self._server[kind].update(counts)
         total = {
             "packets": dict(self._packets),
             "switches": {name: dict(counted) for name, counted in self._switches.items()},

@@ -12,13 +12,15 @@ from typing import Any
 
 from lanesum import rpc
 from lanesum.faults.links import LinkFaults
+from lanesum.faults.network import CONTROLLER
 from lanesum.faults.plan import FaultPlan
 from lanesum.run import commands
 from lanesum.run.commands import Scratch
-from lanesum.run.outcome import Lives, Outcome
+from lanesum.run.outcome import LAST_WORDS_S, Lives, Outcome
 from lanesum.run.plan import RunPlan
 from lanesum.run.process_faults import ProcessFaults
 from lanesum.run.supervisor import Child, Supervisor
+from lanesum.server.client import RemoteServer
 from lanesum.train.progress import ENV_STEP_FILE, StepFile
 
 _CONTROLLER_START_S = 60.0
@@ -53,13 +55,20 @@ class Stage:
         """
         admit(self.supervisor, self.plan, self.controller, self.call)
         workers = start_workers(self)
-        lives = Lives(lambda method, timeout_s: self.call(self.controller, method, {}, timeout_s))
+        server = RemoteServer(self.scratch.server_control, timeout_s=LAST_WORDS_S)
+        lives = Lives(self._ask, server.status)
         faults = self._train_with_faults(self.plan.faults, workers, lives) if self.plan.faults else {}
         self.supervisor.wait(workers)
         # With all the time that a controller may take which has just been started again.
         outcome = lives.outcome(_CONTROLLER_START_S, faults)
         self.call(self.controller, rpc.REMOVE, {"job": commands.JOB}, _CONTROLLER_START_S)
         return outcome
+
+    def _ask(self, method: str, timeout_s: float) -> dict[str, Any]:
+        """Call the controller. Raises ControllerError, at once while it is killed."""
+        if self.supervisor.child(CONTROLLER).killed:
+            raise rpc.UnreachableError("The controller was killed as planned.")
+        return self.call(self.controller, method, {}, timeout_s)
 
     def _train_with_faults(self, plan: FaultPlan, workers: list[Child], lives: Lives) -> dict[str, Any]:
         """What the plan did, for the report."""
