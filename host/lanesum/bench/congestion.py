@@ -25,7 +25,7 @@ import numpy as np
 from lanesum.bench.agents import common
 from lanesum.bench.background import BackgroundDone, BackgroundTask
 from lanesum.bench.errors import BenchError
-from lanesum.bench.figures import spread
+from lanesum.bench.figures import spread, text
 from lanesum.bench.fleet import Fleet
 from lanesum.bench.machine import machine
 from lanesum.bench.rounds import RoundsTask
@@ -43,6 +43,16 @@ TOPOLOGY = "star4"
 CONTROLS = ("fixed", "aimd")
 # Results are twice as long as contributions: the queue is before the worker, where the switch sees it.
 OP = LaneOp.EXPAND8
+COLUMNS = (
+    "window",
+    "beside",
+    "job, Mbit/s",
+    "TCP, Mbit/s",
+    "delay p50, ms",
+    "delay p99, ms",
+    "results marked",
+    "dropped",
+)
 _SINK, _SOURCE = "sink", "source"
 
 
@@ -197,9 +207,25 @@ def _figure(control: str, bulk: bool, runs: Sequence[_Run], chunks: int) -> dict
         "delay_p50_ms": spread([float(np.percentile(run.delays, 50)) * 1e3 for run in runs]),
         "delay_p99_ms": spread([float(np.percentile(run.delays, 99)) * 1e3 for run in runs]),
         "results": sum(len(run.job.workers[0].progress.times) * chunks for run in runs),
-        "marks_seen": sum(run.job.count("ecn_marks") for run in runs),
+        "results_marked": sum(run.job.workers[0].stats["ecn_marks"] for run in runs),
         "packets_marked": sum(run.marked for run in runs),
         "packets_dropped": sum(run.dropped for run in runs),
         "echoes_lost": sum(run.silent for run in runs),
         "retransmissions": sum(run.job.count("retransmissions") for run in runs),
     }
+
+
+def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``COLUMNS``."""
+    for case in result["cases"]:
+        flow = case["background_mbit_s"]
+        yield (
+            case["congestion"],
+            "a TCP flow" if case["background"] else "nothing",
+            text(case["job_mbit_s"]),
+            "-" if flow is None else text(flow),
+            text(case["delay_p50_ms"], 1),
+            text(case["delay_p99_ms"], 1),
+            f"{case['results_marked'] / case['results']:.1%}",
+            str(case["packets_dropped"]),
+        )

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lanesum.bench import sharing
-from lanesum.bench.figures import spread
+from lanesum.bench.figures import spread, text
 from lanesum.bench.fleet import Fleet, JobDone
 from lanesum.bench.loopback import TOPOLOGY, loopback_fleet
 from lanesum.bench.machine import machine
@@ -27,6 +27,22 @@ from lanesum.transport.udp import DEFAULT_WINDOW
 from lanesum_control.topology import load
 
 JOB = "bench"
+LOSS_COLUMNS = (
+    "operation",
+    "lost on every link, each way",
+    "MB/s per worker",
+    "ratio",
+    "retransmissions per lost packet",
+)
+SHARING_COLUMNS = (
+    "slots",
+    "alone, MB/s",
+    "first, MB/s",
+    "second, MB/s",
+    "slower to faster",
+    "both to alone",
+    "by server",
+)
 LOSSES = (0.0, 0.01, 0.05, 0.10)
 OPS = (LaneOp.ADD32, LaneOp.EXPAND8)
 
@@ -135,3 +151,23 @@ def _figure(
         "retransmissions_per_lost": again / lost if lost else None,
         "past_switch": sum(one.job.count("bypasses") for one in here),
     }
+
+
+def loss_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``LOSS_COLUMNS``."""
+    for case in result["loss"]:
+        each = case["retransmissions_per_lost"]
+        yield (
+            case["op"],
+            f"{case['loss']:.0%}",
+            text(case["payload_mbyte_s"]),
+            text(case["ratio"]),
+            "-" if each is None else f"{each:.2f}",
+        )
+
+
+def sharing_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``SHARING_COLUMNS``."""
+    for case in result["sharing"]:
+        names = ("alone_mbyte_s", "first_mbyte_s", "second_mbyte_s", "fairness", "both_to_alone")
+        yield (case["slots"], *(text(case[name]) for name in names), f"{case['server_share']:.1%}")
