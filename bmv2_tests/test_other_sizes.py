@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
+from lanesum_control.model import Role
 
 from .oracle import aggregate, uplink_words
 from .schedule import Plan, Schedule
-from .star import ALL_OPS, SERVER, Place, Star, routed
+from .star import ALL_OPS, SERVER, Place, Star, rack, routed
 from .test_schedules import run_randomly
 
 
@@ -32,6 +34,25 @@ def test_sum_pending_and_replay(other_size: Star, op: LaneOp) -> None:
     assert copies == job.result(total, place)
     assert {len(frame) for _, frame in copies} == {FRAME_OVERHEAD_BYTES + 4 * star.accumulator_words}
     assert star.contribute(job, 1, words[1], place) == job.replay(1, total, place)
+
+
+@pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
+def test_two_levels(other_size: Star, op: LaneOp) -> None:
+    """What ascends is taken as it is by the same build above; with checksums."""
+    star = other_size
+    below = star.admit(2, role=Role.ASCEND)
+    words = below.words(5, op)
+    place = Place(op=op)
+    total = aggregate(op, words)
+    star.contribute(below, 0, words[0], place)
+    port, frame = below.contribution(1, words[1], place, checksum=True)
+    assert star.exchange(port, frame) == below.ascended(1, total, place)
+    above = star.admit([rack(0), rack(1)], role=Role.UPPER, slot_base=8)
+    zeros = np.zeros_like(total)
+    for member, wide in ((0, total), (1, zeros)):
+        port, frame = above.contribution(member, wide, place, checksum=True)
+        out = star.exchange(port, frame)
+    assert out == above.result(total, place)
 
 
 def test_the_default_size_is_another_size_here(other_size: Star) -> None:

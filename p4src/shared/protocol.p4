@@ -42,10 +42,10 @@ header lanesum_t {
     bit<15>  slot;           // slot inside the job's slot range, from 0
     bit<8>   op;             // lane operation
     bit<8>   spare;          // sent as 0, ignored
-    bit<32>  workers;        // bitmap of workers: the sender, or the contributors of a result
-    bit<32>  racks;          // contribution: uplink words of the sender's whole round; answers: bitmap of racks, 0 with one level
-    bit<8>   fan_in_workers; // contributions that complete the first level
-    bit<8>   fan_in_racks;   // contributions that complete the second level; 0 with one level
+    bit<32>  workers;        // bitmap of workers, by kind of packet
+    bit<32>  racks;          // contribution: uplink words of the sender's whole round; answers: bitmap of racks, by kind of packet
+    bit<8>   fan_in_workers; // contributions that complete the first level; contribution of a worker: its number
+    bit<8>   fan_in_racks;   // contributions that complete the second level; 0 with one level, by kind of packet
     bit<16>  words;          // payload length in 32-bit words
 }
 

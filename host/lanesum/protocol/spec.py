@@ -67,14 +67,14 @@ HEADER = (
     Field("slot", 15, "slot inside the job's slot range, from 0"),
     Field("op", 8, "lane operation"),
     Field("spare", 8, "sent as 0, ignored"),
-    Field("workers", 32, "bitmap of workers: the sender, or the contributors of a result"),
+    Field("workers", 32, "bitmap of workers, by kind of packet"),
     Field(
         "racks",
         32,
-        "contribution: uplink words of the sender's whole round; answers: bitmap of racks, 0 with one level",
+        "contribution: uplink words of the sender's whole round; answers: bitmap of racks, by kind of packet",
     ),
-    Field("fan_in_workers", 8, "contributions that complete the first level"),
-    Field("fan_in_racks", 8, "contributions that complete the second level; 0 with one level"),
+    Field("fan_in_workers", 8, "contributions that complete the first level; contribution of a worker: its number"),
+    Field("fan_in_racks", 8, "contributions that complete the second level; 0 with one level, by kind of packet"),
     Field("words", 16, "payload length in 32-bit words"),
 )
 
