@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Checksums: IPv4 and UDP are verified on the way in; packets that the switch itself builds get new ones, and those that
-// it only changes get theirs amended, so that what was broken before stays visible.
+// Checksums: IPv4 and UDP are verified on the way in; packets that the switch itself builds get new ones, and those
+// that it only changes get theirs amended, so that what was broken before stays visible.
 
 #define IPV4_CHECKSUM_FIELDS { \
     hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_length, hdr.ipv4.identification, \
@@ -26,11 +26,11 @@ control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
         // Options are not parsed, so a header that has some cannot be verified; hosts do.
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum,
                         HashAlgorithm.csum16);
-        // With the checksum among the fields, an undamaged datagram comes to 0, whichever of its two zeros a sender uses.
-        // A payload that was not read cannot be verified either: such packets are only routed. Tofino adds up the words
-        // in the parser instead.
+        // With the checksum among the fields an undamaged datagram comes to 0, whichever zero its sender uses.
+        // A payload that was not read cannot be verified: such packets are only routed. Tofino adds up in the parser.
         verify_checksum(hdr.udp.checksum != 0 && hdr.lanes.isValid(),
-                        { UDP_FIELDS, hdr.udp.checksum, LANESUM_FIELDS FOR_EACH_WORD(LANE_FIELD) }, meta.zero, HashAlgorithm.csum16);
+                        { UDP_FIELDS, hdr.udp.checksum, LANESUM_FIELDS FOR_EACH_WORD(LANE_FIELD) }, meta.zero,
+                        HashAlgorithm.csum16);
         verify_checksum(hdr.udp.checksum != 0 && hdr.codes.isValid(),
                         { UDP_FIELDS, hdr.udp.checksum, LANESUM_FIELDS FOR_EACH_CODE_WORD(CODE_FIELD) }, meta.zero,
                         HashAlgorithm.csum16);
@@ -46,7 +46,7 @@ control UpdateChecksums(inout headers_t hdr, inout metadata_t meta) {
                         HashAlgorithm.csum16);
         update_checksum(meta.built && !hdr.lanes.isValid(), { UDP_FIELDS, LANESUM_FIELDS }, hdr.udp.checksum,
                         HashAlgorithm.csum16);
-        // 0 would mean "none": one's complement has another zero, 0xFFFF, which is what no data at all come to.
+        // 0 would mean "none": one's complement has another zero, 0xFFFF, which is what a word of 0 comes to.
         update_checksum(meta.built && hdr.udp.checksum == 0, { 16w0 }, hdr.udp.checksum, HashAlgorithm.csum16);
     }
 }

@@ -46,7 +46,8 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
             (_, _, true, _, _, _, _, _, _, _): answer_arp();
             // Contributions: the length must be what the header says, then the size must be ours.
             (_, _, _, _, true, LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_BYPASS &&& FLAG_BYPASS, true, _): route_past();
-            (_, _, _, _, true, LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_PARTIAL &&& FLAG_PARTIAL, true, _): route_past();
+            (_, _, _, _, true, LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_PARTIAL &&& FLAG_PARTIAL, true, _):
+                route_past();
             (_, _, _, _, true, LANESUM_VERSION, KIND_CONTRIBUTION, _, true, true): aggregate();
             (_, _, _, _, true, LANESUM_VERSION, KIND_CONTRIBUTION, _, true, false): route_other_size();
             // Answers: those of a switch above may be for all workers here; others pass through.

@@ -38,8 +38,8 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // Answers come from our port and go to whatever port the worker sent from. Other traffic may do that, too: it is left
-    // alone unless it begins like an answer.
+    // Answers come from our port and go to whatever port the worker sent from. Other traffic may do that, too: it is
+    // left alone unless it begins like an answer.
     state parse_answer {
         transition select(packet.lookahead<bit<8>>()) {
             LANESUM_VERSION ++ KIND_RESULT: parse_lanesum;
