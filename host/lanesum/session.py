@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from lanesum import codecs
 from lanesum.codecs.base import Aggregate, Codec, CodecContext, CodecError, Result, Round
 from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
+from lanesum.transport.errors import MismatchError, RoundSize
 from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S, WrapSocket
 
 
@@ -179,25 +181,55 @@ class Session:
             keep_residual=keep_residual,
         )
         steps = chosen.all_reduce(vector, context)
+        size: int | None = vector.size
         try:
             round_ = next(steps)
             while True:
-                round_ = steps.send(self._aggregate(chosen, round_))
+                aggregate = self._aggregate(chosen, round_, size)
+                size = None  # compared once
+                round_ = steps.send(aggregate)
         except StopIteration as stop:
             result: Result = stop.value
-        except CodecError:
+        except (CodecError, MismatchError):
             # The others wait for this all-reduce: were the next one to take its place, their sums would mix the two.
             self._transport.abandon()
             raise
         self._all_reduces += 1
         return result
 
-    def _aggregate(self, codec: Codec, round_: Round) -> Aggregate:
-        words, contributors = self._transport.all_reduce_words(round_.op, round_.words, round_.overlap)
+    def _aggregate(self, codec: Codec, round_: Round, size: int | None) -> Aggregate:
+        """One round. ``size``: values of the vector, to be compared with the other workers'."""
+        if size is None or round_.op is not LaneOp.MAX:
+            words, contributors = self._transport.all_reduce_words(round_.op, round_.words, round_.overlap)
+        else:
+            # The largest of the complements tells the smallest length. In most rounds both fit into the padding.
+            lengths = np.array([size, ~size], np.int64).astype(np.uint32)
+            words, contributors = self._transport.all_reduce_words(
+                round_.op, np.concatenate((round_.words, lengths)), round_.overlap
+            )
+            self._compare(size, *words[-2:].tolist())
+            words = words[:-2]
+            contributors = contributors[: max(1, -(-words.size // self.ticket.accumulator_words))]
         aggregate = aggregate_of(self.ticket, words, contributors)
         if self._observer is not None:
             self._observer(FinishedRound(codec, round_, aggregate, contributors))
         return aggregate
+
+    def _compare(self, size: int, largest: int, inverse_of_smallest: int) -> None:
+        """Codecs pad: vectors of different lengths may become as many words, which nobody else can tell apart."""
+        smallest = ~inverse_of_smallest % (1 << 32)
+        sizes = {size % (1 << 32), smallest, largest}
+        if len(sizes) == 1:
+            return
+        ticket = self.ticket
+        raise MismatchError(
+            f"Job {ticket.job}: the workers reduce vectors of {min(sizes):,} to {max(sizes):,} values; worker "
+            f"{ticket.worker} itself has {size:,}.",
+            "All workers must reduce tensors of the same sizes in the same order.",
+            None,
+            RoundSize(LaneOp.MAX, max(sizes)),
+            RoundSize(LaneOp.MAX, min(sizes)),
+        )
 
     def describe(self) -> str:
         """The session's codec in one line (``lanesum.codecs.description``); must be equal on all workers."""

@@ -53,7 +53,8 @@ class MismatchError(TransportError):
     Attributes:
         worker: number of the worker that disagreed with those before it; None where only its rack is known.
         brought: what that worker brought.
-        expected: what those before it had brought.
+        expected: what those before it had brought. Where vectors differ that codecs pad to as many words, the two are
+            the largest and the smallest number of values.
     """
 
     def __init__(self, what: str, next_step: str, worker: int | None, brought: RoundSize, expected: RoundSize) -> None:
