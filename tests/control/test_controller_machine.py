@@ -169,5 +169,5 @@ class ControllerMachine(RuleBasedStateMachine):
                 assert racks <= roles.keys(), "the upper switch would wait for a rack that is not summed"
 
 
-ControllerMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+ControllerMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 TestController = ControllerMachine.TestCase

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 from lanesum import rpc
 from lanesum.cli.app import app
-from lanesum.errors import ConfigurationError
+from lanesum.cli.serve import _switch_addresses
+from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.join import (
     DescriptionMismatchError,
     KeepAlive,
@@ -249,3 +250,29 @@ def test_the_command_line(address: str, controller: Controller) -> None:
     assert json.loads(lanesum("counters"))["server"]["refused"] == {"not a member": 1}
     lanesum("remove", "a")
     assert [job.request.name for job in controller.jobs()] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            ["--switch", "s9=127.0.0.1:1"],
+            "names no switch of the topology. Give NAME=ADDRESS with NAME one of s0, s1, s2",
+        ),
+        (["--switch", "127.0.0.1:1"], "names no switch of the topology"),
+        (["--switch", "s1=a:1", "--switch", "s1=b:1"], "--switch names s1 twice"),
+        (["--words", "7"], "No program is built for 7 words per packet"),
+        (["--state", "/nonexistent/state"], "Cannot use the state file /nonexistent/state"),
+    ],
+)
+def test_a_controller_that_cannot_start(options: list[str], says: str) -> None:
+    result = CliRunner().invoke(app, ["controller", "--topology", "tree2x2", *options])
+    assert isinstance(result.exception, LanesumError)
+    assert says in str(result.exception)
+
+
+def test_addresses_of_switches() -> None:
+    assert _switch_addresses(["s1"], ["127.0.0.1:9559"]) == {"s1": "127.0.0.1:9559"}
+    assert _switch_addresses(["s1"], ["unix:/run/s1.sock"]) == {"s1": "unix:/run/s1.sock"}
+    assert _switch_addresses(["s0", "s1"], ["s1=unix:/a", "s0=h:1"]) == {"s1": "unix:/a", "s0": "h:1"}
+    assert _switch_addresses(["s1"], []) == {}
