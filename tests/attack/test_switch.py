@@ -28,7 +28,7 @@ from lanesum.tools.attack import ANYBODY, ATTACKS, BUSY, FORMER_MEMBER, MEMBER_O
 from lanesum.tools.attacker import Attacker
 from lanesum_control.model import NO_ROLE, Role
 
-from .world import Round, World, host_of, random_rounds, tickets_of
+from .world import OneSwitch, Round, World, host_of, random_rounds, tickets_of
 
 VICTIMS, OTHERS, FORMER = (0, 1, 2), (3, 4), 5
 SLOTS = 4
@@ -73,7 +73,7 @@ class Scene:
             ServerJob.from_tickets(list(tickets), on_switches=bool(self.quorum)),
             ServerJob.from_tickets(list(tickets_of(self.others))),
         ]
-        return World(self.star, tickets, [worker_host(worker) for worker in VICTIMS], jobs, **options)  # type: ignore[arg-type]
+        return World(OneSwitch(self.star), tickets, [worker_host(worker) for worker in VICTIMS], jobs, **options)  # type: ignore[arg-type]
 
     def rounds(self, number: int) -> list[Round]:
         return random_rounds(tickets_of(self.victim), number, 7, tuple(LaneOp))
@@ -271,7 +271,7 @@ def test_hammering_the_shared_pool_costs_time_only(star: Star, loss: float) -> N
     begun is not taken from it within the lease."""
     if star.target.clock is None:
         pytest.skip("a switch in real time")
-    number, burst = how_much(star)
+    number, burst = 5, 6
     scene = Scene.at(star, shared=True)
     world = scene.world(loss=loss, seed=6)
     dice = random.Random(6)
@@ -279,7 +279,7 @@ def test_hammering_the_shared_pool_costs_time_only(star: Star, loss: float) -> N
     before = star.decisions()
 
     def open_entries() -> dict[object, bytes]:
-        now = world.star.target.clock.microseconds() >> 10  # type: ignore[union-attr]
+        now = star.target.clock.microseconds() >> 10
         return {
             key: entry.words.tobytes()
             for key, entry in star.twin._slots._entries.items()

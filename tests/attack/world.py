@@ -16,12 +16,14 @@ from __future__ import annotations
 import collections
 import random
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmv2_tests.oracle import aggregate, random_words
 from bmv2_tests.star import SERVER, Job, Star
+from bmv2_tests.targets import Clock
 from lanesum.protocol import LaneOp
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int, ipv4_text, udp_checksum
 from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_PORT
@@ -96,7 +98,8 @@ def taken_by(frame: bytes, host: Host) -> UdpFrame | None:
 class Worker:
     """One honest worker: ``UdpTransport``'s loop without a socket."""
 
-    def __init__(self, ticket: JobTicket, host: HostPort) -> None:
+    def __init__(self, ticket: JobTicket, host: HostPort, server: HostPort) -> None:
+        self._server = server
         self.ticket = ticket
         self.port = host.port
         self.host = host_of(host, ticket.local[1])
@@ -109,7 +112,7 @@ class Worker:
     def receive(self, frame: bytes, now: float) -> None:
         datagram = taken_by(frame, self.host)
         # A connected socket takes what comes from the server only.
-        if datagram is None or (datagram.source_ip, datagram.source_port) != (SERVER.ip, UDP_PORT):
+        if datagram is None or (datagram.source_ip, datagram.source_port) != (self._server.ip, UDP_PORT):
             return
         self.heard.append(datagram.payload)
         self.rounds.receive(datagram.payload, now)
@@ -120,11 +123,29 @@ class Worker:
             (
                 self.port,
                 UdpFrame(
-                    host.mac, SWITCH_MAC, host.ip, SERVER.ip, host.udp_port, UDP_PORT, bytes(datagram)
+                    host.mac, SWITCH_MAC, host.ip, self._server.ip, host.udp_port, UDP_PORT, bytes(datagram)
                 ).pack(checksum=checksum),
             )
             for datagram in self.rounds.due(now)
         ]  # fmt: skip
+
+
+class Network(Protocol):
+    """What carries frames. ``clock``: time, where it is not real."""
+
+    @property
+    def clock(self) -> Clock | None: ...
+
+    def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
+        """What leaves at the hosts' ports because of a frame that came in by one of them."""
+
+
+class OneSwitch:
+    """A switch of the conformance suite, with its twin."""
+
+    def __init__(self, star: Star) -> None:
+        self.exchange = star.exchange
+        self.clock = star.target.clock
 
 
 # Called before every honest frame: sends what the attackers send.
@@ -135,31 +156,33 @@ class World:
     """Runs ``rounds`` of the job that ``tickets`` belong to; afterwards the workers have the results.
 
     Args:
-        star: the switch; the job is there.
+        network: the switch, or several; the job is there.
         tickets: of the job's workers.
         hosts: of the workers.
         jobs: all jobs that the server serves.
         loss: share of honest frames that are lost, on their way to the switch and from it.
         seed: of the dice for loss and order; an intruder has dice of its own.
+        server: where the aggregation server is.
     """
 
     def __init__(
         self,
-        star: Star,
+        network: Network,
         tickets: Sequence[JobTicket],
         hosts: Sequence[HostPort],
         jobs: Sequence[ServerJob],
         *,
         loss: float = 0.0,
         seed: int = 0,
-        loot: Loot | None = None,
+        server: HostPort = SERVER,
     ) -> None:
-        self.star = star
-        self.workers = [Worker(ticket, host) for ticket, host in zip(tickets, hosts, strict=True)]
+        self.network = network
+        self._server = server
+        self.workers = [Worker(ticket, host, server) for ticket, host in zip(tickets, hosts, strict=True)]
         self.aggregator = Aggregator()
         for job in jobs:
             self.aggregator.admit(job)
-        self.loot = loot or Loot(tuple(tickets), tuple(host.mac for host in hosts), SERVER.mac, SWITCH_MAC)
+        self.loot = Loot(tuple(tickets), tuple(host.mac for host in hosts), server.mac, SWITCH_MAC)
         self.attack_at_server = 0  # datagrams of attackers that the server's socket took
         self.now = 0.0
         self._ticks = 0
@@ -177,7 +200,7 @@ class World:
                 if intrude is not None:
                     intrude(self)
                 if self._dice.random() >= self._loss:
-                    frames.extend(self._deliver(self.star.exchange(port, frame)))
+                    frames.extend(self._deliver(self.network.exchange(port, frame)))
                 for worker in self.workers:
                     self._finish(worker)
 
@@ -186,8 +209,8 @@ class World:
         frames = collections.deque([(port, frame)])
         first = True
         while frames:
-            for out_port, out in self.star.exchange(*frames.popleft()):
-                if out_port == SERVER.port:
+            for out_port, out in self.network.exchange(*frames.popleft()):
+                if out_port == self._server.port:
                     datagrams = self._at_server(out)
                     self.attack_at_server += first and datagrams is not None
                     frames.extend(datagrams or [])
@@ -200,11 +223,12 @@ class World:
         for worker in self.workers:
             for (op, words), result, contributors in zip(rounds, worker.results, worker.contributors, strict=True):
                 assert len(contributors) == CHUNKS
-                for got, (bitmap,), chunk in zip(
+                for got, bitmaps, chunk in zip(
                     np.split(result, CHUNKS), contributors, zip(*(np.split(w, CHUNKS) for w in words), strict=True),
                     strict=True,
                 ):  # fmt: skip
-                    there = [part for number, part in enumerate(chunk) if bitmap >> number & 1]
+                    places = (other.ticket.place for other in self.workers)
+                    there = [part for part, (rack, bit) in zip(chunk, places, strict=True) if bitmaps[rack] >> bit & 1]
                     assert len(there) >= (worker.ticket.quorum or worker.ticket.workers)
                     assert got.tolist() == aggregate(op, there).tolist()
 
@@ -226,8 +250,8 @@ class World:
         self.now += min((wait for wait in waits if wait is not None), default=0.0) + 1e-6
         assert self.now < _NEVER_S, [worker.rounds.missing_workers() for worker in self.workers]
         ticks = int(self.now / _TICK_S)
-        if self.star.target.clock is not None:
-            self.star.target.clock.advance(ticks - self._ticks)
+        if self.network.clock is not None:
+            self.network.clock.advance(ticks - self._ticks)
         self._ticks = ticks
 
     def _deliver(self, outs: Sequence[PortFrame]) -> list[PortFrame]:
@@ -235,22 +259,22 @@ class World:
         for port, frame in outs:
             if self._dice.random() < self._loss:
                 continue
-            if port == SERVER.port:
+            if port == self._server.port:
                 answers += self._at_server(frame) or []
             else:
                 self._at_worker(port, frame)
         return answers
 
     def _at_server(self, frame: bytes) -> list[PortFrame] | None:
-        datagram = taken_by(frame, host_of(SERVER))
+        datagram = taken_by(frame, host_of(self._server))
         if datagram is None:
             return None
         sender = ipv4_text(datagram.source_ip), datagram.source_port
         return [
             (
-                SERVER.port,
+                self._server.port,
                 UdpFrame(
-                    SERVER.mac, SWITCH_MAC, SERVER.ip, ipv4_int(ip), UDP_PORT, udp_port, answer
+                    self._server.mac, SWITCH_MAC, self._server.ip, ipv4_int(ip), UDP_PORT, udp_port, answer
                 ).pack(checksum=True),
             )
             for (ip, udp_port), answer in self.aggregator.handle(sender, datagram.payload)
