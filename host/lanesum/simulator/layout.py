@@ -8,9 +8,10 @@ import functools
 import struct
 
 from lanesum.protocol.spec import UDP_PORT
+from lanesum.simulator import kernel
 from lanesum.simulator.kernel import Endpoint
 from lanesum.simulator.scenario import AT_UPPER, ONE_SWITCH, RACKS, SERVER, SERVER_ALONE, UPPER, Scenario, rack_switch
-from lanesum_control.model import HostPort
+from lanesum_control.model import SWITCH_MAC, HostPort
 
 Address = tuple[str, int]
 Place = tuple[str, int]  # node, port
@@ -58,6 +59,12 @@ def ip_text(ip: int) -> str:
 def endpoint(ip: str) -> Endpoint:
     number = ip_int(ip)
     return Endpoint(number, b"\x02\0" + struct.pack(">I", number))
+
+
+def frame_to_switch(source: Address, destination: Address, datagram: bytes) -> bytes:
+    """The frame of a datagram as it leaves a host."""
+    receiver = kernel.Endpoint(endpoint(destination[0]).ip, SWITCH_MAC)
+    return kernel.pack(endpoint(source[0]), receiver, source[1], destination[1], datagram)
 
 
 class Layout:

@@ -11,19 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lanesum.aggregation.slots import Decision
-from lanesum.protocol.spec import UDP_PORT
-from lanesum.simulator import kernel, strays
+from lanesum.simulator import kernel
 from lanesum.simulator.bounds import AFTERLIFE_S, bounds
-from lanesum.simulator.ghost import SwitchGhost
+from lanesum.simulator.intruder import Intruder
 from lanesum.simulator.job import JobRun
 from lanesum.simulator.layout import (
     OUTSIDER,
-    OUTSIDER_ADDRESS,
     SERVER_ADDRESS,
     Address,
     Layout,
     endpoint,
+    frame_to_switch,
     host_name,
     ip_text,
 )
@@ -33,14 +31,11 @@ from lanesum.simulator.placement import Bases, Placement
 from lanesum.simulator.scenario import SERVER, SERVER_ALONE, Kill, Resize, Scenario, Stray
 from lanesum.simulator.server_ghost import ServerGhost
 from lanesum.simulator.violation import Invariant, Violation
-from lanesum.simulator.wire import COLLISION, CONTRIBUTION, ECN, HEADER_BYTES, RESEND, RESULT, Seen, read
-from lanesum.simulator.wire import UPPER as UPPER_FLAG
+from lanesum.simulator.watched_switch import WatchedSwitch
+from lanesum.simulator.wire import HEADER_BYTES, Seen, read
 from lanesum.simulator.worker import SimulatedWorker
-from lanesum_control.model import SWITCH_MAC, Role
 
 Trace = Callable[[str], None]
-_TO_SWITCH = kernel.Endpoint(0, SWITCH_MAC)
-_DECISIONS = tuple(decision.value for decision in Decision)
 _FRAME_BYTES = kernel.PREFIX_BYTES + HEADER_BYTES
 # Workers that a mismatch was told of are gone; the others wait for their deadline.
 _MISMATCH_S = 0.5
@@ -79,7 +74,10 @@ class Simulation:
         }
         self._server: ServerNode
         self._server_ghost = ServerGhost()
-        self._switch_ghosts = {name: SwitchGhost(name) for name in self._switches}
+        self._watched = {
+            name: WatchedSwitch(node, self._layout, self._admitted, self._microseconds, self._say)
+            for name, node in self._switches.items()
+        }
 
     def _microseconds(self) -> int:
         return int(self.now * 1e6)
@@ -114,8 +112,11 @@ class Simulation:
         scenario, queue = self._scenario, self._queue
         for line, plan in enumerate(scenario.lines):
             self._at(plan.start_s, self._admit, line, 0)
+        intruder = Intruder(
+            self._layout, self._switches, self._server, self._sockets, self._receive, self._arrive_at_host
+        )
         for stray in scenario.strays:
-            self._at(stray.at_s, self._stray, stray)
+            self._at(stray.at_s, self._stray, intruder, stray)
         for kill in scenario.kills:
             if kill.node == SERVER or kill.node in self._switches:
                 self._at(kill.at_s, self._kill, kill)
@@ -200,7 +201,7 @@ class Simulation:
         node = self._node(kill.node)
         self._say("{} dies", kill.node)
         node.kill()
-        ghost = self._server_ghost if kill.node == SERVER else self._switch_ghosts[kill.node]
+        ghost = self._server_ghost if kill.node == SERVER else self._watched[kill.node].ghost
         ghost.forget()
         self._at(self.now + kill.down_s, self._revive, kill, node.boots, 0)
 
@@ -248,7 +249,7 @@ class Simulation:
                 self._at(self.now + worker.plan.latency_s + delay_s, self._serve, worker.address, datagram, False)
             return
         self._say("{} sends {}", worker, seen)
-        frame = _frame(worker.address, SERVER_ADDRESS, _TO_SWITCH.mac, datagram)
+        frame = frame_to_switch(worker.address, SERVER_ADDRESS, datagram)
         self._transmit((place, 0), frame, worker.plan.latency_s)
 
     # Frames.
@@ -279,7 +280,7 @@ class Simulation:
         if switch is None:
             self._arrive_at_host(node, frame, is_damaged)
         elif switch.alive:
-            for egress, sent in self._switch(switch, port, frame, is_damaged):
+            for egress, sent in self._watched[node].process(port, frame, is_damaged):
                 self._pass_on((node, egress), sent, is_damaged)
 
     def _pass_on(self, place: tuple[str, int], frame: bytes, is_damaged: bool) -> None:
@@ -297,92 +298,11 @@ class Simulation:
         ip = ip_text(int.from_bytes(frame[30:34], "big"))
         return self._sockets.get((ip, int.from_bytes(frame[36:38], "big")))
 
-    def _switch(self, node: SwitchNode, port: int, frame: bytes, is_damaged: bool) -> list[tuple[int, bytes]]:
-        """A switch handles a frame; what it makes of it is checked."""
-        before = node.counts()
-        sent = node.process(port, frame)
-        after = node.counts()
-        if is_damaged:
-            if after["accept"] != before["accept"]:
-                raise Violation(Invariant.ISOLATION, f"{node.name} takes a damaged packet: {frame.hex()}")
-            return sent
-        body = frame[kernel.PREFIX_BYTES :]
-        made = []
-        for egress, one in sent:
-            if one[kernel.PREFIX_BYTES :] == body:
-                self._check_forwarded(node.name, egress, one)
-            else:
-                self._check_made(node.name, egress, one, body)
-                made.append(read(one[kernel.PREFIX_BYTES :]))
-        decided = [name for name in _DECISIONS if after[name] != before[name]]
-        seen = read(body)
-        self._check_decision(node, frame, seen, decided, made)
-        self._check_descent(node, port, seen, sent)
-        return sent
-
-    def _check_descent(self, node: SwitchNode, port: int, seen: Seen, sent: list[tuple[int, bytes]]) -> None:
-        """What the upper switch says to all racks goes to all workers below; a replay may be for its receiver alone."""
-        run, job = self._admitted.get((seen.job, seen.tag)), node.jobs.get((seen.job, seen.tag))
-        if run is None or job is None or not node.knows_jobs or seen.kind == CONTRIBUTION:
-            return
-        is_replay = seen.kind == RESULT and seen.flags & RESEND
-        if not seen.flags & UPPER_FLAG or job.uplink != port or is_replay:
-            return
-        wanted = sorted(member.host.ip for member in job.members)
-        hosts = {ip: kernel.Endpoint(ip, endpoint(ip_text(ip)).mac) for ip in wanted}
-        got = [int.from_bytes(frame[30:34], "big") for _, frame in sent]
-        if sorted(got) != wanted or any(
-            kernel.unpack(frame, hosts[ip]) is None for ip, (_, frame) in zip(got, sent, strict=True)
-        ):
-            raise Violation(Invariant.ANSWERS, f"{node.name} does not hand {seen} down to all")
-
-    def _check_decision(self, node: SwitchNode, frame: bytes, seen: Seen, decided: list[str], made: list[Seen]) -> None:
-        """What a switch decided about a packet is what its ghost expects."""
-        if kernel.is_marked(frame):
-            seen = seen._replace(flags=seen.flags | ECN)
-        source = ip_text(int.from_bytes(frame[26:30], "big")), int.from_bytes(frame[34:36], "big")
-        run, job = self._admitted.get((seen.job, seen.tag)), node.jobs.get((seen.job, seen.tag))
-        is_member = run is not None and source in run.placement.addresses and seen.kind == CONTRIBUTION
-        if run is not None and job is not None and is_member and node.knows_jobs:
-            worker = run.placement.addresses.index(source)
-            tick = self._microseconds() >> 10
-            self._switch_ghosts[node.name].check(run, job, worker, seen, tick, decided, made)
-        elif decided:
-            raise Violation(Invariant.ISOLATION, f"{node.name} does {decided} with {seen}, which is no member's")
-
-    def _check_forwarded(self, node: str, egress: int, frame: bytes) -> None:
-        ip = ip_text(int.from_bytes(frame[30:34], "big"))
-        if self._layout.host_port(node, ip).port != egress:
-            raise Violation(Invariant.ANSWERS, f"{node} sends a packet for {ip} by port {egress}")
-
-    def _check_made(self, node: str, egress: int, frame: bytes, cause: bytes) -> None:
-        """A switch has sent what it did not receive."""
-        ip = ip_text(int.from_bytes(frame[30:34], "big"))
-        host = self._layout.host_port(node, ip)
-        # On its way to another switch it may bear that one's address.
-        receiver = endpoint(ip) if host.attached else kernel.Endpoint(host.ip, frame[:6])
-        datagram = kernel.unpack(frame, receiver)
-        if datagram is None or host.port != egress:
-            raise Violation(Invariant.ANSWERS, f"{node} sends by port {egress} what nobody takes: {frame.hex()}")
-        if len(datagram.payload) < HEADER_BYTES:
-            raise Violation(Invariant.ANSWERS, f"{node} makes a datagram of {len(datagram.payload)} bytes")
-        seen = read(datagram.payload)
-        collided = cause[:1] + bytes([cause[1] | COLLISION]) + cause[2:] == datagram.payload
-        if seen.kind == CONTRIBUTION and (collided or not seen.aggregate):
-            job = self._switches[node].jobs.get((seen.job, seen.tag))
-            if not collided or job is None or not job.role & Role.SHARED:
-                raise Violation(Invariant.ISOLATION, f"{node} changes a contribution on its way: {seen}")
-            return
-        self._say("{} makes {} for {}", node, seen, ip)
-        run = self._admitted.get((seen.job, seen.tag))
-        if run is None:
-            raise Violation(Invariant.ISOLATION, f"{node} sends {seen} for a job that is not there")
-        towards = {SERVER_ADDRESS} if seen.aggregate else set(run.placement.addresses)
-        if seen.flags & UPPER_FLAG and not seen.aggregate and not host.attached:
-            towards |= {(one, UDP_PORT) for one, _ in run.placement.addresses}
-        if (ip, datagram.port) not in towards:
-            raise Violation(Invariant.ANSWERS, f"{node} sends {seen} to {ip}:{datagram.port}")
-        run.check(node, seen, datagram.payload)
+    def _stray(self, intruder: Intruder, stray: Stray) -> None:
+        run = self._runs.get(stray.line)
+        if run is not None and stray.worker < len(run.plan.workers):
+            self._say("a stray packet ({})", stray.kind)
+            intruder.send(stray, run)
 
     # Hosts.
 
@@ -449,7 +369,7 @@ class Simulation:
         worker = self._sockets[receiver]
         if self._scenario.network != SERVER_ALONE:
             self._say("the server sends {} to {}", read(datagram), worker)
-            frame = _frame(SERVER_ADDRESS, receiver, _TO_SWITCH.mac, datagram)
+            frame = frame_to_switch(SERVER_ADDRESS, receiver, datagram)
             self._transmit((SERVER, 0), frame, self._layout.trunk_s)
             return
         seen = read(datagram)
@@ -459,83 +379,6 @@ class Simulation:
             return  # the worker's kernel drops it
         for delay_s in fate.delays_s:
             self._at(self.now + worker.plan.latency_s + delay_s, self._receive, receiver, datagram)
-
-    # Strays.
-
-    def _stray(self, stray: Stray) -> None:
-        run = self._runs.get(stray.line)
-        if run is None or stray.worker >= len(run.plan.workers):
-            return
-        self._say("a stray packet ({})", stray.kind)
-        own = run.placement.addresses[stray.worker]
-        if self._scenario.network == SERVER_ALONE:
-            if strays.is_down(stray.kind):
-                self._receive(own, strays.downward(stray, run))
-            elif self._server.handle(strays.sender_of(stray, run), strays.upward(stray, run)):
-                raise Violation(Invariant.ISOLATION, f"answers to a stray packet ({stray.kind})")
-            return
-        others = [one for one in self._sockets.values() if one.address[0] != own[0]]
-        place = host_name(run.plan.workers[stray.worker].host), 0
-        elsewhere = (host_name(others[stray.value % len(others)].plan.host), 0) if others else (OUTSIDER, 0)
-        if stray.kind == strays.PASSING:
-            self._pass_through(stray, run)
-        elif strays.is_down(stray.kind):
-            self._inject((SERVER, 0), SERVER_ADDRESS, own, strays.downward(stray, run), stray)
-        elif strays.is_false(stray.kind):
-            sender = others[stray.value % len(others)].address if others else OUTSIDER_ADDRESS
-            source = strays.source_of_false(stray, sender)
-            self._inject(elsewhere, source, own, strays.downward(stray, run), stray)
-        else:
-            begin = place
-            if stray.kind == "outsider" or strays.is_spoofed(stray.kind):
-                begin = elsewhere if stray.kind == "spoofed_inside" else (OUTSIDER, 0)
-            self._inject(begin, strays.sender_of(stray, run), SERVER_ADDRESS, strays.upward(stray, run), stray)
-
-    def _inject(
-        self, place: tuple[str, int], source: Address, destination: Address, datagram: bytes, stray: Stray
-    ) -> None:
-        """A stray goes its way at once and without misfortune; nobody may answer it."""
-        for receiver, frame in self._follow(place, _frame(source, destination, _TO_SWITCH.mac, datagram)):
-            if receiver == SERVER:
-                arrived = kernel.unpack(frame, endpoint(SERVER_ADDRESS[0]))
-                if arrived is not None and arrived.port == SERVER_ADDRESS[1]:
-                    sender = ip_text(arrived.source_ip), arrived.source_port
-                    if self._server.handle(sender, arrived.payload):
-                        raise Violation(Invariant.ISOLATION, f"answers to a stray packet ({stray.kind})")
-            elif strays.is_down(stray.kind) or strays.is_false(stray.kind):
-                self._arrive_at_host(receiver, frame, stray.kind == "false_server")
-            else:
-                raise Violation(Invariant.ISOLATION, f"answers to a stray packet ({stray.kind})")
-
-    def _follow(self, place: tuple[str, int], frame: bytes) -> list[tuple[str, bytes]]:
-        """Where a frame gets to, hop by hop: hosts with what arrives there."""
-        arrived = []
-        left = [(self._layout.wires[place], frame)]
-        while left:
-            (node, port), one = left.pop()
-            if node not in self._switches:
-                arrived.append((node, one))
-                continue
-            for egress, sent in self._switches[node].process(port, one):
-                left.append((self._layout.wires[node, egress], sent))
-        return arrived
-
-    def _pass_through(self, stray: Stray, run: JobRun) -> None:
-        """Other traffic: goes through unchanged, whatever the switches are busy with."""
-        source = run.placement.addresses[stray.worker][0], 1024
-        destination = run.placement.addresses[stray.value % len(run.plan.workers)][0], 1024 + stray.value
-        if any(node.boots for node in self._switches.values()) or source[0] == destination[0]:
-            return
-        place = host_name(run.plan.workers[stray.worker].host), 0
-        arrived = self._follow(place, _frame(source, destination, _TO_SWITCH.mac, strays.payload(stray)))
-        taken = [kernel.unpack(frame, endpoint(destination[0])) for _, frame in arrived]
-        if len(taken) != 1 or taken[0] is None or taken[0].payload != strays.payload(stray):
-            raise Violation(Invariant.ISOLATION, f"other traffic from {source} to {destination} did not come through")
-
-
-def _frame(source: Address, destination: Address, next_hop: bytes, datagram: bytes) -> bytes:
-    receiver = kernel.Endpoint(endpoint(destination[0]).ip, next_hop)
-    return kernel.pack(endpoint(source[0]), receiver, source[1], destination[1], datagram)
 
 
 def _memory() -> str | None:
