@@ -50,8 +50,8 @@ def assert_all_died_and_came_back(detail: dict[str, Any]) -> None:
     for process in ("s1", "controller", "server"):
         assert happened.index((process, "killed")) < happened.index((process, "started again"))
     assert detail["faults"]["rules"]["loss"]["hit"] > 0
-    seen = [(event["whom"], event["what"]) for event in detail["events"]]
-    assert any(whom == "s1" and what.startswith("connected: program pushed") for whom, what in seen)
+    pushed = [event for event in detail["events"] if event["what"].startswith("connected: program pushed")]
+    assert sum(event["whom"] == "s1" for event in pushed) == 2, detail["events"]
 
 
 def test_everything_dies_once_and_the_weights_are_the_same(tmp_path: Path, undisturbed: str) -> None:
@@ -99,6 +99,14 @@ def test_a_worker_that_dies_is_named_by_the_others(tmp_path: Path) -> None:
     assert "After w2 had been killed as planned" in output
     assert "still missing: worker 1" in output
     assert not (tmp_path / "report.json").exists()
+
+
+def test_a_worker_cannot_come_back(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("processes: [{kind: kill, process: w2, step: 1, restart_after_s: 1}]\n")
+    result = start(tmp_path, "--topology", "loopback", "--faults", str(plan))
+    assert result.returncode == 2
+    assert "starts worker w2 again" in " ".join(result.stderr.split())
 
 
 def test_a_plan_for_another_network_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -148,6 +148,12 @@ def make_plan(
         raise ConfigurationError(f"deadline = {deadline_s:g} must be positive.")
     final, kind, why = _place(runner, switch)
     planned = None if faults is None else FaultPlan.load(faults, _fault_names(network, kind, chosen))
+    for fault in planned.processes if planned is not None else ():
+        if fault.process in chosen and fault.restart_after_s is not None:
+            raise ConfigurationError(
+                f"The fault plan starts worker {fault.process} again, but it could not find its way into the training.",
+                "Leave restart_after_s out, or pause the worker instead.",
+            )
     return RunPlan(
         topology=network,
         topology_source=topology,
