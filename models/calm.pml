@@ -8,7 +8,7 @@
  * that; so step by step all results come.
  *
  * A check in one step that leaves the state as it was, because nothing in it is anybody's choice. The model defines
- * `ROUTES`, `WATCHED`, `LIVE(w)`, `save`, `restore` and `deliver`.
+ * `ROUTES`, `WATCHED` after `look_at_route`, `LIVE(w)`, `save`, `restore` and `deliver`.
  */
 
 #ifndef GIVEN_UP
@@ -135,6 +135,7 @@ end:
         };
         save();
         for (route : 0 .. ROUTES - 1) {
+            look_at_route();
             if
             :: WATCHED ->
                 printf("the network loses what is under way, and is calm on route %d\n", route);

@@ -1,0 +1,212 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What ``check.py`` runs: every model in the sizes that can be searched completely, and every seeded bug."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search of one model.
+
+    Attributes:
+        name: unique.
+        kind: "holds": every state is visited and no assertion fails. "mutant": a seeded bug, or a constant that is too
+            small; an assertion has to fail. "reached": the model reaches something; an assertion has to fail there.
+        model: file name without its end.
+        defines: sizes and switches.
+        quick: part of the short version.
+    """
+
+    name: str
+    kind: str
+    model: str
+    defines: tuple[str, ...]
+    quick: bool = False
+
+    @property
+    def found(self) -> bool:
+        """An assertion has to fail."""
+        return self.kind != "holds"
+
+
+def sizes(workers: int, slots: int, epochs: int, chunks: int) -> tuple[str, ...]:
+    return (f"WORKERS={workers}", f"SLOTS={slots}", f"EPOCHS={epochs}", f"CHUNKS={chunks}")
+
+
+def holds(
+    model: str,
+    workers: int,
+    slots: int,
+    epochs: int,
+    chunks: int,
+    *extra: str,
+    progress: bool = True,
+    quick: bool = False,
+) -> Run:
+    name = f"{model}: {workers} workers, {slots} slots, {epochs} epochs of {chunks}"
+    if extra:
+        name += ", " + " ".join(extra)
+    defines = sizes(workers, slots, epochs, chunks) + extra + (("PROGRESS",) if progress else ())
+    return Run(name, "holds", model, defines, quick)
+
+
+def mutants(
+    model: str, defines: tuple[str, ...], *bugs: str, among: str = "", quick: tuple[str, ...] = ()
+) -> Iterator[Run]:
+    """``among``: what else is in the name."""
+    for bug in bugs:
+        name = f"{model}: {among}, {bug}" if among else f"{model}: {bug}"
+        yield Run(name, "mutant", model, (*defines, bug), bug in quick)
+
+
+def reached(model: str, defines: tuple[str, ...], *decisions: str, by: str = "NEVER") -> Iterator[Run]:
+    for decision in decisions:
+        yield Run(f"{model}: reaches {decision}", "reached", model, (*defines, f"{by}={decision}"))
+
+
+# One level. Bugs are found by wrong or missing results alone (RESULTS_ONLY), not by the assertions about what happens
+# inside. With CHUNKS=5 and two slots an epoch is longer than a turn through all entries, so both orders, of epochs and
+# of chunks within one, are needed.
+_TWO = sizes(2, 2, 3, 3)
+_MUTANT = (*sizes(2, 2, 3, 5), "RESULTS_ONLY", "PROGRESS")
+_CONFLICT = (*_TWO, "RESULTS_ONLY", "PROGRESS", "OP_CONFLICT=2")
+_RESTARTS = (*_TWO, "PROGRESS", "RESTARTS")
+SLOTS = (
+    holds("slots", 2, 1, 2, 3, quick=True),
+    holds("slots", 2, 2, 2, 3, "IN_TURN", quick=True),
+    # Fan-in 1.
+    holds("slots", 1, 1, 3, 3),
+    holds("slots", 1, 2, 3, 3),
+    *(
+        holds("slots", workers, slots, 3, chunks, *rule)
+        for workers in (2, 3)
+        for slots in (1, 2)
+        for chunks in (1, 2, 3, 5)
+        for rule in (("IN_TURN",), ())
+    ),
+    # Larger than asked for.
+    holds("slots", 3, 3, 3, 3),
+    holds("slots", 4, 2, 3, 3, "IN_TURN"),
+    holds("slots", 4, 2, 3, 3),
+    # A worker that uses another operation stops the job; nothing wrong is summed, and everybody is told.
+    holds("slots", 2, 2, 3, 3, "OP_CONFLICT=2"),
+    holds("slots", 3, 2, 3, 3, "OP_CONFLICT=2"),
+    # A switch that loses its registers, at any moment and as often as it likes.
+    holds("slots", 2, 1, 2, 2, "RESTARTS", quick=True),
+    holds("slots", 2, 2, 3, 3, "RESTARTS"),
+    holds("slots", 2, 2, 3, 3, "RESTARTS", "IN_TURN"),
+    holds("slots", 3, 1, 3, 3, "RESTARTS"),
+    holds("slots", 3, 2, 1, 5, "RESTARTS"),
+    *mutants(
+        "slots",
+        _MUTANT,
+        "BUG_BITMAP_NOT_RESET",
+        "BUG_COMPLETE_EARLY",
+        "BUG_COUNT_NOT_RESET",
+        "BUG_DONE_NOT_RESET",
+        "BUG_FREE_BIT_IGNORED",
+        "BUG_NO_CHUNK_CHECK",
+        "BUG_NO_DEDUPE",
+        "BUG_NO_EPOCH_CHECK",
+        "BUG_NO_REPLAY",
+        "BUG_OLDER_ACCEPTED",
+        "BUG_ONE_SHADOW_SET",
+        "BUG_PLAIN_EPOCH_ORDER",
+        "BUG_POSITION_RESTARTS",
+        "BUG_REPLAY_INCOMPLETE",
+        "BUG_RESULT_EPOCH_UNCHECKED",
+        "BUG_STALE_COUNT",
+        "BUG_WINDOW_OFF_BY_ONE",
+        "BUG_WORDS_NOT_OVERWRITTEN",
+        quick=("BUG_NO_DEDUPE", "BUG_NO_EPOCH_CHECK", "BUG_WINDOW_OFF_BY_ONE"),
+    ),
+    *mutants("slots", _CONFLICT, "BUG_CONFLICT_TO_SENDER", "BUG_NO_CONFLICT_CHECK"),
+    # What only restarts need: a pending answer to everybody, and 2 x SLOTS positions of history.
+    *mutants("slots", _RESTARTS, "BUG_PENDING_TO_ASKER", "HISTORY=3"),
+    *mutants("slots", (*_RESTARTS, "IN_TURN"), "HISTORY=3", among="IN_TURN"),
+    *mutants("slots", (*sizes(2, 1, 3, 3), "PROGRESS", "RESTARTS"), "HISTORY=1", quick=("HISTORY=1",)),
+    *reached("slots", _TWO, "CLAIM", "CONTRIBUTE_AND_COMPLETE", "REPLAY", "REPORT_PENDING", "DROP_LATE"),
+    *reached("slots", sizes(1, 2, 3, 3), "CLAIM_AND_COMPLETE"),
+    *reached("slots", sizes(3, 2, 3, 3), "CONTRIBUTE"),
+    *reached("slots", (*_TWO, "OP_CONFLICT=2"), "REPORT_CONFLICT"),
+)
+
+# A switch and the server.
+_FALLBACK = (*sizes(2, 2, 2, 3), "PROGRESS")
+FALLBACK = (
+    holds("fallback", 2, 1, 2, 2, quick=True),
+    holds("fallback", 2, 1, 3, 3),
+    holds("fallback", 2, 2, 3, 3),
+    holds("fallback", 3, 1, 3, 3),
+    *mutants(
+        "fallback",
+        _FALLBACK,
+        "BUG_SERVER_ASKS_THE_SENDER",
+        "BUG_SERVER_PENDING_WITHOUT_BYPASS",
+        "BUG_NO_ESCALATION",
+        "HISTORY=3",
+        quick=("BUG_SERVER_PENDING_WITHOUT_BYPASS",),
+    ),
+)
+
+# The same with two jobs on the same entries.
+_JOBS = (*sizes(2, 1, 1, 3), "JOBS=2", "PROGRESS")
+JOBS = (
+    holds("fallback", 2, 1, 1, 3, "JOBS=2"),
+    *mutants("fallback", _JOBS, "BUG_JOB_UNCHECKED", "BUG_WORDS_OF_ANOTHER_JOB_KEPT", quick=("BUG_JOB_UNCHECKED",)),
+    *mutants("fallback", _JOBS, "BUG_NO_ESCALATION", among="JOBS=2"),
+    *reached("fallback", _JOBS, "COLLIDE"),
+)
+
+# Two of three workers. Bugs are found by disagreement alone.
+_QUORUM = sizes(3, 1, 2, 2)
+QUORUM = (
+    holds("quorum", 3, 1, 1, 2, quick=True),
+    holds("quorum", 3, 1, 3, 2),
+    holds("quorum", 3, 1, 3, 2, "JOURNAL=6"),
+    holds("quorum", 3, 2, 1, 3, "SWITCH_STAYS", progress=False),
+    # A quorum's sums never overlap in part: any of them completes. So what the server does then is never needed here.
+    holds("quorum", 3, 1, 2, 2, "NEVER_AT_SERVER=REPORT_OVERLAP", progress=False),
+    *mutants(
+        "quorum",
+        _QUORUM,
+        "BUG_DECIDED_AT_THE_SWITCH",
+        "BUG_DECIDES_TWICE",
+        "BUG_JOURNAL_AFTER_RESULT",
+        "BUG_NO_HORIZON",
+        "BUG_NO_JOURNAL",
+        quick=("BUG_DECIDED_AT_THE_SWITCH", "BUG_NO_JOURNAL"),
+    ),
+    *reached("quorum", _QUORUM, "PASS_LATE", "ASCEND_AGAIN"),
+    *reached("quorum", _QUORUM, "REPORT_GONE", by="NEVER_AT_SERVER"),
+)
+
+# Racks of two and of one, or of two workers each. SWITCHES_ALONE: nothing reaches the server.
+_RACKS = (*sizes(3, 1, 1, 3), "PROGRESS")
+RACKS = (
+    holds("racks", 3, 1, 2, 2),
+    holds("racks", 4, 1, 1, 1),
+    holds("racks", 3, 1, 2, 2, "SWITCHES_ALONE", quick=True),
+    holds("racks", 3, 2, 1, 3, "SWITCHES_ALONE"),
+    holds("racks", 4, 1, 3, 3, "SWITCHES_ALONE"),
+    *mutants(
+        "racks",
+        _RACKS,
+        "BUG_RACK_ASCENDS_EARLY",
+        "BUG_RACK_COUNTED_TWICE",
+        "BUG_SINGLE_TAKEN_FOR_THE_RACK",
+        "BUG_OVERLAP_ADDED",
+        "HISTORY=1",
+        quick=("BUG_RACK_COUNTED_TWICE",),
+    ),
+    # What the server would heal, had it not been left out.
+    *mutants(
+        "racks", (*_RACKS, "SWITCHES_ALONE"), "BUG_DUPLICATE_DOES_NOT_ASCEND", "BUG_UPPER_PENDING_TO_THE_ASKING_RACK"
+    ),
+)
+
+MATRIX: tuple[Run, ...] = (*SLOTS, *FALLBACK, *JOBS, *QUORUM, *RACKS)
