@@ -5,16 +5,24 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import itertools
+import os
+import secrets
+import socket
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
 from lanesum.protocol.spec import HEADER
-from lanesum.server import Aggregator, ServerJob
-from lanesum.transport import JobTicket, RoundSequence
-from lanesum.transport.errors import MismatchError, ResultGoneError
+from lanesum.server import AggregationServer, Aggregator, ServerJob
+from lanesum.transport import JobTicket, RoundSequence, UdpTransport
+from lanesum.transport.errors import MismatchError, ResultGoneError, TransportError
 
 WORDS, SLOTS, CHUNKS = 2, 4, 6
 FIELDS = {field.name: st.integers(0, (1 << field.bits) - 1) for field in HEADER}
@@ -121,3 +129,69 @@ def test_nothing_is_fatal_but_what_has_to_be(arriving: list[bytes], quorum: int)
         assert window.finished or timeout_s is not None
     assert completed == int(np.count_nonzero(window.contributors().any(axis=1)))
     check_counts(rounds, completed)
+
+
+class SocketWithNews:
+    """Says what ICMP messages make a kernel say, before every ``every``-th call of the real socket."""
+
+    def __init__(self, sock: socket.socket, errors: list[int], every: int) -> None:
+        self._socket = sock
+        self._errors = itertools.cycle(errors)
+        self._every = every
+        self._calls = 0
+        self.fileno, self.close = sock.fileno, sock.close
+
+    def _tell(self) -> None:
+        self._calls += 1
+        if self._calls % self._every == 0:
+            number = next(self._errors)
+            raise OSError(number, os.strerror(number))
+
+    def send(self, data: Any) -> int:
+        self._tell()
+        return self._socket.send(data)
+
+    def recv_into(self, buffer: bytearray) -> int:
+        self._tell()
+        return self._socket.recv_into(buffer)
+
+
+def run_alone(errors: list[int], every: int) -> NDArray[np.uint32]:
+    with AggregationServer(("127.0.0.1", 0)) as server:
+        ticket = JobTicket(
+            job=7, tag=secrets.randbits(32), worker=0, workers=1, slots=4, accumulator_words=WORDS,
+            server=server.address, local=("127.0.0.1", free_port()),
+        )  # fmt: skip
+        server.aggregator.admit(ServerJob.from_tickets([ticket]))
+        wrap = lambda sock: SocketWithNews(sock, errors, every)  # noqa: E731
+        transport = UdpTransport(ticket, wrap_socket=wrap, deadline_s=60)
+        try:
+            return transport.all_reduce_words(LaneOp.ADD32, np.arange(100, dtype=np.uint32))[0]
+        finally:
+            transport.close()
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+FORGED_NEWS = [
+    errno.ECONNREFUSED, errno.EMSGSIZE, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENONET,
+    errno.ENOPROTOOPT, errno.EPROTO,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("every", [2, 3])
+def test_what_icmp_says_ends_no_session(every: int) -> None:
+    """Anybody may write such a message; a flood of them lets every second call fail."""
+    assert run_alone(FORGED_NEWS, every).tolist() == list(range(100))
+
+
+@pytest.mark.parametrize("number", [errno.ENETUNREACH, errno.EPERM])
+def test_a_host_that_cannot_send_says_so(number: int) -> None:
+    """An error that stays, or that no ICMP message can cause."""
+    with pytest.raises(TransportError, match=os.strerror(number)):
+        run_alone([number], 1)

@@ -23,6 +23,7 @@ from lanesum.transport.ticket import JobTicket
 _UDP_AT = ETHERNET_BYTES + IPV4_BYTES
 _WORDS_AT = LANESUM_AT + HEADER_BYTES
 _FULL = 1 << 32
+_ICMP = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +264,27 @@ def _result_to_server(attacker: Attacker, dice: random.Random) -> bytes:
     return attacker.to_server(attacker.own, attacker.answer(dice, kind), dice)
 
 
+def _icmp(code: int) -> _Maker:
+    """Destination unreachable, for a datagram that a worker has sent: its kernel hands that to the worker's socket."""
+
+    def make(attacker: Attacker, dice: random.Random) -> bytes:
+        sent = attacker.captured(dice)
+        # Unused, then the MTU of the next hop (code 4), then the beginning of the datagram.
+        body = bytes(2) + (68).to_bytes(2, "big") + sent[ETHERNET_BYTES : LANESUM_AT + 8]
+        message = bytes([3, code, 0, 0]) + body
+        message = message[:2] + internet_checksum(message).to_bytes(2, "big") + message[4:]
+        worker = UdpFrame.unpack(sent)
+        assert worker is not None
+        frame = bytearray(sent[:_UDP_AT] + message)
+        frame[6:12] = attacker.own.mac
+        frame[ETHERNET_BYTES + 2 : ETHERNET_BYTES + 4] = (IPV4_BYTES + len(message)).to_bytes(2, "big")
+        frame[ETHERNET_BYTES + 9] = _ICMP
+        frame[ETHERNET_BYTES + 12 : _UDP_AT] = attacker.own.ip.to_bytes(4, "big") + worker.source_ip.to_bytes(4, "big")
+        return patched(bytes(frame), 0, b"")
+
+    return make
+
+
 # With a ticket of the attacker's own.
 
 
@@ -368,6 +390,8 @@ ATTACKS: dict[str, Attack] = {
     "unknown_aggregate": Attack(_unknown(_flagged(Flag.UPPER)), (_SUMMED, "not_a_member"), _MEMBER),
     "unknown_result": Attack(_false(Kind.RESULT, source="nobody"), ("route",)),
     "unknown_upper_result": Attack(_false(Kind.RESULT, Flag.UPPER, "nobody"), (_DOWN,)),
+    "port_unreachable": Attack(_icmp(3), ("route",)),
+    "too_big": Attack(_icmp(4), ("route",)),
     "wrong_version": Attack(_wrong_version, ("route",), "other version"),
     "wrong_kind": Attack(_wrong_kind, ("drop_malformed",)),
     "wrong_length": Attack(_wrong_length, ("drop_malformed",)),

@@ -36,7 +36,17 @@ _RECEIVE_BATCH = 64
 _ECN_CAPABLE = 0x02
 
 # A datagram that could not be sent now counts as lost: the retransmission timer repairs it.
-_SEND_LATER = (errno.EAGAIN, errno.ENOBUFS, errno.ECONNREFUSED)
+_NO_ROOM = (errno.EAGAIN, errno.ENOBUFS)
+# What an ICMP message makes the kernel say, once, in the next call on a connected socket, whatever that is for: nobody
+# knows who has written it (icmp(7), udp(7)). Everything else is an error of the call itself.
+_HEARSAY = (
+    errno.ECONNREFUSED, errno.EMSGSIZE, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENONET,
+    errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.EPROTO,
+)  # fmt: skip
+# Messages would have to come within microseconds of each other to outlast so many tries.
+_TRIES = 8
+# Said by this host's own routing table if it is said every time.
+_NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH)
 
 Overlap = Callable[[], object]
 # What stands between the transport and its socket: an object with the socket's send, recv_into, fileno and close.
@@ -201,20 +211,29 @@ class UdpTransport:
                 size = self._socket.recv_into(self._buffer)
             except BlockingIOError:
                 break
-            except ConnectionRefusedError:
-                continue  # nobody listens at the server's port yet; the deadline decides
+            except OSError as error:
+                if error.errno in _HEARSAY:
+                    continue  # perhaps nobody listens at the server's port yet; the deadline decides
+                raise
             progress |= self._rounds.receive(view[:size], now)
         return progress
 
     def _send(self) -> None:
         for datagram in self._rounds.due(time.monotonic()):
+            self._send_one(datagram)
+
+    def _send_one(self, datagram: memoryview) -> None:
+        for left in reversed(range(_TRIES)):
             try:
                 self._socket.send(datagram)
+                return
             except OSError as error:
-                if error.errno not in _SEND_LATER:
+                if error.errno in _NO_ROOM:
+                    return
+                if error.errno not in _HEARSAY or (error.errno in _NO_WAY and not left):
                     raise TransportError(
                         f"Worker {self.ticket.worker} cannot send to {self.ticket.server[0]}: {error.strerror}.",
-                        "Check the route to the aggregation server and the MTU of the path.",
+                        "Check the route to the aggregation server.",
                     ) from error
 
     def _timeout_error(self, window: RoundWindow) -> AggregationTimeoutError:
