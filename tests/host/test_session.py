@@ -310,6 +310,36 @@ def test_a_server_that_starts_anew_is_not_noticed(at: int) -> None:
     assert handled > at
 
 
+def test_a_worker_that_waits_elsewhere_still_helps() -> None:
+    """One worker has its result and waits for the other at a barrier; the other lacks it, and the server forgot it."""
+    barrier = threading.Barrier(2)
+    lost = False
+
+    def lose_one_result(incoming: bool, address: tuple[str, int], datagram: bytes) -> bool:
+        nonlocal lost
+        header = Header.unpack(datagram)
+        if lost or address != tickets[1].local or (header.kind, header.op) != (Kind.RESULT, LaneOp.ADD32):
+            return False
+        lost = True
+        with server.lock:
+            server.aggregator.remove(7)
+            server.aggregator.admit(ServerJob.from_tickets(tickets))
+        return True
+
+    with AggregationServer((LOCALHOST, 0), loss=lose_one_result) as server:
+        tickets = tickets_for(server, 2)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> np.ndarray:
+            result = session.all_reduce(np.full(10, 1, np.float32))
+            barrier.wait(timeout=30)
+            return result
+
+        for result in run_workers(tickets, work, codec="fixed", deadline_s=10):
+            np.testing.assert_allclose(result, 2, rtol=1e-6)
+    assert lost
+
+
 def test_a_mismatch_is_told_to_every_worker() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         tickets = tickets_for(server, 3)

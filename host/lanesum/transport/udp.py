@@ -16,10 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.errors import ConfigurationError
+from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
+from lanesum.transport.attendant import Attendant
 from lanesum.transport.congestion import CongestionControl
-from lanesum.transport.errors import AggregationTimeoutError, ResultGoneError, SessionClosedError, TransportError
+from lanesum.transport.errors import (
+    AggregationTimeoutError,
+    MismatchError,
+    ResultGoneError,
+    SessionClosedError,
+    TransportError,
+)
 from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.window import RoundWindow
@@ -119,6 +126,9 @@ class UdpTransport:
         self._socket = sock if wrap_socket is None else wrap_socket(sock)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
+        self._failure: LanesumError | None = None  # what went wrong between rounds
+        self._in_round = threading.Lock()
+        self._attendant = Attendant(self._in_round, self._attend)
 
     def all_reduce_words(
         self, op: LaneOp, words: NDArray[np.uint32], overlap: Overlap | None = None
@@ -142,6 +152,14 @@ class UdpTransport:
             SessionClosedError: closed, or unusable after an earlier failure.
             TransportError: the operation is not one of the job's.
         """
+        with self._in_round:
+            return self._all_reduce_words(op, words, overlap)
+
+    def _all_reduce_words(
+        self, op: LaneOp, words: NDArray[np.uint32], overlap: Overlap | None
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        if self._failure is not None:
+            raise self._failure
         if not self._usable:
             raise SessionClosedError(
                 "This session is closed, or an earlier round of it failed.", "Join the job again for a new session."
@@ -168,10 +186,13 @@ class UdpTransport:
         had ended before. Raises MismatchError when another worker goes on with a round of its own instead.
         """
         try:
-            if not self._usable:
-                return False
-            self._usable = False
-            self._run(self._rounds.start(self.ticket.ops[0], np.zeros(0, np.uint32)), leave_s=deadline_s)
+            with self._in_round:
+                if isinstance(self._failure, MismatchError):
+                    raise self._failure
+                if not self._usable:
+                    return False
+                self._usable = False
+                self._run(self._rounds.start(self.ticket.ops[0], np.zeros(0, np.uint32)), leave_s=deadline_s)
             return True
         except (AggregationTimeoutError, ResultGoneError):
             return False
@@ -201,6 +222,19 @@ class UdpTransport:
         rounds.finish(window)
         # What others asked for together with the last result should not wait for the next round.
         self._send()
+
+    def _attend(self) -> None:
+        """Between rounds: answer who still lacks a result. What goes wrong is the next round's to raise."""
+        if not self._usable:
+            return
+        try:
+            self._receive(time.monotonic())
+            self._send()
+        except LanesumError as error:
+            self._failure = error
+            self._usable = False
+        except OSError:
+            return  # closed meanwhile
 
     def _receive(self, now: float) -> bool:
         """Take what is waiting; True when a chunk was completed."""
@@ -271,5 +305,6 @@ class UdpTransport:
     def close(self) -> None:
         """Give the socket back; idempotent."""
         self._usable = False
+        self._attendant.close()
         with contextlib.suppress(OSError):
             self._socket.close()
