@@ -28,6 +28,7 @@ from lanesum.simulator.truth import JobTruth
 from lanesum.simulator.wire import CONTRIBUTION, Seen, read, version_kind
 
 SEEDS = range(600)
+SAVED = Path(__file__).parent / "schedules"
 
 
 def test_same_seed_same_run() -> None:
@@ -165,6 +166,12 @@ def test_command_line_saves_and_replays_a_failure(
     monkeypatch.undo()
     assert main(["--replay", str(saved), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["violation"] is None
+
+
+@pytest.mark.parametrize("path", sorted(SAVED.glob("*.json")), ids=lambda path: path.stem)
+def test_schedules_that_once_failed_pass(path: Path) -> None:
+    """Minimal ones, of bugs that were found here."""
+    assert run(Schedule.from_json(path.read_text())).violation is None
 
 
 def test_what_is_no_schedule_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

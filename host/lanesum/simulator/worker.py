@@ -74,7 +74,7 @@ class SimulatedWorker:
         self._outstanding: set[int] = set()  # positions
         self._most = min(plan.window, plan.slots)
         self._accepted = run.accepted[worker]
-        self._next = 0  # first position whose turn to be sent has not come
+        self._low = 0  # first position without a result
         self._packets: dict[int, bytes] = {}  # by position, as they were sent first; flags 0
         self._send_datagram = send
         self._wake = wake
@@ -179,17 +179,18 @@ class SimulatedWorker:
             return
         if seen.flags & RESEND:
             raise Violation(Invariant.SENDING, f"{self} marks as sent again: {seen}")
-        while plan.quorum and self._next in self._accepted:
-            self._next += 1
-        if position != self._next or truth.round_of[position] != self._number:
+        if truth.round_of[position] != self._number:
             raise Violation(Invariant.SENDING, f"{self} sends position {position} out of turn")
         if position >= plan.slots and position - plan.slots not in self._accepted:
             raise Violation(Invariant.SENDING, f"{self} sends {seen} before the result in the other shadow set")
+        while self._low in self._accepted:
+            self._low += 1
+        if plan.quorum and self._low <= position - plan.slots:
+            raise Violation(Invariant.SENDING, f"{self} sends {seen}, and does not have position {self._low}")
         if seen.flags & BYPASS and not run.is_shared:
             raise Violation(Invariant.SENDING, f"{self} avoids slots of its own: {seen}")
         self._check_words(position, body, seen)
         self._packets[position] = body
-        self._next += 1
         self._outstanding.add(position)
         if len(self._outstanding) > self._most:
             raise Violation(Invariant.BOUNDED, f"{self} has more than {self._most} packets under way")
