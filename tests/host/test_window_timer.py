@@ -105,3 +105,32 @@ def test_the_timers_have_a_floor() -> None:
     rounds.due(0.0)
     rounds.receive(answer(to, workers=1), 1e-6)
     assert rounds.next_timeout(1e-6) == MIN_RTO_S
+
+
+def test_slots_do_not_wait_for_one_that_repairs_a_loss() -> None:
+    to = ticket(slots=16)
+    rounds = begin(to, 60)
+    assert chunks_due(rounds, 0.0) == list(range(16))
+    for chunk in range(1, 9):
+        rounds.receive(answer(to, workers=3, chunk=chunk), 1e-3)
+    assert chunks_due(rounds, 1e-3) == list(range(17, 25))  # and not 16, whose slot chunk 0 still has
+    for chunk in range(9, 16):
+        rounds.receive(answer(to, workers=3, chunk=chunk), 1e-3)
+    assert chunks_due(rounds, 1e-3) == [0, *range(25, 32)]
+    rounds.receive(answer(to, workers=3, chunk=17), 2e-3)
+    assert chunks_due(rounds, 2e-3) == [33]
+    rounds.receive(answer(to, workers=3, chunk=0), 2e-3)
+    assert chunks_due(rounds, 2e-3) == [16]
+
+
+def test_at_the_end_of_a_round_fewer_packets_make_a_loss() -> None:
+    """As many as usual cannot overtake the last ones; one that did is enough for the quick timer."""
+    to = ticket(slots=64)
+    rounds = begin(to, 3)
+    rounds.due(0.0)
+    rounds.receive(answer(to, workers=3, chunk=0), 1e-3)
+    assert rounds.next_timeout(1e-3) == MIN_RTO_S  # nothing overtook 1 and 2
+    rounds.receive(answer(to, workers=3, chunk=2), 1e-3)
+    assert rounds.next_timeout(1e-3) == 3e-3
+    assert chunks_due(rounds, 3.9e-3) == []
+    assert chunks_due(rounds, 4.1e-3) == [1]

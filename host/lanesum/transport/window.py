@@ -5,11 +5,13 @@
 Slots and positions. Chunks of all rounds of a job are numbered by one running *position*; position ``p`` uses slot
 ``p mod slots`` in shadow set ``p div slots mod 2``. A chunk is sent only when the one ``slots`` positions earlier has
 its result, which every worker then has contributed to: so nobody can still need what an entry held two turns ago.
-(With a quorum somebody may, and gets it from the server, which keeps its decisions.)
+(With a quorum somebody may, and gets it from the server, which keeps its decisions.) Slots do not wait for each other:
+while one repairs a loss, the others go on; but with a quorum they stay in step.
 """
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -101,7 +103,8 @@ class RoundWindow:
         self._contributors = np.zeros((self.chunks, len(link.membership.everybody)), np.uint32)
         self._done = bytearray(self.chunks)
         self._outstanding: dict[int, _Outstanding] = {}  # oldest first
-        self._next = 0
+        self._open = collections.deque(range(min(self._slots, self.chunks)))  # to be sent, as their slots came free
+        self._opened = len(self._open)  # chunks that were ever among them, with a quorum
         self._newest_answered = -1  # sequence number of the latest send that has its result
         self._back_off = 1
         self._last_result_at = float("-inf")
@@ -136,9 +139,8 @@ class RoundWindow:
             link.sequence += 1
             datagrams.append(self.batch.packet(chunk))
         most = min(self._most, self._slots, link.congestion.packets)
-        while self._next < self.chunks and len(self._outstanding) < most and self._is_open(self._next):
-            chunk = self._next
-            self._next += 1
+        while self._open and len(self._outstanding) < most:
+            chunk = self._open.popleft()
             if self._done[chunk]:
                 continue  # a quorum was quicker
             bypass = link.slots.bypass(self._slot(chunk))
@@ -153,6 +155,20 @@ class RoundWindow:
     def _slot(self, chunk: int) -> int:
         return (self._position + chunk) % self._slots
 
+    def _free_slot(self, chunk: int) -> None:
+        """The slot of a chunk that is done may be used again.
+
+        With a quorum slots stay in step: the server tells a chunk that is still open from one whose decision it has
+        forgotten by nothing but how much was decided since, and while a chunk is open that must not exceed two turns.
+        """
+        if not self._link.ticket.quorum:
+            if chunk + self._slots < self.chunks:
+                self._open.append(chunk + self._slots)
+            return
+        while self._opened < self.chunks and self._done[self._opened - self._slots]:
+            self._open.append(self._opened)
+            self._opened += 1
+
     def _is_open(self, chunk: int) -> bool:
         """The chunk's slot is free: what was there before has its result (earlier rounds are finished)."""
         return chunk < self._slots or bool(self._done[chunk - self._slots])
@@ -163,7 +179,8 @@ class RoundWindow:
         Those that were asked for, those that later sends overtook, and the oldest one when its timer has run out. Only
         the oldest, because silence mostly means that a worker is late: one probe is enough to learn that. Its timer
         backs off until something completes. A chunk that was overtaken waits for nobody who is late, since all
-        (or a quorum) have sent it before the later one: it has a quick timer of its own, that backs off with every try.
+        (or a quorum) are in the round, and have sent the later one: it has a quick timer of its own, that backs off
+        with every try.
         """
         link = self._link
         # Who asks is told where he asks: a place that has others' contributions is the one to complete the chunk.
@@ -185,9 +202,13 @@ class RoundWindow:
         return lost
 
     def _overtaken(self) -> Iterator[tuple[int, _Outstanding]]:
-        """Chunks of which later ones have their results; the first in line, as they were sent in order."""
+        """Chunks of which later ones have their results; the first in line, as they are kept in the order of sending.
+
+        Where nothing is left to be sent for now, fewer than usual have to have overtaken them: as many may never come.
+        """
+        ahead = REORDERING if self._open else 0
         for chunk, state in self._outstanding.items():
-            if state.first_sequence + REORDERING >= self._newest_answered:
+            if state.first_sequence + ahead >= self._newest_answered:
                 return
             yield chunk, state
 
@@ -230,6 +251,7 @@ class RoundWindow:
         self._contributors[chunk] = bitmaps
         self._done[chunk] = 1
         self._left -= 1
+        self._free_slot(chunk)
         self._arrived.pop(chunk, None)
         self._asked.pop(chunk, None)
         self._back_off = 1
