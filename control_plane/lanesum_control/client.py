@@ -133,8 +133,8 @@ class SwitchConnection:
             action=p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
         )
         request.election_id.high, request.election_id.low = client.election_id
-        text_format.Parse(pipeline.p4info_path.read_text(), request.config.p4info, allow_unknown_field=True)
-        request.config.p4_device_config = pipeline.json_path.read_bytes()
+        text_format.Parse(pipeline.p4info, request.config.p4info, allow_unknown_field=True)
+        request.config.p4_device_config = pipeline.program
         request.config.cookie.cookie = pipeline.cookie()
         try:
             client.stub.SetForwardingPipelineConfig(request, timeout=_PUSH_TIMEOUT_S)
@@ -149,7 +149,7 @@ class SwitchConnection:
 
     def use_names(self, pipeline: CompiledPipeline) -> P4InfoNames:
         """Speak of the names in ``pipeline``, which the switch runs already."""
-        self.names = P4InfoNames.from_text(pipeline.p4info_path.read_text())
+        self.names = P4InfoNames.from_text(pipeline.p4info)
         return self.names
 
     def runs(self, cookie: int) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
@@ -31,6 +31,8 @@ from lanesum_control.store import Store
 
 __all__ = ["AdmittedJob", "Controller", "JobRequest", "worker_names"]
 
+# For hosts with several jobs; far more than a server or a switch takes.
+_MORE_PORTS = range(UDP_PORT + 1, 0x10000)
 _THIS_PROCESS = Taken("", "this process")
 
 
@@ -95,6 +97,7 @@ class Controller:
                 raise AdmissionError(f"Job {request.name!r} is admitted already.", "Remove it, or choose another name.")
             request.check(self.network)
             request.code_table()
+            request = self._with_port(request)
             number, order = self._store.new_numbers()
             job = Job(number, self._free_group(), order, request, Incarnation.of(request))
             planned = self._planned(changed=job)
@@ -315,10 +318,35 @@ class Controller:
         """A new incarnation, with ``request`` in place of the old one. Raises what ``admit`` raises."""
         request.check(self.network)
         request.code_table()
+        if self._clashing(request):
+            request = self._with_port(replace(request, udp_port=None))
         again = replace(job, request=request, incarnation=Incarnation.of(request))
         self._commit(again, self._planned(changed=again))
         self.events.add(request.name, f"new incarnation: {why}")
         return again
+
+    def _clashing(self, request: JobRequest) -> list[str]:
+        """Hosts from whose port another job sends already: its packets could not be told from this one's sockets."""
+        return sorted(
+            {
+                host
+                for job in self._jobs.values()
+                if job.request.name != request.name and job.request.port == request.port
+                for host in set(job.request.workers) & set(request.workers)
+            }
+        )
+
+    def _with_port(self, request: JobRequest) -> JobRequest:
+        """The request with a UDP port of its own at every host. Raises AdmissionError for a given one that is not."""
+        if request.udp_port is not None:
+            if clashing := self._clashing(request):
+                raise AdmissionError(
+                    f"Job {request.name!r}: another job sends from UDP port {request.port} of {', '.join(clashing)}.",
+                    "Give another port, or none: then a free one is chosen.",
+                )
+            return request
+        candidates = (replace(request, udp_port=port) for port in (UDP_PORT, *_MORE_PORTS))
+        return next(candidate for candidate in candidates if not self._clashing(candidate))
 
     def _commit(self, job: Job, planned: Plan) -> None:
         """A job that is there already becomes another one."""

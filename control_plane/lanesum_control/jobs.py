@@ -38,7 +38,7 @@ class JobRequest:
         slots: packets under way at most; what the job wishes for at every switch.
         codec: name of a codec whose code table is installed; None for jobs without TABLE8.
         ops: lane operations that the job may use; TABLE8 only together with a code table.
-        udp_port: port that the workers send from.
+        udp_port: port that the workers send from; when None, one that no other job of their hosts has.
         seed: seed of the shared random bits; random when None.
         quota: slots that the job has always, at every switch that it is placed on; all that it wishes for when None.
         priority: jobs of a higher one get first what the quotas leave.
@@ -52,7 +52,7 @@ class JobRequest:
     slots: int = DEFAULT_SLOTS
     codec: str | None = "thc"
     ops: tuple[LaneOp, ...] = tuple(LaneOp)
-    udp_port: int = UDP_PORT
+    udp_port: int | None = None
     seed: int | None = None
     quota: int | None = None
     priority: int = 0
@@ -66,6 +66,11 @@ class JobRequest:
         if self.best_effort:
             return 0
         return self.slots if self.quota is None else self.quota
+
+    @property
+    def port(self) -> int:
+        """The UDP port that the workers send from."""
+        return UDP_PORT if self.udp_port is None else self.udp_port
 
     @property
     def threshold(self) -> int:
@@ -93,7 +98,7 @@ class JobRequest:
             "quota": (self.guaranteed, 0, self.slots),
             "quorum": (self.quorum, 0, len(self.workers)),
             "lease_s": (self.lease_s, 0, float("inf")),
-            "udp_port": (self.udp_port, 1, 0xFFFF),
+            "udp_port": (self.port, 1, 0xFFFF),
             "seed": (self.seed or 0, 0, (1 << 64) - 1),
         }
         for name, (value, low, high) in limits.items():
@@ -223,7 +228,7 @@ class Job:
             base=base,
             hosts=self.request.workers,
             quorum=self.request.threshold,
-            udp_port=self.request.udp_port,
+            udp_port=self.request.port,
             slots=min(self.request.slots, self.incarnation.slots),  # nobody uses more
             quota=min(self.request.guaranteed, self.incarnation.slots),
             priority=self.request.priority,
@@ -272,6 +277,6 @@ def tickets(job: Job, placement: Placement, network: Network, accumulator_words:
         places=placement.places,
     )
     return tuple(
-        dataclasses.replace(shared, worker=worker, local=(ipv4_text(network.host(name).ip), request.udp_port))
+        dataclasses.replace(shared, worker=worker, local=(ipv4_text(network.host(name).ip), request.port))
         for worker, name in enumerate(request.workers)
     )

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ BUILD_FOLDER = "p4src/build"
 MANIFEST = "manifest.json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CompiledPipeline:
     """One build of the program for ``accumulator_words`` words per packet."""
 
@@ -25,9 +26,19 @@ class CompiledPipeline:
     json_path: Path
     p4info_path: Path
 
+    @functools.cached_property
+    def program(self) -> bytes:
+        """The BMv2 JSON. Read once: what is pushed stays what ``cookie`` speaks of, whatever becomes of the files."""
+        return self.json_path.read_bytes()
+
+    @functools.cached_property
+    def p4info(self) -> str:
+        """The P4Info, as text."""
+        return self.p4info_path.read_text()
+
     def cookie(self) -> int:
         """64 bits that tell this build from every other one; a switch gives them back."""
-        digest = hashlib.sha256(self.json_path.read_bytes() + self.p4info_path.read_bytes()).digest()
+        digest = hashlib.sha256(self.program + self.p4info.encode()).digest()
         return int.from_bytes(digest[:8], "big")
 
 

@@ -186,6 +186,20 @@ def test_refusals(controller: Controller, site: Site, bad: JobRequest, says: str
     assert controller.admit(request()).switch_jobs["s1"].slot_base == 0
 
 
+def test_jobs_of_the_same_hosts_have_ports_of_their_own(controller: Controller) -> None:
+    first = controller.admit(JobRequest("first", ("w1", "w2"), slots=8))
+    second = controller.admit(JobRequest("second", ("w2", "w3"), slots=8))
+    third = controller.admit(JobRequest("third", ("w4",), slots=8))
+    ports = [{ticket.local[1] for ticket in job.tickets} for job in (first, second, third)]
+    assert [len(one) for one in ports] == [1, 1, 1]
+    assert ports[0] == ports[2] != ports[1]
+    with pytest.raises(AdmissionError, match=f"UDP port {ports[0].pop()} of w1"):
+        controller.admit(JobRequest("fourth", ("w1",), slots=8, udp_port=first.tickets[0].local[1]))
+    # A worker that is added brings the job to a host where its port is taken.
+    extended = controller.extend("third", "w1")
+    assert {ticket.local[1] for ticket in extended.tickets} != {first.tickets[0].local[1]}
+
+
 def test_name_taken_unknown_codec_and_unknown_job(controller: Controller) -> None:
     controller.admit(request(slots=10))
     with pytest.raises(AdmissionError, match="admitted already"):

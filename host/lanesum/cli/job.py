@@ -42,6 +42,9 @@ def admit(
     best_effort: Annotated[
         bool, typer.Option("--best-effort", help="Take only slots that are nobody's own, together with other jobs.")
     ] = False,
+    udp_port: Annotated[
+        int | None, typer.Option(help="Port that the workers send from; one that is free at their hosts if not given.")
+    ] = None,
     lease: Annotated[
         float | None, typer.Option(help="Seconds without a sign of life until the job is removed; 0: never.")
     ] = None,
@@ -56,6 +59,7 @@ def admit(
         "priority": priority,
         "quorum": quorum,
         "best_effort": best_effort,
+        "udp_port": udp_port,
     }
     if lease is not None:
         message["lease_s"] = lease
