@@ -17,7 +17,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterable
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -26,6 +26,7 @@ from google.rpc import code_pb2, status_pb2
 from p4.v1 import p4runtime_pb2
 from p4runtime_sh import p4runtime as shell
 
+from lanesum.closing import Closing
 from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
@@ -82,7 +83,7 @@ def _try_connect(address: str) -> None:
         pass
 
 
-class SwitchConnection:
+class SwitchConnection(Closing):
     """A primary P4Runtime client of one switch. Use as a context manager, or call ``close``.
 
     Args:
@@ -271,14 +272,6 @@ class SwitchConnection:
         client, self._client = getattr(self, "_client", None), None
         if client is not None:
             client.tear_down()
-
-    def __enter__(self) -> SwitchConnection:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _update_errors(error: grpc.RpcError) -> list[p4runtime_pb2.Error] | None:

@@ -8,15 +8,15 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
-from types import TracebackType
 
+from lanesum.closing import Serving
 from lanesum_control.controller import Controller
 
 DEFAULT_INTERVAL_S = 0.25
 logger = logging.getLogger(__name__)
 
 
-class Monitor:
+class Monitor(Serving):
     """Checks everything about ``controller`` every ``interval_s`` seconds. Use as a context manager.
 
     Every switch has a thread of its own, as has the server: one that is slow to answer delays nobody else.
@@ -51,12 +51,3 @@ class Monitor:
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
-
-    def __enter__(self) -> Monitor:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

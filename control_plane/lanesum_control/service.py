@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from lanesum import rpc
+from lanesum.closing import Serving
 from lanesum.json_grpc import Handler, JsonService
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
@@ -48,7 +48,7 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
     }
 
 
-class ControllerService:
+class ControllerService(Serving):
     """Serves ``controller`` at ``address`` (``host:port``; port 0 picks one, see ``port``).
 
     Raises ConfigurationError when the port is taken.
@@ -123,15 +123,6 @@ class ControllerService:
     def close(self) -> None:
         """Stop serving; the jobs stay where they are."""
         self._service.close()
-
-    def __enter__(self) -> ControllerService:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _name(message: dict[str, Any]) -> str:

@@ -13,8 +13,8 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 
+from lanesum.closing import Closing
 from lanesum_control.allocation import SlotRange
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken
@@ -45,7 +45,7 @@ INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
 """
 
 
-class Store:
+class Store(Closing):
     """Opens ``path``, or makes it; None keeps everything in memory.
 
     Raises StoreError for a file of another version, one that is no state file or is broken, or one that another
@@ -212,11 +212,3 @@ class Store:
 
     def close(self) -> None:
         self._db.close()
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -11,10 +11,10 @@ import socket
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from lanesum import rpc
+from lanesum.closing import Closing, Serving
 from lanesum.errors import ConfigurationError
 from lanesum.transport.ticket import JobTicket
 
@@ -52,7 +52,7 @@ def _origin() -> str:
     return f"process {os.getpid()} at {socket.gethostname()}"
 
 
-class KeepAlive:
+class KeepAlive(Serving):
     """Says every ``interval_s`` seconds that a worker is there, and learns whether its incarnation still is.
 
     A thread; use as a context manager, or call ``start`` and ``close``. A controller that does not answer is asked
@@ -92,17 +92,8 @@ class KeepAlive:
         """End the thread, at once but for a call under way; idempotent."""
         self._stop.set()
 
-    def __enter__(self) -> KeepAlive:
-        self.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Membership:
+class Membership(Closing):
     """A worker's place in a job, from one incarnation to the next. Use as a context manager, or call ``close``.
 
     Made by ``Membership.join``. While it is open, a thread keeps the job alive.
@@ -191,14 +182,6 @@ class Membership:
     def close(self) -> None:
         """Let the job's lease run out, as far as this worker is concerned; idempotent."""
         self._keep_alive.close()
-
-    def __enter__(self) -> Membership:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def join(

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from concurrent import futures
-from types import TracebackType
 from typing import Any
 
+from lanesum.closing import Serving
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 
 # A list of all jobs with a thousand members each goes beyond gRPC's own limit of 4 MiB.
@@ -77,7 +77,7 @@ def call(address: str, service: str, method: str, message: dict[str, Any], timeo
             raise RefusedCallError(error.details() or error.code().name) from error
 
 
-class JsonService:
+class JsonService(Serving):
     """Serves ``handlers``, by method name, at ``address`` (``host:port``; port 0 picks one, see ``port``).
 
     Use as a context manager, or call ``start`` and ``close``. Handlers run in several threads.
@@ -114,15 +114,6 @@ class JsonService:
     def close(self) -> None:
         """Stop serving; idempotent."""
         self._server.stop(grace=None).wait()
-
-    def __enter__(self) -> JsonService:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _cut(text: str) -> str:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum import codecs
+from lanesum.closing import Closing
 from lanesum.codecs.base import Aggregate, Codec, CodecContext, CodecError, Result, Round
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -63,7 +63,7 @@ def aggregate_of(ticket: JobTicket, words: NDArray[np.uint32], contributors: NDA
     return Aggregate(words, *per_word)
 
 
-class Session:
+class Session(Closing):
     """A worker's membership in an admitted job.
 
     Args:
@@ -248,11 +248,3 @@ class Session:
     def close(self) -> None:
         """Give the socket back; idempotent."""
         self._transport.close()
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
+from lanesum.closing import Closing
 from lanesum.errors import LanesumError
 
 _POLL_S = 0.05
@@ -42,7 +42,7 @@ class Child:
     killed: bool = False
 
 
-class Supervisor:
+class Supervisor(Closing):
     """Starts processes, watches them, ends them. Use as a context manager.
 
     Args:
@@ -150,14 +150,6 @@ class Supervisor:
                 _signal(child, signal.SIGKILL)
                 child.process.wait()
         self._children.clear()
-
-    def __enter__(self) -> Supervisor:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _open(command: Sequence[str], environment: Mapping[str, str], log: Path | None) -> subprocess.Popen[bytes]:

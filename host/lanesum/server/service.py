@@ -7,9 +7,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from lanesum.closing import Serving
 from lanesum.errors import ConfigurationError
 from lanesum.json_grpc import Handler, JsonService
 from lanesum.server.jobs import ServerJob
@@ -23,7 +23,7 @@ STATUS = "Status"
 DEFAULT_CONTROL_PORT = 50552
 
 
-class ServerService:
+class ServerService(Serving):
     """Lets a controller admit and remove jobs at ``server``, and ask how it is.
 
     Use as a context manager, or call ``start`` and ``close``; the server itself is started and closed by its owner.
@@ -58,15 +58,6 @@ class ServerService:
     def close(self) -> None:
         """Stop listening; the jobs stay at the server. Idempotent."""
         self._service.close()
-
-    def __enter__(self) -> ServerService:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _field(message: dict[str, Any], name: str, kind: type[Any]) -> Any:

@@ -11,8 +11,8 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 
+from lanesum.closing import Serving
 from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.jobs import ServerJob
@@ -29,7 +29,7 @@ _ANCILLARY_BYTES = socket.CMSG_SPACE(4)
 Loss = Callable[[bool, Address, bytes], bool]
 
 
-class AggregationServer:
+class AggregationServer(Serving):
     """Serves the jobs of its ``aggregator`` at ``address``. Raises ConfigurationError when the port is taken.
 
     Use as a context manager, or call ``start`` and ``close``.
@@ -126,15 +126,6 @@ class AggregationServer:
         self._socket.close()
         with self.lock:
             self.aggregator.close()
-
-    def __enter__(self) -> AggregationServer:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _is_congested(ancillary: list[tuple[int, int, bytes]]) -> bool:

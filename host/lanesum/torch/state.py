@@ -16,6 +16,7 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
+from lanesum.closing import Closing
 from lanesum.codecs import FixedPoint
 from lanesum.codecs.base import Codec, description
 from lanesum.errors import ConfigurationError
@@ -46,7 +47,7 @@ class HookStats:
     transport: TransportStats
 
 
-class State:
+class State(Closing):
     """The first argument of :func:`lanesum.torch.hook`.
 
     Args:
@@ -269,12 +270,6 @@ class State:
             self.keep_alive.close()
         self.session.close()
         self._thread.stop()
-
-    def __enter__(self) -> State:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _side_stream(device: torch.device) -> contextlib.AbstractContextManager[object]:
