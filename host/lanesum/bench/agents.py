@@ -21,6 +21,7 @@ from lanesum.run.supervisor import Supervisor
 
 _POLL_S = 0.05
 _START_S = 120.0
+_LAST_WORDS_S = 5.0
 
 
 class Progress:
@@ -103,11 +104,17 @@ class Agents:
                 try:
                     answers[name] = peer.recv()
                 except (EOFError, ConnectionResetError) as error:
-                    time.sleep(_POLL_S)
-                    self._supervisor.check()
+                    self._wait_for_failure()
                     raise BenchError(f"{name} ended in the middle of its task.") from error
             self._supervisor.check()
         return answers
+
+    def _wait_for_failure(self) -> None:
+        """The end of a connection comes before that of its process, whose log says why. Raises ProcessFailedError."""
+        deadline = time.monotonic() + _LAST_WORDS_S
+        while time.monotonic() < deadline:
+            self._supervisor.check()
+            time.sleep(_POLL_S)
 
     def close(self) -> None:
         """Let the processes end; idempotent."""

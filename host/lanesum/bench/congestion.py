@@ -30,7 +30,7 @@ from lanesum.bench.fleet import Fleet
 from lanesum.bench.machine import machine
 from lanesum.bench.rounds import RoundsTask
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT, WORD_BYTES
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.run.commands import Scratch
 from lanesum.run.mininet_net import MininetNetwork, mininet_network
 from lanesum.run.plan import make_plan
@@ -176,8 +176,8 @@ def _fleet(folder: Path, settings: Settings) -> Iterator[tuple[Fleet, _Slow]]:
         _offloads_off(network)
         fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)
         try:
-            for number, control in enumerate(CONTROLS):
-                fleet.admit(control, (slow, other), congestion=control, udp_port=UDP_PORT + number)
+            for control in CONTROLS:
+                fleet.admit(control, (slow, other), congestion=control)
             fleet.start_agent(_SINK, slow, "traffic")
             fleet.start_agent(_SOURCE, source, "traffic", topology.address(slow, loopback=False))
             fleet.connect()

@@ -37,11 +37,12 @@ def run(chunks: int, seconds: float, repeats: int, folder: Path) -> tuple[list[d
         half = len(hosts) // 2
         halves = tuple(hosts[:half]), tuple(hosts[half : 2 * half])
         slots = slots_of_program()
-        # Somebody else holds the rest: what is left is a pool as large as one window.
-        fleets[POOL].admit("others", tuple(hosts[:1]), slots=slots - DEFAULT_WINDOW, idle=True)
         for job, workers in zip(JOBS, halves, strict=True):
             fleets[OWN].admit(job, workers, slots=slots // 2)
             fleets[POOL].admit(job, workers, slots=DEFAULT_WINDOW, best_effort=True)
+        # Somebody else holds the rest: what is left is a pool as large as one window. He comes last, because on loopback
+        # only the first job of a host is heard.
+        fleets[POOL].admit("others", tuple(hosts[:1]), slots=slots - DEFAULT_WINDOW, idle=True)
         for fleet in fleets.values():
             fleet.connect()
             fleet.measure(RoundsTask(_OP, chunks, 0.0), *JOBS)  # warm-up
