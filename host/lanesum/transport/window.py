@@ -11,7 +11,7 @@ while one repairs a loss, the others go on; but with a quorum they stay in step.
 
 from __future__ import annotations
 
-import collections
+import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -103,7 +103,8 @@ class RoundWindow:
         self._contributors = np.zeros((self.chunks, len(link.membership.everybody)), np.uint32)
         self._done = bytearray(self.chunks)
         self._outstanding: dict[int, _Outstanding] = {}  # oldest first
-        self._open = collections.deque(range(min(self._slots, self.chunks)))  # to be sent, as their slots came free
+        self._open = list(range(min(self._slots, self.chunks)))  # a heap: to be sent, because their slots are free
+        self._low = 0
         self._opened = len(self._open)  # chunks that were ever among them, with a quorum
         self._newest_answered = -1  # sequence number of the latest send that has its result
         self._back_off = 1
@@ -139,8 +140,8 @@ class RoundWindow:
             link.sequence += 1
             datagrams.append(self.batch.packet(chunk))
         most = min(self._most, self._slots, link.congestion.packets)
-        while self._open and len(self._outstanding) < most:
-            chunk = self._open.popleft()
+        while self._open and (len(self._outstanding) < most or self._open[0] == self._first_left()):
+            chunk = heapq.heappop(self._open)
             if self._done[chunk]:
                 continue  # a quorum was quicker
             bypass = link.slots.bypass(self._slot(chunk))
@@ -155,6 +156,16 @@ class RoundWindow:
     def _slot(self, chunk: int) -> int:
         return (self._position + chunk) % self._slots
 
+    def _first_left(self) -> int:
+        """The first chunk without a result. No window keeps it back.
+
+        Slots come free in another order at every worker. Were one worker's window full of later chunks, and another's
+        of earlier ones, each would wait for the other for ever; but everybody gets to what is the first for all.
+        """
+        while self._low < self.chunks and self._done[self._low]:
+            self._low += 1
+        return self._low
+
     def _free_slot(self, chunk: int) -> None:
         """The slot of a chunk that is done may be used again.
 
@@ -163,10 +174,10 @@ class RoundWindow:
         """
         if not self._link.ticket.quorum:
             if chunk + self._slots < self.chunks:
-                self._open.append(chunk + self._slots)
+                heapq.heappush(self._open, chunk + self._slots)
             return
         while self._opened < self.chunks and self._done[self._opened - self._slots]:
-            self._open.append(self._opened)
+            heapq.heappush(self._open, self._opened)
             self._opened += 1
 
     def _is_open(self, chunk: int) -> bool:
