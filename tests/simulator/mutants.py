@@ -283,6 +283,8 @@ WORKER = (
            "range(min(self._slots, self.chunks))", "range(self.chunks)"),
     Mutant("chunks wait for one position too early", RoundWindow, "__init__",
            "range(min(self._slots, self.chunks))", "range(min(self._slots + 1, self.chunks))"),
+    Mutant("a full window keeps back what all wait for", RoundWindow, "due",
+           "or self._open[0] == self._first_left()", ""),
     Mutant("slots of a quorum do not stay in step", RoundWindow, "_free_slot", "if not self._link.ticket.quorum:",
            "if True:"),
     Mutant("the window is larger than the slots", RoundWindow, "due",

@@ -55,7 +55,9 @@ _WIDE = _Shape((2,), tuple(range(10, 17)), (1, 2), 2.0)
 _TURNING = _Shape((1, 2, 2, 3), (1, 1, 1, 2), (1,), 1.4)
 # A quorum that goes on without somebody for more decisions than the server keeps, and the server dies.
 _BEHIND = _Shape((2, 2, 3), (1, 1, 2), (1,), 2.0)
-_SHAPES = (*[_PLAIN] * 15, *[_TURNING] * 3, *[_BEHIND] * 2, _WIDE)
+# Windows that shrink, because full queues mark packets, while slots come free in another order at every worker.
+_CROWDED = _Shape((2, 2, 3, 4), (2, 2, 3), (1,), 2.5)
+_SHAPES = (*[_PLAIN] * 15, *[_TURNING] * 3, *[_BEHIND] * 2, *[_CROWDED] * 2, _WIDE)
 _EPOCHS = (0, 0, (1 << 32) - 1, (1 << 32) - 2, (1 << 31) - 1, (1 << 31) - 2)
 
 
@@ -76,7 +78,7 @@ class _Drawing:
 
     def scenario(self) -> Scenario:
         rng, shape = self._rng, self._shape
-        lines = 1 if shape in (_TURNING, _BEHIND) else rng.choice((1, 1, 1, 2, 2, 3))
+        lines = 1 if shape in (_TURNING, _BEHIND, _CROWDED) else rng.choice((1, 1, 1, 2, 2, 3))
         pool = self._network != SERVER_ALONE and rng.random() < 0.2
         if pool:
             lines = max(2, lines)
@@ -164,7 +166,7 @@ class _Drawing:
             job=job,
             tag=tag,
             slots=slots,
-            window=rng.choice((1, 2, slots, slots, 64)),
+            window=64 if self._shape is _CROWDED else rng.choice((1, 2, slots, slots, 64)),
             rounds=rounds,
             workers=tuple(plans),
             first_epoch=first_epoch,
@@ -173,7 +175,7 @@ class _Drawing:
             slots_on_switch=rng.randrange(slots + 1) if self._switches and rng.random() < 0.12 else None,
             left_out=left_out,
             upper_ascends=self._network == RACKS and rng.random() < 0.1,
-            congestion=rng.choice(("aimd", "fixed")),
+            congestion="aimd" if self._shape is _CROWDED else rng.choice(("aimd", "fixed")),
             mismatch=self._mismatch(workers, rounds) if not quorum and workers > 1 and rng.random() < 0.03 else None,
             abort_s=round(10 ** rng.uniform(-3.5, -0.5), 6) if rng.random() < 0.2 else None,
             linger_s=rng.choice((0.0, 0.0, 0.01)),
@@ -258,6 +260,9 @@ class _Drawing:
         if self._shape is _TURNING:
             longest_delay_s = rng.choice((1e-3, 4e-3, 1e-2))
             return Rates(rng.choice((0.0, 0.02)), 0.4, 0.1, corrupt, 0.0, longest_delay_s)
+        if self._shape is _CROWDED:
+            mark = 0.0 if self._network == SERVER_ALONE else 0.2
+            return Rates(rng.choice((0.0, 0.1)), 0.1, 0.3, corrupt, mark, rng.choice((1e-3, 1e-2)))
         # A packet over several links meets each one's dice.
         worst = 0.3 if self._network == SERVER_ALONE else 0.15
         return Rates(
