@@ -1,18 +1,27 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables of the docs from ``benchmarks/results``: ``python benchmarks/publish.py [--check]``."""
+"""Write the tables of the docs from ``benchmarks/results``: ``python benchmarks/publish.py``; ``--check`` only looks.
+
+``--measure NAME`` runs ``lanesum bench NAME`` first (several names are possible) and keeps its result. Needs what that
+benchmark needs, a machine that does nothing else, and a few minutes.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lanesum.bench import congestion, faults
 from lanesum.protocol.generate import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = "benchmarks/results/README.md"
 
 
 def switch_table(result: dict[str, Any]) -> str:
@@ -30,9 +39,49 @@ def switch_table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def loss_table(result: dict[str, Any]) -> str:
+    """Throughput under loss."""
+    return "\n".join([*_markdown(faults.LOSS_COLUMNS, faults.loss_rows(result)), "", _measured(result)])
+
+
+def sharing_table(result: dict[str, Any]) -> str:
+    """Two jobs at one switch."""
+    return "\n".join([*_markdown(faults.SHARING_COLUMNS, faults.sharing_rows(result)), "", _measured(result)])
+
+
+def congestion_table(result: dict[str, Any]) -> str:
+    """A job and a TCP flow on a slow link."""
+    return "\n".join([*_markdown(congestion.COLUMNS, congestion.rows(result)), "", _measured(result)])
+
+
+def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in (columns, ["---"] * len(columns), *rows)]
+
+
+def _measured(result: dict[str, Any]) -> str:
+    machine = result["machine"]
+    return (
+        f"Medians of {result['repeats']} runs of {result['seconds_per_run']:g} s (smallest to largest), at commit "
+        f"{machine['commit']}, on {machine['processor']}, {machine['cores']} cores for all processes together, Python "
+        f"{machine['python']}. {result['words_wrong']} of {result['words_checked']:,} words were wrong."
+    )
+
+
 TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "switch figures": ("switch.json", "docs/switch.md", switch_table),
+    "loss figures": ("faults.json", PAGE, loss_table),
+    "sharing figures": ("faults.json", PAGE, sharing_table),
+    "congestion figures": ("congestion.json", PAGE, congestion_table),
 }
+# What `--measure` may name.
+BENCHMARKS = ("switch", "faults", "congestion")
+
+
+def measure(name: str) -> None:
+    """Run a benchmark and keep its result. Raises CalledProcessError."""
+    command = [sys.executable, "-m", "lanesum.cli", "bench", name, "--json"]
+    result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(json.loads(result.stdout), indent=2) + "\n")
 
 
 def published() -> dict[Path, str]:
@@ -40,21 +89,27 @@ def published() -> dict[Path, str]:
     pages: dict[Path, str] = {}
     for name, (results, page, table) in TABLES.items():
         path = ROOT / page
-        result = json.loads((ROOT / "benchmarks" / "results" / results).read_text())
+        result = json.loads((RESULTS / results).read_text())
         pages[path] = replace_generated(pages.get(path, path.read_text()), name, table(result))
     return pages
 
 
 def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Write the tables of the docs from benchmarks/results.")
+    parser.add_argument("--check", action="store_true", help="only say which pages are out of date")
+    parser.add_argument("--measure", nargs="+", choices=BENCHMARKS, default=[], metavar="NAME")
+    options = parser.parse_args(arguments)
+    for name in options.measure:
+        measure(name)
     stale = [path for path, text in published().items() if path.read_text() != text]
     for path in stale:
-        if "--check" in arguments:
+        if options.check:
             print(
                 f"{path.relative_to(ROOT)} does not say what was measured: run benchmarks/publish.py", file=sys.stderr
             )
         else:
             path.write_text(published()[path])
-    return 1 if "--check" in arguments and stale else 0
+    return 1 if options.check and stale else 0
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class Settings:
     """
 
     chunks: int = 1024
-    seconds: float = 1.5
+    seconds: float = 1.0
     repeats: int = 5
     losses: Sequence[float] = LOSSES
     ops: Sequence[LaneOp] = OPS

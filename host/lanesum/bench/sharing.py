@@ -40,7 +40,7 @@ def run(chunks: int, seconds: float, repeats: int, folder: Path) -> tuple[list[d
         for job, workers in zip(JOBS, halves, strict=True):
             fleets[OWN].admit(job, workers, slots=slots // 2)
             fleets[POOL].admit(job, workers, slots=DEFAULT_WINDOW, best_effort=True)
-        # Somebody else holds the rest: what is left is a pool as large as one window. He comes last: on loopback only the
+        # Another job holds the rest: what is left is a pool as large as one window. It comes last: on loopback only the
         # first job of a host is heard.
         fleets[POOL].admit("others", tuple(hosts[:1]), slots=slots - DEFAULT_WINDOW, idle=True)
         for fleet in fleets.values():
