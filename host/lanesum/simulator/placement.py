@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import UDP_PORT
 from lanesum.server.aggregator import Place, ServerJob
 from lanesum.simulator.layout import SERVER_ADDRESS, Address, Layout, address, code_table, host_ip, ip_text
 from lanesum.simulator.scenario import AT_UPPER, RACKS, SERVER_ALONE, UPPER, JobPlan, Scenario, rack_switch
@@ -98,8 +97,7 @@ class Placement:
 
     def _member(self, switch: str, bit: int, workers: tuple[int, ...], *, aggregate: bool = False) -> Member:
         hosts = tuple(self._layout.host_port(switch, host_ip(self.plan.workers[worker].host)) for worker in workers)
-        # A rack's switch recognises answers by the protocol's own port, and gives each worker's copy its port.
-        return Member(bit, hosts, UDP_PORT if aggregate else self.addresses[workers[0]][1], aggregate)
+        return Member(bit, hosts, self.addresses[workers[0]][1], aggregate)
 
     def _place(self, switch: str, members: tuple[Member, ...], role: Role, *, threshold: int = 0) -> None:
         plan = self.plan

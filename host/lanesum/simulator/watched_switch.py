@@ -68,17 +68,21 @@ class WatchedSwitch:
         decided = [name for name in _DECISIONS if after[name] != before[name]]
         seen = read(body)
         self._check_decision(frame, seen, decided, made)
-        self._check_descent(port, seen, sent)
+        self._check_descent(port, frame, seen, sent)
         return sent
 
-    def _check_descent(self, port: int, seen: Seen, sent: list[tuple[int, bytes]]) -> None:
-        """What the upper switch says to all racks goes to all workers below; a replay may be for its receiver alone."""
+    def _check_descent(self, port: int, frame: bytes, seen: Seen, sent: list[tuple[int, bytes]]) -> None:
+        """What the upper switch says to all racks goes to all workers below; a replay may be for its receiver alone.
+
+        A switch recognises answers by the protocol's own port: those to another one are only routed.
+        """
         node = self.node
         run, job = self._admitted.get((seen.job, seen.tag)), node.jobs.get((seen.job, seen.tag))
         if run is None or job is None or not node.knows_jobs or seen.kind == CONTRIBUTION:
             return
         is_replay = seen.kind == RESULT and seen.flags & RESEND
-        if not seen.flags & UPPER or job.uplink != port or is_replay:
+        is_recognised = int.from_bytes(frame[36:38], "big") == UDP_PORT
+        if not seen.flags & UPPER or job.uplink != port or is_replay or not is_recognised:
             return
         wanted = sorted(member.host.ip for member in job.members)
         hosts = {ip: kernel.Endpoint(ip, endpoint(ip_text(ip)).mac) for ip in wanted}
@@ -132,8 +136,6 @@ class WatchedSwitch:
         if run is None:
             raise Violation(Invariant.ISOLATION, f"{node} sends {seen} for a job that is not there")
         towards = {SERVER_ADDRESS} if seen.aggregate else set(run.placement.addresses)
-        if seen.flags & UPPER and not seen.aggregate and not host.attached:
-            towards |= {(one, UDP_PORT) for one, _ in run.placement.addresses}
         if (ip, datagram.port) not in towards:
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen} to {ip}:{datagram.port}")
         run.check(node, seen, datagram.payload)
