@@ -140,13 +140,11 @@ SLOT_LOGIC = (
 )  # fmt: skip
 
 SWITCH = (
-    Mutant("the switch does not look at the tag", ReferenceSwitch, "_membership",
-           "self._member.get((port, ipv4.source, header.job, header.tag, aggregate))",
-           "next((a for key, a in self._member.items() if key[:3] == (port, ipv4.source, header.job)), None)"),
+    Mutant("the switch does not look at the tag", ReferenceSwitch, "_membership", "header.job, header.tag, aggregate)",
+           "header.job, next((key[-2] for key in self._member if key[-3] == header.job), 0), aggregate)"),
     Mutant("the switch takes a single contribution for an aggregate", ReferenceSwitch, "_membership",
-           "self._member.get((port, ipv4.source, header.job, header.tag, aggregate))",
-           "self._member.get((port, ipv4.source, header.job, header.tag, aggregate)) or "
-           "self._member.get((port, ipv4.source, header.job, header.tag, not aggregate))"),
+           "aggregate = bool(header.flags & Flag.UPPER)",
+           "aggregate = any(key[-3:] == (header.job, header.tag, True) for key in self._member)"),
     Mutant("the switch allows one slot too many", ReferenceSwitch, "_membership",
            "header.slot >= admission.job.slot_count", "header.slot > admission.job.slot_count"),
     Mutant("all jobs begin at slot 0", ReferenceSwitch, "_aggregate", "job.slot_base + header.slot", "header.slot"),
