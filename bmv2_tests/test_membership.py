@@ -69,6 +69,11 @@ def wrong_job(job: Job, words: Words) -> tuple[int, bytes]:
     return job.contribution(1, words, job=job.switch_job.job ^ 0x8000)
 
 
+def other_process(job: Job, words: Words) -> tuple[int, bytes]:
+    """Somebody else on worker 1's host, who has learnt the tag."""
+    return job.members[1].host.port, from_other_host(job, words, source_port=job.members[1].udp_port + 1)
+
+
 def worker_of_no_job(job: Job, words: Words) -> tuple[int, bytes]:
     host = worker_host(4)
     return host.port, from_other_host(job, words, source_mac=host.mac, source_ip=host.ip)
@@ -77,7 +82,7 @@ def worker_of_no_job(job: Job, words: Words) -> tuple[int, bytes]:
 @pytest.mark.parametrize(
     "forge",
     [
-        stranger, unknown_address, wrong_tag, tag_zero, wrong_job, worker_of_no_job,
+        stranger, unknown_address, wrong_tag, tag_zero, wrong_job, worker_of_no_job, other_process,
     ],
     ids=lambda forge: forge.__name__,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS, UDP_PORT
+from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 from lanesum_control.errors import AdmissionError
 from lanesum_control.model import NO_ROLE, Member, Role
 from lanesum_control.network import Network
@@ -191,8 +191,7 @@ def _upper_assignment(racks: Sequence[Rack], hosts: Sequence[str], network: Netw
         Member(
             number,
             tuple(seen[hosts[worker]] for worker in rack.workers),
-            # A rack's switch recognises answers by the protocol's own port, and gives each worker's copy its port.
-            udp_port if rack.switch == network.upper else UDP_PORT,
+            udp_port,
             aggregate=rack.switch != network.upper,
         )
         for number, rack in enumerate(racks)

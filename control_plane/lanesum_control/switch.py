@@ -198,6 +198,7 @@ class P4RuntimeSwitch:
                 {
                     "standard_metadata.ingress_port": host.port,
                     "source": host.ip,
+                    "source_port": member.udp_port,
                     "job": job.job,
                     "tag": job.tag,
                     "aggregate": int(member.aggregate),

@@ -32,6 +32,7 @@ control Membership(inout headers_t hdr, inout metadata_t meta, inout standard_me
         key = {
             standard_metadata.ingress_port: exact;
             hdr.ipv4.source: exact @name("source");
+            hdr.udp.source_port: exact @name("source_port");
             hdr.lanesum.job: exact @name("job");
             hdr.lanesum.tag: exact @name("tag");
             hdr.lanesum.flags[5:5]: exact @name("aggregate"); // FLAG_UPPER

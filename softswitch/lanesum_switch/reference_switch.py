@@ -80,7 +80,7 @@ _DECIDED = {
     Decision.PASS_LATE: Verdict.ROUTE,
 }
 _COMPLETIONS = (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)
-_MemberKey = tuple[int, int, int, int, bool]  # ingress port, source, job, tag, aggregate
+_MemberKey = tuple[int, int, int, int, int, bool]  # ingress port, source, source port, job, tag, aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class ReferenceSwitch:
     @staticmethod
     def _member_entries(job: SwitchJob) -> dict[_MemberKey, _Admission]:
         return {
-            (host.port, host.ip, job.job, job.tag, member.aggregate): _Admission(job, member)
+            (host.port, host.ip, member.udp_port, job.job, job.tag, member.aggregate): _Admission(job, member)
             for member in job.members
             for host in member.hosts
         }
@@ -290,10 +290,10 @@ class ReferenceSwitch:
         return Verdict.DROP if name.startswith("drop") else verdict
 
     def _membership(self, port: int, frame: Frame) -> _Admission | None:
-        header, ipv4 = frame.lanesum, frame.ipv4
-        assert header is not None and ipv4 is not None
+        header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
+        assert header is not None and ipv4 is not None and udp is not None
         aggregate = bool(header.flags & Flag.UPPER)
-        admission = self._member.get((port, ipv4.source, header.job, header.tag, aggregate))
+        admission = self._member.get((port, ipv4.source, udp.source_port, header.job, header.tag, aggregate))
         if admission is None:
             name = "not_a_member"
         elif header.slot >= admission.job.slot_count:

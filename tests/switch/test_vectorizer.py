@@ -124,7 +124,8 @@ def program_with_job(path: Path, vectorize: bool, role: Role = NO_ROLE) -> Embed
     tables = switch.tables
     for worker in range(WORKERS):
         for aggregate in (0, 1):
-            match = (Match(worker), Match(0x0A000001 + worker), Match(JOB), Match(TAG), Match(aggregate))
+            source = (Match(worker), Match(0x0A000001 + worker), Match(5000 + worker))
+            match = (*source, Match(JOB), Match(TAG), Match(aggregate))
             admit = ActionCall(
                 INGRESS + "membership.admit", (1 << worker, 0, SLOTS, WORKERS, GROUP, 0xFF, role, 1000)
             )  # fmt: skip
