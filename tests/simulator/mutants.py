@@ -260,7 +260,6 @@ SERVER = (
     Mutant("the journal has one place", Journal, "write", "decision.number % self._places", "0"),
     Mutant("the journal is read in the order of its places", Journal, "_read",
            "sorted(decisions, key=lambda decision: decision.number)", "decisions"),
-    Mutant("the journal forgets the horizon", Journal, "_unpack", "if has_horizon else None", "if False else None"),
     Mutant("the journal forgets the size of rounds", Journal, "_unpack", "header.chunk, round_words)",
            "header.chunk, 0)"),
     Mutant("who is too late hears nothing", ServedJob, "_gone", "self._askers(header, place, workers)", "0"),
