@@ -338,11 +338,14 @@ class Controller:
 
     def _with_port(self, request: JobRequest) -> JobRequest:
         """The request with a UDP port of its own at every host. Raises AdmissionError for a given one that is not."""
-        if request.udp_port is not None:
+        one_port = self.network.one_port and bool(self.switches)
+        if request.udp_port is not None or one_port:
             if clashing := self._clashing(request):
                 raise AdmissionError(
                     f"Job {request.name!r}: another job sends from UDP port {request.port} of {', '.join(clashing)}.",
-                    "Give another port, or none: then a free one is chosen.",
+                    "On loopback a host takes part in one job."
+                    if one_port
+                    else "Give another port, or none: then a free one is chosen.",
                 )
             return request
         candidates = (replace(request, udp_port=port) for port in (UDP_PORT, *_MORE_PORTS))

@@ -21,6 +21,7 @@ class Network:
         seen: every host as each switch sees it, by switch and host.
         server_host: the server's name.
         server: IPv4 address and UDP port that workers' packets are addressed to.
+        one_port: switches hear a host only from the protocol's own UDP port, as those on loopback do.
     """
 
     upper: str
@@ -28,6 +29,7 @@ class Network:
     seen: Mapping[str, Mapping[str, HostPort]]
     server_host: str
     server: tuple[str, int]
+    one_port: bool = False
 
     @classmethod
     def of(cls, topology: Topology, *, loopback: bool) -> Network:
@@ -38,6 +40,7 @@ class Network:
             seen={switch: topology.host_ports(switch, loopback=loopback) for switch in topology.switches()},
             server_host=server_host,
             server=topology.server_address(loopback=loopback),
+            one_port=loopback,
         )
 
     @property

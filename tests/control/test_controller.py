@@ -200,6 +200,15 @@ def test_jobs_of_the_same_hosts_have_ports_of_their_own(controller: Controller) 
     assert {ticket.local[1] for ticket in extended.tickets} != {first.tickets[0].local[1]}
 
 
+def test_on_loopback_a_host_takes_part_in_one_job(site: Site) -> None:
+    site.network = replace(site.network, one_port=True)
+    controller = site.start()
+    controller.admit(JobRequest("first", ("w1", "w2"), slots=8))
+    with pytest.raises(AdmissionError, match="On loopback a host takes part in one job"):
+        controller.admit(JobRequest("second", ("w2", "w3"), slots=8))
+    controller.admit(JobRequest("third", ("w3", "w4"), slots=8))
+
+
 def test_name_taken_unknown_codec_and_unknown_job(controller: Controller) -> None:
     controller.admit(request(slots=10))
     with pytest.raises(AdmissionError, match="admitted already"):
