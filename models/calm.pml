@@ -17,8 +17,9 @@
 #define TRIES 12 /* more than escalation and every route need */
 
 /* Scratch of single steps: no part of the state. */
-hidden byte tries[PARTIES], saved_next[PARTIES];
-hidden int saved_done[PARTIES], saved_answered[PARTIES], route;
+hidden byte tries[PARTIES];
+hidden Queue saved_waiting[PARTIES];
+hidden int saved_sent[PARTIES], saved_done[PARTIES], saved_answered[PARTIES], route;
 hidden byte c, a, oldest, sweeps, advanced, unfinished, sender, past, heard, heard_past;
 
 /* From the third try on every second one goes past the switches. */
@@ -36,8 +37,9 @@ inline choose(job, p) {
         if
         :: sender == PARTIES && HAS(asked_past & ~heard_past, a) ->
             heard_past = heard_past | (1 << a);
+            can_resend((job) * WORKERS + a, p);
             if
-            :: LIVE((job) * WORKERS + a) && CAN_RESEND((job) * WORKERS + a, p) ->
+            :: LIVE((job) * WORKERS + a) && able ->
                 sender = (job) * WORKERS + a;
                 past = true
             :: else
@@ -49,8 +51,9 @@ inline choose(job, p) {
         if
         :: sender == PARTIES && HAS(asked & ~heard, a) ->
             heard = heard | (1 << a);
+            can_resend((job) * WORKERS + a, p);
             if
-            :: LIVE((job) * WORKERS + a) && CAN_RESEND((job) * WORKERS + a, p) ->
+            :: LIVE((job) * WORKERS + a) && able ->
                 sender = (job) * WORKERS + a;
                 past = false
             :: else
@@ -83,17 +86,15 @@ inline calm() {
     :: sweeps < TRIES && (unfinished & ~advanced) != 0 ->
         sweeps++;
         for (c : 0 .. PARTIES - 1) {
-            do
-            :: LIVE(c) && MAY_SEND(c) -> next[c]++
-            :: else -> break
-            od;
-            oldest = 0;
-            do
-            :: oldest < next[c] && HAS(done[c], oldest) -> oldest++
-            :: else -> break
-            od;
+            for (a : 0 .. POSITIONS - 1) {
+                if
+                :: LIVE(c) && MAY_SEND(c, a) -> send(c, a)
+                :: else
+                fi
+            };
             if
-            :: LIVE(c) && oldest < next[c] ->
+            :: LIVE(c) && waiting[c].position[0] != 0 ->
+                oldest = waiting[c].position[0] - 1;
                 tries[c]++;
                 asked = 0;
                 asked_past = 0;
@@ -111,7 +112,7 @@ inline calm() {
                 :: GIVEN_UP -> advanced = advanced | (1 << JOB(c))
                 :: !GIVEN_UP && HAS(answered[c], oldest) ->
                     printf("worker %d has the result of position %d\n", c, oldest);
-                    done[c] = done[c] | (1 << oldest);
+                    has_result(c, oldest);
                     tries[c] = 0;
                     advanced = advanced | (1 << JOB(c))
                 :: else
@@ -129,7 +130,10 @@ end:
     do
     :: d_step {
         for (c : 0 .. PARTIES - 1) {
-            saved_next[c] = next[c];
+            saved_sent[c] = sent[c];
+            for (a : 0 .. WINDOW - 1) {
+                saved_waiting[c].position[a] = waiting[c].position[a]
+            };
             saved_done[c] = done[c];
             saved_answered[c] = answered[c]
         };
@@ -141,7 +145,10 @@ end:
                 printf("the network loses what is under way, and is calm on route %d\n", route);
                 calm();
                 for (c : 0 .. PARTIES - 1) {
-                    next[c] = saved_next[c];
+                    sent[c] = saved_sent[c];
+                    for (a : 0 .. WINDOW - 1) {
+                        waiting[c].position[a] = saved_waiting[c].position[a]
+                    };
                     done[c] = saved_done[c];
                     answered[c] = saved_answered[c]
                 };

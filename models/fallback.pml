@@ -166,25 +166,19 @@ inline at_switch(w, p, over) {
 proctype Link(byte w; byte p) {
 end:
     do
-    :: d_step { p < next[w] -> at_switch(w, p, false); tidy(); skip }
+    :: d_step { MAY_SEND(w, p) -> printf("worker %d sends position %d\n", w, p); send(w, p); skip }
+    :: d_step { HAS(sent[w], p) -> at_switch(w, p, false); tidy(); skip }
 #if JOBS > 1
-    :: d_step { p < next[w] -> at_switch(w, p, true); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_switch(w, p, true); tidy(); skip }
 #endif
-    :: d_step { p < next[w] -> at_server(JOB(w), p, BIT(w)); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_server(JOB(w), p, BIT(w)); tidy(); skip }
     :: d_step {
         HAS(answered[w], p) && OUTSTANDING(w, p) ->
         printf("worker %d has the result of position %d\n", w, p);
-        done[w] = done[w] | (1 << p);
+        has_result(w, p);
         tidy();
         skip
     }
-    od
-}
-
-proctype Worker(byte w) {
-end:
-    do
-    :: d_step { MAY_SEND(w) -> printf("worker %d sends position %d\n", w, next[w]); next[w]++ }
     od
 }
 
@@ -284,7 +278,6 @@ init {
     atomic {
         byte w, p;
         for (w : 0 .. PARTIES - 1) {
-            run Worker(w);
             for (p : 0 .. POSITIONS - 1) {
                 run Link(w, p)
             }

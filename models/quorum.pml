@@ -17,6 +17,9 @@
 #ifndef QUORUM
 #define QUORUM 2
 #endif
+#ifndef BUG_OUT_OF_STEP
+#define IN_STEP
+#endif
 #include "workers.pml"
 
 #define JOB(w) 0
@@ -199,12 +202,13 @@ inline at_switch(w, p) {
 proctype Link(byte w; byte p) {
 end:
     do
-    :: d_step { p < next[w] -> at_switch(w, p); tidy(); skip }
-    :: d_step { p < next[w] -> at_server(0, p, BIT(w)); tidy(); skip }
+    :: d_step { MAY_SEND(w, p) -> printf("worker %d sends position %d\n", w, p); send(w, p); skip }
+    :: d_step { HAS(sent[w], p) -> at_switch(w, p); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_server(0, p, BIT(w)); tidy(); skip }
     :: d_step {
         HAS(answered[w], p) && !HAS(done[w], p) -> /* also before it sends: a quorum was quicker */
         printf("worker %d has the result of position %d\n", w, p);
-        done[w] = done[w] | (1 << p);
+        has_result(w, p);
         tidy();
         skip
     }
@@ -216,13 +220,6 @@ proctype Uplink(byte p; byte set) {
 end:
     do
     :: d_step { HAS(ascended[p], set) -> at_server(0, p, set); tidy(); skip }
-    od
-}
-
-proctype Worker(byte w) {
-end:
-    do
-    :: d_step { MAY_SEND(w) -> printf("worker %d sends position %d\n", w, next[w]); next[w]++ }
     od
 }
 
@@ -353,7 +350,6 @@ init {
     atomic {
         byte w, p;
         for (w : 0 .. WORKERS - 1) {
-            run Worker(w);
             for (p : 0 .. POSITIONS - 1) {
                 run Link(w, p)
             }

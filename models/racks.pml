@@ -208,17 +208,18 @@ inline at_upper(r, p, set) {
 proctype Link(byte w; byte p) {
 end:
     do
-    :: d_step { p < next[w] -> at_rack(w, p); tidy(); skip }
+    :: d_step { MAY_SEND(w, p) -> printf("worker %d sends position %d\n", w, p); send(w, p); skip }
+    :: d_step { HAS(sent[w], p) -> at_rack(w, p); tidy(); skip }
 #ifndef SWITCHES_ALONE
-    :: d_step { p < next[w] -> at_server(0, p, BIT(w)); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_server(0, p, BIT(w)); tidy(); skip }
 #endif
 #ifdef BUG_SINGLE_TAKEN_FOR_THE_RACK /* what went past the rack's switch, at the upper one */
-    :: d_step { p < next[w] -> at_upper(RACK(w), p, BIT(w)); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_upper(RACK(w), p, BIT(w)); tidy(); skip }
 #endif
     :: d_step {
         HAS(answered[w], p) && OUTSTANDING(w, p) ->
         printf("worker %d has the result of position %d\n", w, p);
-        done[w] = done[w] | (1 << p);
+        has_result(w, p);
         tidy();
         skip
     }
@@ -233,13 +234,6 @@ end:
 #ifndef SWITCHES_ALONE
     :: d_step { HAS(ascended[p], set) -> at_server(0, p, set); tidy(); skip }
 #endif
-    od
-}
-
-proctype Worker(byte w) {
-end:
-    do
-    :: d_step { MAY_SEND(w) -> printf("worker %d sends position %d\n", w, next[w]); next[w]++ }
     od
 }
 
@@ -376,7 +370,6 @@ init {
     atomic {
         byte w, p;
         for (w : 0 .. WORKERS - 1) {
-            run Worker(w);
             for (p : 0 .. POSITIONS - 1) {
                 run Link(w, p)
             }

@@ -59,13 +59,13 @@ hidden byte e, i, j, k, m, oldest, sweeps, own, ahead, workers, count, missing;
 hidden mtype order, decision;
 hidden byte seen, last, ended;
 
-inline send_next(w) {
+inline send_first(w, p) {
     /* Positions: whoever sends p has the result of p - SLOTS, so everybody has sent that one. */
     for (k : 0 .. WORKERS - 1) {
-        INSIDE(next[w] < SLOTS || next[k] > next[w] - SLOTS)
+        INSIDE((p) < SLOTS || HAS(sent[k], (p) - SLOTS))
     }
-    printf("worker %d sends position %d\n", w, next[w]);
-    next[w]++
+    printf("worker %d sends position %d\n", w, p);
+    send(w, p)
 }
 
 #ifdef RESTARTS
@@ -285,7 +285,7 @@ inline take(w, p) {
         :: FOR_IT(w, i, p) ->
             printf("worker %d has the result of position %d\n", w, i);
             assert(i == p); /* no other position's result is taken for it */
-            done[w] = done[w] | (1 << i)
+            has_result(w, i)
         :: else
         fi
     }
@@ -293,19 +293,13 @@ inline take(w, p) {
 
 /* (`skip`: spin wants a loop inside a d_step to be followed by something.)
  *
- * What the network does with worker w's packet of position p, and with the results that answer it. */
+ * Worker w's packet of position p: it is sent, the network brings it, and brings results that answer it. */
 proctype Link(byte w; byte p) {
 end:
     do
-    :: d_step { !settled && p < next[w] -> arrive(w, p); skip }
+    :: d_step { !settled && MAY_SEND(w, p) -> send_first(w, p); skip }
+    :: d_step { !settled && HAS(sent[w], p) -> arrive(w, p); skip }
     :: d_step { !settled && HAS(answered[w], p) -> take(w, p); skip }
-    od
-}
-
-proctype Worker(byte w) {
-end:
-    do
-    :: d_step { !settled && MAY_SEND(w) -> send_next(w) }
     od
 }
 
@@ -335,8 +329,9 @@ inline report_pending(w, p) {
     missing = EVERYBODY & ~entry[ENTRY(p)].workers;
 #endif
     for (m : 0 .. WORKERS - 1) {
+        can_resend(m, p);
         if
-        :: HAS(missing, m) && CAN_RESEND(m, p) -> arrive(m, p)
+        :: HAS(missing, m) && able -> arrive(m, p)
         :: else
         fi
     }
@@ -348,7 +343,7 @@ inline look_whether_all_ended() {
     ended = true;
     for (m : 0 .. WORKERS - 1) {
         if
-        :: next[m] == POSITIONS && done[m] == ALL_POSITIONS
+        :: done[m] == ALL_POSITIONS
         :: else -> ended = false
         fi
     }
@@ -381,17 +376,15 @@ end:
         :: !ended && sweeps < SWEEPS ->
             sweeps++;
             for (j : 0 .. WORKERS - 1) {
-                do
-                :: MAY_SEND(j) -> send_next(j)
-                :: else -> break
-                od;
-                oldest = 0;
-                do
-                :: oldest < next[j] && HAS(done[j], oldest) -> oldest++
-                :: else -> break
-                od;
+                for (i : 0 .. POSITIONS - 1) {
+                    if
+                    :: MAY_SEND(j, i) -> send_first(j, i)
+                    :: else
+                    fi
+                };
                 if
-                :: oldest < next[j] ->
+                :: waiting[j].position[0] != 0 ->
+                    oldest = waiting[j].position[0] - 1;
                     arrive(j, oldest);
                     if
                     :: decision == REPORT_PENDING -> report_pending(j, oldest)
@@ -435,7 +428,6 @@ init {
             }
         }
         for (w : 0 .. WORKERS - 1) {
-            run Worker(w);
             for (p : 0 .. POSITIONS - 1) {
                 run Link(w, p)
             }

@@ -3,8 +3,8 @@
  *
  * What every model here has: positions and their entries, the window rule of the workers and their history, and the
  * network as the set of all packets that were ever sent. Each of them may arrive at any later moment, any number of
- * times or never, so resending adds nothing to it. That set needs no variables of its own for contributions: worker w
- * has sent positions 0 .. next[w]-1, and a resend carries the same.
+ * times or never, so resending adds nothing to it. That set needs no variables of its own for contributions: what
+ * worker w has sent is in sent[w], and a resend carries the same.
  */
 
 #ifndef WORKERS
@@ -54,15 +54,7 @@ mtype {
     REPORT_CONFLICT, COLLIDE, PASS_LATE, DROP_LATE, REPORT_OVERLAP, REPORT_GONE
 };
 
-/* Positions 0 .. next-1 were sent, those in `done` have their result. */
-byte next[PARTIES];
-int done[PARTIES];
-
-/* Results that were sent to a worker. What is in them is asserted where they are made. */
-int answered[PARTIES];
-
 #define HAS(set, p) (((set) >> (p)) & 1)
-#define OUTSTANDING(w, p) ((p) < next[w] && !HAS(done[w], p))
 #define ALL_POSITIONS ((1 << POSITIONS) - 1)
 
 /* Rule of docs/protocol.md, "Slots and positions": position p only when the result of p - SLOTS is there. */
@@ -71,16 +63,79 @@ int answered[PARTIES];
 #else
 #define WINDOW SLOTS
 #endif
-#ifdef IN_TURN /* host/lanesum/transport/rounds.py: a round starts when the one before it has all its results */
-#define FIRST_OF_ROUND(p) ((p) / CHUNKS * CHUNKS)
-#define ROUND_OPEN(w) ((done[w] & ((1 << FIRST_OF_ROUND(next[w])) - 1)) == (1 << FIRST_OF_ROUND(next[w])) - 1)
-#else /* the window rule alone: a round may begin before the last one has ended */
-#define ROUND_OPEN(w) true
-#endif
-#define MAY_SEND(w) (next[w] < POSITIONS && ROUND_OPEN(w) && (next[w] < WINDOW || HAS(done[w], next[w] - WINDOW)))
 
-/* A worker that is asked for a position sends it again while it waits for its result, and later out of its history. */
+/* Positions that were sent, and those of them that have their result. */
+int sent[PARTIES];
+int done[PARTIES];
+#define OUTSTANDING(w, p) (HAS(sent[w], p) && !HAS(done[w], p))
+
+/* Positions that wait for their result, from 1, in the order in which they were sent; 0 behind them. */
+typedef Queue {
+    byte position[WINDOW]
+};
+Queue waiting[PARTIES];
+
+/* Results that were sent to a worker. What is in them is asserted where they are made. */
+int answered[PARTIES];
+
+#define FIRST_OF_ROUND(p) ((p) / CHUNKS * CHUNKS)
+#ifdef IN_TURN /* a round starts when the one before it has all its results, see transport/rounds.py */
+#define ITS_TURN(w, p) ((done[w] & ((1 << FIRST_OF_ROUND(p)) - 1)) == (1 << FIRST_OF_ROUND(p)) - 1)
+#elif defined(IN_STEP) /* slots wait for each other, as with a quorum, see RoundWindow._free_slot */
+#define ITS_TURN(w, p) ((p) == 0 || HAS(sent[w], (p) - 1))
+#else /* neither: slots turn by themselves, and rounds may overlap */
+#define ITS_TURN(w, p) true
+#endif
+#define MAY_SEND(w, p) (!HAS(sent[w], p) && ITS_TURN(w, p) && ((p) < WINDOW || HAS(done[w], (p) - WINDOW)))
+
+/* Scratch of single steps: no part of the state. */
+hidden byte q, found, able;
+
+inline send(w, p) {
+    sent[w] = sent[w] | (1 << (p));
+    found = false;
+    for (q : 0 .. WINDOW - 1) {
+        if
+        :: !found && waiting[w].position[q] == 0 && !HAS(done[w], p) ->
+            waiting[w].position[q] = (p) + 1;
+            found = true
+        :: else
+        fi
+    }
+}
+
+inline has_result(w, p) {
+    done[w] = done[w] | (1 << (p));
+    found = false;
+    for (q : 0 .. WINDOW - 1) {
+        found = found || waiting[w].position[q] == (p) + 1;
+        if
+        :: found && q + 1 < WINDOW -> waiting[w].position[q] = waiting[w].position[q + 1]
+        :: found && q + 1 == WINDOW -> waiting[w].position[q] = 0
+        :: else
+        fi
+    }
+}
+
+/* A worker that is asked for a position sends it again while it waits for its result, and later out of its history:
+ * of the round that it is in, and of HISTORY positions before it; or, where rounds may overlap, of HISTORY positions
+ * of all slots, two turns of each. */
 #ifndef HISTORY
 #define HISTORY (2 * SLOTS)
 #endif
-#define CAN_RESEND(w, p) (OUTSTANDING(w, p) || ((p) < next[w] && next[w] - (p) <= HISTORY))
+#ifdef IN_TURN
+inline can_resend(w, p) {
+    able = false;
+    for (q : 0 .. POSITIONS - 1) {
+        if
+        :: HAS(sent[w], q) -> able = (p) + HISTORY >= FIRST_OF_ROUND(q) /* the last one counts */
+        :: else
+        fi
+    };
+    able = able && HAS(sent[w], p)
+}
+#else
+inline can_resend(w, p) {
+    able = HAS(sent[w], p) && ((p) + HISTORY >= POSITIONS || !HAS(sent[w], (p) + HISTORY) || !HAS(done[w], p))
+}
+#endif

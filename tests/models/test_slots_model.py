@@ -149,7 +149,7 @@ class Code:
         self.windows: dict[int, tuple[int, RoundWindow]] = {}
         self.packets: dict[tuple[int, int], bytes] = {}
         self.results: dict[int, bytes] = {}
-        self.next = [0] * WORKERS
+        self.sent: set[tuple[int, int]] = set()
         self.now = 0.0
         self.has_result: set[tuple[int, int]] = set()
         self.from_history = 0
@@ -183,7 +183,7 @@ class Code:
             self.windows[worker] = (epoch, sequence.start(LaneOp.ADD32, words))
         self.collect(worker)
         assert (worker, position) in self.packets
-        self.next[worker] = position + 1
+        self.sent.add((worker, position))
 
     def arrive(self, worker: int, position: int) -> Decision:
         datagram = self.packets[worker, position]
@@ -205,13 +205,19 @@ class Code:
         return decision
 
     def ask_everybody(self, header: Header, position: int) -> None:
-        """Whoever can send again by the model's rule CAN_RESEND, does."""
+        """Whoever can send again by the model's rule can_resend, does."""
         for worker in range(WORKERS):
             self.now += 10.0  # no limit on the rate of answers
             self.sequences[worker].receive(bytes(header.pack()), self.now)
             sent = self.collect(worker)
             is_missing = not header.workers >> worker & 1
-            if is_missing and position < self.next[worker] <= position + 2 * SLOTS:
+            current = self.windows.get(worker)
+            if (
+                is_missing
+                and current
+                and (worker, position) in self.sent
+                and position + 2 * SLOTS >= current[0] * CHUNKS
+            ):
                 assert position in sent
                 self.from_history += (worker, position) in self.has_result
 
