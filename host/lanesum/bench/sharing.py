@@ -40,9 +40,9 @@ def run(chunks: int, seconds: float, repeats: int, folder: Path) -> tuple[list[d
         for job, workers in zip(JOBS, halves, strict=True):
             fleets[OWN].admit(job, workers, slots=slots // 2)
             fleets[POOL].admit(job, workers, slots=DEFAULT_WINDOW, best_effort=True)
-        # Another job holds the rest: what is left is a pool as large as one window. It comes last: on loopback only the
-        # first job of a host is heard.
-        fleets[POOL].admit("others", tuple(hosts[:1]), slots=slots - DEFAULT_WINDOW, idle=True)
+        # Another job holds the rest: what is left is a pool as large as one window. Its worker is a host without a job.
+        elsewhere = tuple(load(TOPOLOGY).names("controller"))
+        fleets[POOL].admit("others", elsewhere, slots=slots - DEFAULT_WINDOW, idle=True)
         for fleet in fleets.values():
             fleet.connect()
             fleet.measure(RoundsTask(_OP, chunks, 0.0), *JOBS)  # warm-up
