@@ -19,7 +19,9 @@ from lanesum.resources import checkout_root
 ROOT = checkout_root() or Path()
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
 _REFERENCE = re.compile(r"`([\w./-]+\.(?:py|p4)):([\w.]+)`")
-_PATH = re.compile(r"`((?:p4src|host|control_plane|softswitch|bmv2_tests|topologies|faults|models|docs|benchmarks|tests)/[\w./-]*)`")
+_PATH = re.compile(
+    r"`((?:p4src|host|control_plane|softswitch|bmv2_tests|topologies|faults|models|docs|benchmarks|tests)/[\w./-]*)`"
+)
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 _SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
