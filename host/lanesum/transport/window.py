@@ -32,8 +32,10 @@ _PENDING_BACK_OFF = 4
 # So many timers that run out with no answer in between mean that the path is silent: the first is what a late worker
 # looks like, and the answer to the second try may be lost by chance.
 _SILENT_AFTER = 3
-# From the third try on, every second one goes past the switches.
+# From so many tries on, every second one goes past the switches: what is left of a sum may lie in different places, and
+# only the server brings them together. A chunk that others overtook tries more often, and mostly has just been lost.
 _BYPASS_AFTER = 2
+_BYPASS_AFTER_QUICK = 4
 # As plain integers: see ``membership``.
 _ECN, _COLLISION, _PARTIAL, _BYPASS = int(Flag.ECN), int(Flag.COLLISION), int(Flag.PARTIAL), int(Flag.BYPASS)
 
@@ -49,7 +51,7 @@ class _Outstanding:
     bypass: bool  # its slot's turn goes past the switches
     bypassed: bool  # the last send did
     resends: int = 0
-    expired: int = 0  # times that the round's timer ran out for it
+    tries: int = 0  # resends that nobody asked for
 
 
 class RoundWindow:
@@ -198,19 +200,24 @@ class RoundWindow:
         lost = {chunk: (bypass, True) for chunk, bypass in self._asked.items()}
         self._asked.clear()
         for chunk, state in self._overtaken():
+            if chunk in lost:
+                continue
             if state.sequence + REORDERING < self._newest_answered or self._quick_left(state, now) <= 0:
-                lost.setdefault(chunk, (state.bypass, False))
+                lost[chunk] = (self._try_again(state, _BYPASS_AFTER_QUICK), False)
         oldest = next(iter(self._outstanding), None)
         if oldest is not None and oldest not in lost and self._timer_left(now) <= 0:
             state = self._outstanding[oldest]
-            state.expired += 1
             self._back_off *= 2
             link.unanswered += 1
             if link.unanswered >= _SILENT_AFTER:
                 link.congestion.silence(link.sequence, len(self._outstanding))
-            escalated = state.expired >= _BYPASS_AFTER and state.expired % 2 == 0
-            lost[oldest] = (state.bypass or escalated, False)
+            lost[oldest] = (self._try_again(state, _BYPASS_AFTER), False)
         return lost
+
+    def _try_again(self, state: _Outstanding, patience: int) -> bool:
+        """Count a try that nobody asked for; True when it is to go past the switches."""
+        state.tries += 1
+        return state.bypass or (state.tries >= patience and state.tries % 2 == 0)
 
     def _overtaken(self) -> Iterator[tuple[int, _Outstanding]]:
         """Chunks of which later ones have their results; the first in line, as they are kept in the order of sending.
