@@ -56,7 +56,8 @@ class History:
         if packets is None or not packets.first <= chunk < packets.first + len(packets.batch):
             return
         if now - packets.sent_at.get(chunk, float("-inf")) >= self._link.answer_interval_s:
-            self._asked[epoch, chunk] = bypass
+            # Two may ask before an answer leaves; one that goes past the switches serves both.
+            self._asked[epoch, chunk] = bypass or self._asked.get((epoch, chunk), False)
 
     @property
     def asked(self) -> bool:
