@@ -387,22 +387,26 @@ def test_each_part_of_a_vector_has_its_own_mean() -> None:
     """Packets are completed by different workers: every element is divided by those that are in it."""
     vectors = [np.full(640, 3 - worker, np.float32) for worker in range(3)]
     rounds: list[FinishedRound] = []
-    with AggregationServer((LOCALHOST, 0)) as server:
+    decided: set[tuple[int, int]] = set()
+
+    def watch(incoming: bool, address: tuple[str, int], datagram: bytes) -> bool:
+        header = Header.unpack(datagram)
+        if not incoming and header.kind == Kind.RESULT:
+            decided.add((header.epoch, header.chunk))
+        return False
+
+    with AggregationServer((LOCALHOST, 0), loss=watch) as server:
         tickets = tickets_for(server, 3, quorum=2, slots=64)
         server.aggregator.admit(ServerJob.from_tickets(tickets))
 
-        decided = threading.Event()
-
         def work(session: Session) -> Result:
             session._observer = rounds.append if session.ticket.worker == 2 else None
-            result = session.reduce(vectors[session.ticket.worker], average=True, keep_residual=True)
-            if session.ticket.worker == 1:
-                decided.set()
-            return result
+            return session.reduce(vectors[session.ticket.worker], average=True, keep_residual=True)
 
         def lost(header: Header) -> bool:
             """Worker 0 does not get through with odd packets, worker 2 not with even ones, until it is too late."""
-            return (header.fan_in_workers, header.chunk % 2) in ((0, 1), (2, 0)) and not decided.is_set()
+            late = (header.epoch, header.chunk) in decided
+            return (header.fan_in_workers, header.chunk % 2) in ((0, 1), (2, 0)) and not late
 
         results = run_workers(tickets, work, codec="fixed", wrap_socket=lambda sock: LossySocket(sock, 0, 0.0, lost))
     values = rounds[-1]
