@@ -7,9 +7,12 @@ Written for reading next to the P4 source, not for speed.
 
 from __future__ import annotations
 
+import functools
+import operator
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -32,8 +35,13 @@ class _WireHeader:
     LAYOUT: ClassVar[struct.Struct]
 
     def pack(self) -> bytes:
-        names: tuple[str, ...] = self.__slots__  # the fields; ``astuple`` would copy them deeply
-        return self.LAYOUT.pack(*(getattr(self, name) for name in names))
+        return self.LAYOUT.pack(*_fields_of(self.__slots__)(self))
+
+
+@functools.cache
+def _fields_of(names: tuple[str, ...]) -> Callable[[_WireHeader], tuple[Any, ...]]:
+    """Reads all fields at once; ``dataclasses.astuple`` would copy them deeply."""
+    return operator.attrgetter(*names)
 
 
 @dataclass(slots=True)

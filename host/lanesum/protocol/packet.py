@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packets to bytes and back: one at a time (``Header``) and many at a time (``ChunkBatch``).
 
-Byte order is network order throughout. Scapy would take hundreds of microseconds per packet, so the runtime path is a
-precompiled ``struct`` for single headers and one numpy structured array for a whole round.
+Byte order is network order throughout. Scapy would take hundreds of microseconds per packet, so the runtime path is
+shifts for single headers and one numpy structured array for a whole round.
 """
 
 from __future__ import annotations
 
 import functools
-import struct
+import itertools
+import operator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -17,47 +19,37 @@ from numpy.typing import NDArray
 
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import HEADER, HEADER_BYTES, VERSION, WORD_BYTES, Kind
+from lanesum.protocol.spec import HEADER, HEADER_BITS, HEADER_BYTES, VERSION, WORD_BYTES, Kind
 
 
 class PacketError(LanesumError):
     """Bytes that are no packet of this protocol version; the message says why."""
 
 
-@dataclass(slots=True)
-class _Container:
-    """A run of header fields that shares one byte-aligned integer on the wire."""
-
-    members: list[tuple[str, int, int]]  # name, shift, mask
-    bits: int
-
-
-def _containers() -> list[_Container]:
-    result: list[_Container] = []
-    pending: list[tuple[str, int]] = []
+def _containers() -> Iterator[tuple[str, int]]:
+    """Runs of header fields that share one byte-aligned integer on the wire: their names joined, and its bits."""
+    names: list[str] = []
+    bits = 0
     for field in HEADER:
-        pending.append((field.name, field.bits))
-        bits = sum(width for _, width in pending)
+        names.append(field.name)
+        bits += field.bits
         if bits in (8, 16, 32):
-            members, shift = [], bits
-            for name, width in pending:
-                shift -= width
-                members.append((name, shift, (1 << width) - 1))
-            result.append(_Container(members, bits))
-            pending = []
-    assert not pending, "header fields do not fill whole 8, 16 or 32-bit containers"
-    return result
+            yield "_".join(names), bits
+            names, bits = [], 0
+    assert not names, "header fields do not fill whole 8, 16 or 32-bit containers"
 
 
-_CONTAINERS = _containers()
-_STRUCT = struct.Struct(">" + "".join({8: "B", 16: "H", 32: "I"}[c.bits] for c in _CONTAINERS))
-assert _STRUCT.size == HEADER_BYTES
-
-# The same containers as one numpy record, named by their members ("version_kind", "job", ...).
-HEADER_DTYPE = np.dtype(
-    [("_".join(name for name, _, _ in c.members), f">u{c.bits // 8}") for c in _CONTAINERS],
-)
+# The header as one numpy record; "version_kind", "job", ...
+HEADER_DTYPE = np.dtype([(name, f">u{bits // 8}") for name, bits in _containers()])
 assert HEADER_DTYPE.itemsize == HEADER_BYTES
+
+# A single header is one integer of so many bits: shifting that is quicker than a ``struct`` and joining what it gives.
+_WIDTHS = tuple((field.name, field.bits) for field in HEADER)
+_FIELDS_OF = operator.attrgetter(*(field.name for field in HEADER))
+_SHIFTS = tuple(
+    (HEADER_BITS - end, (1 << field.bits) - 1)
+    for field, end in zip(HEADER, itertools.accumulate(field.bits for field in HEADER), strict=True)
+)
 
 
 @dataclass(slots=True)
@@ -83,27 +75,20 @@ class Header:
 
     def pack(self) -> bytes:
         """The 32 bytes of the header. Raises PacketError when a value does not fit its field."""
-        values = []
-        for container in _CONTAINERS:
-            value = 0
-            for name, shift, mask in container.members:
-                part = getattr(self, name)
-                if not 0 <= part <= mask:
-                    raise PacketError(f"Header field {name} = {part} does not fit {mask.bit_length()} bits.")
-                value |= part << shift
-            values.append(value)
-        return _STRUCT.pack(*values)
+        number = 0
+        for part, (name, width) in zip(_FIELDS_OF(self), _WIDTHS, strict=True):
+            if part >> width:  # negative ones too
+                raise PacketError(f"Header field {name} = {part} does not fit {width} bits.")
+            number = number << width | part
+        return number.to_bytes(HEADER_BYTES, "big")
 
     @classmethod
     def unpack(cls, data: bytes | memoryview) -> Header:
         """Read the header at the start of ``data``. Raises PacketError when it is shorter than a header."""
         if len(data) < HEADER_BYTES:
             raise PacketError(f"Packet of {len(data)} bytes is shorter than the {HEADER_BYTES}-byte header.")
-        header = cls()
-        for value, container in zip(_STRUCT.unpack_from(data), _CONTAINERS, strict=True):
-            for name, shift, mask in container.members:
-                setattr(header, name, (value >> shift) & mask)
-        return header
+        number = int.from_bytes(data[:HEADER_BYTES], "big")
+        return cls(*[number >> shift & mask for shift, mask in _SHIFTS])
 
 
 assert [f.name for f in fields(Header)] == [f.name for f in HEADER]
