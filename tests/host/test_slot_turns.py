@@ -59,3 +59,15 @@ def test_a_window_that_shrank_does_not_keep_back_the_first_chunk() -> None:
     assert sent(rounds) == [2]
     take_result(rounds, 3, Flag.ECN)
     assert sent(rounds) == []
+
+
+def test_the_first_chunk_has_the_timer_not_what_was_sent_first() -> None:
+    """Others may never have got to what this worker sent first; the first of all they have sent, or its result."""
+    rounds = rounds_of()
+    assert sent(rounds) == [0, 1]
+    take_result(rounds, 1)
+    assert sent(rounds) == [3]
+    take_result(rounds, 0)
+    assert sent(rounds) == [2]
+    again = [Header.unpack(datagram) for datagram in rounds.due(1.0)]
+    assert [(header.chunk, header.flags) for header in again] == [(2, Flag.RESEND)]

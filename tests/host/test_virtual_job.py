@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from virtual_job import PATH_S, VirtualJob, check_sums, random_plans
 
@@ -30,6 +30,10 @@ sizes = st.lists(st.integers(0, 24), min_size=1, max_size=6)
     switch=st.booleans(),
     sizes=sizes,
 )
+@example(
+    # Windows shrink to a packet each while they hold other chunks: then whatever was sent first waited for ever.
+    seed=78134, workers=2, slots=4, window=4, loss=0.3, duplicates=0.0, jitter_s=0.002, switch=False, sizes=[7, 16],
+)  # fmt: skip
 def test_sums_are_exact_in_any_network(
     seed: int,
     workers: int,

@@ -55,9 +55,10 @@ _WIDE = _Shape((2,), tuple(range(10, 17)), (1, 2), 2.0)
 _TURNING = _Shape((1, 2, 2, 3), (1, 1, 1, 2), (1,), 1.4)
 # A quorum that goes on without somebody for more decisions than the server keeps, and the server dies.
 _BEHIND = _Shape((2, 2, 3), (1, 1, 2), (1,), 2.0)
-# Windows that shrink, because full queues mark packets, while slots come free in another order at every worker.
-_CROWDED = _Shape((2, 2, 3, 4), (2, 2, 3), (1,), 2.5)
-_SHAPES = (*[_PLAIN] * 15, *[_TURNING] * 3, *[_BEHIND] * 2, *[_CROWDED] * 2, _WIDE)
+# Windows that shrink, because full queues mark packets, while slots come free in another order at every worker: it
+# takes many turns until all of them wait for each other.
+_CROWDED = _Shape((2, 2, 2, 3), (2, 3, 4, 4, 5), (1,), 4.0)
+_SHAPES = (*[_PLAIN] * 15, *[_TURNING] * 3, *[_BEHIND] * 2, *[_CROWDED] * 3, _WIDE)
 _EPOCHS = (0, 0, (1 << 32) - 1, (1 << 32) - 2, (1 << 31) - 1, (1 << 31) - 2)
 
 
@@ -262,7 +263,8 @@ class _Drawing:
             return Rates(rng.choice((0.0, 0.02)), 0.4, 0.1, corrupt, 0.0, longest_delay_s)
         if self._shape is _CROWDED:
             mark = 0.0 if self._network == SERVER_ALONE else 0.2
-            return Rates(rng.choice((0.0, 0.1)), 0.1, 0.3, corrupt, mark, rng.choice((1e-3, 1e-2)))
+            lose, duplicate, delay = rng.choice(((0.0, 0.1, 0.3), (0.1, 0.0, 0.6), (0.3, 0.0, 0.6)))
+            return Rates(lose, duplicate, delay, corrupt, mark, rng.choice((2e-3, 5e-3)))
         # A packet over several links meets each one's dice.
         worst = 0.3 if self._network == SERVER_ALONE else 0.15
         return Rates(

@@ -64,7 +64,7 @@ class RoundWindow:
             still has one packet: nobody finishes it before everybody has begun it.
         epoch: number of the round in the job.
         position: running position of the round's first chunk.
-        most: packets under way at most.
+        most: packets under way at most; never more than the job's slots.
 
     Attributes:
         chunks: packets of the round.
@@ -141,7 +141,7 @@ class RoundWindow:
             link.count_sent(self.batch.packet_bytes, again=True, bypass=bypass, asked=asked)
             link.sequence += 1
             datagrams.append(self.batch.packet(chunk))
-        most = min(self._most, self._slots, link.congestion.packets)
+        most = min(self._most, link.congestion.packets)
         while self._open and (len(self._outstanding) < most or self._open[0] == self._first_left()):
             chunk = heapq.heappop(self._open)
             if self._done[chunk]:
@@ -189,8 +189,8 @@ class RoundWindow:
     def _lost(self, now: float) -> dict[int, tuple[bool, bool]]:
         """Chunks to send again -> (past the switches, somebody asked for it).
 
-        Those that were asked for, those that later sends overtook, and the oldest one when its timer has run out. Only
-        the oldest, because silence mostly means that a worker is late: one probe is enough to learn that. Its timer
+        Those that were asked for, those that later sends overtook, and the first one when its timer has run out. Only
+        the first, because silence mostly means that a worker is late: one probe is enough to learn that. Its timer
         backs off until something completes. A chunk that was overtaken waits for nobody who is late, since all
         (or a quorum) are in the round, and have sent the later one: it has a quick timer of its own, that backs off
         with every try.
@@ -204,14 +204,14 @@ class RoundWindow:
                 continue
             if state.sequence + REORDERING < self._newest_answered or self._quick_left(state, now) <= 0:
                 lost[chunk] = (self._try_again(state, _BYPASS_AFTER_QUICK), False)
-        oldest = next(iter(self._outstanding), None)
-        if oldest is not None and oldest not in lost and self._timer_left(now) <= 0:
-            state = self._outstanding[oldest]
+        first = self._timed()
+        if first is not None and first not in lost and self._timer_left(self._outstanding[first], now) <= 0:
+            state = self._outstanding[first]
             self._back_off *= 2
             link.unanswered += 1
             if link.unanswered >= _SILENT_AFTER:
                 link.congestion.silence(link.sequence, len(self._outstanding))
-            lost[oldest] = (self._try_again(state, _BYPASS_AFTER), False)
+            lost[first] = (self._try_again(state, _BYPASS_AFTER), False)
         return lost
 
     def _try_again(self, state: _Outstanding, patience: int) -> bool:
@@ -233,8 +233,16 @@ class RoundWindow:
     def _quick_left(self, state: _Outstanding, now: float) -> float:
         return state.sent_at + min(self._link.rtt.quick_timeout_s * (1 << min(state.resends, 16)), MAX_RTO_S) - now
 
-    def _timer_left(self, now: float) -> float:
-        state = next(iter(self._outstanding.values()))
+    def _timed(self) -> int | None:
+        """The chunk that has the timer: the first without a result; None while that was not sent yet.
+
+        Not what was sent first: others may not have got to that, their windows full of what this worker would not ask
+        for. But whoever lacks the first chunk of all has sent it, and whoever has its result can send it again.
+        """
+        first = self._first_left()
+        return first if first in self._outstanding else None
+
+    def _timer_left(self, state: _Outstanding, now: float) -> float:
         # Every result restarts the timer (RFC 6298, 5.3): a full window takes a while to come back.
         since = max(state.sent_at, self._last_result_at)
         return since + min(self._link.rtt.timeout_s * self._back_off, MAX_RTO_S) - now
@@ -245,8 +253,11 @@ class RoundWindow:
             return 0.0
         if not self._outstanding:
             return None
+        first = self._timed()
+        if first is None:
+            return 0.0
         quick = (self._quick_left(state, now) for _, state in self._overtaken())
-        return max(0.0, min(self._timer_left(now), min(quick, default=MAX_RTO_S)))
+        return max(0.0, min(self._timer_left(self._outstanding[first], now), min(quick, default=MAX_RTO_S)))
 
     def take_result(self, header: Header, datagram: bytes | memoryview, now: float) -> bool:
         """A result of this round (job, tag and epoch are right); True when it completed a chunk."""
