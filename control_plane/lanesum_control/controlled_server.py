@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from lanesum.server import AggregationServer, ServerJob
+from lanesum.server import ServerJob
 from lanesum.server.client import ServerError, ServerStatus
 from lanesum.server.served import Refusal
 from lanesum_control.events import EventLog
@@ -16,7 +16,10 @@ SERVER = "server"  # in events
 
 
 class ControlledServer(Protocol):
-    """Knows every job: it sums whatever no switch takes. Every method may raise ServerError, and can be repeated."""
+    """Knows every job: it sums whatever no switch takes. Every method may raise ServerError, and can be repeated.
+
+    ``RemoteServer`` is one in another process; ``AggregationServer`` itself is one in this process.
+    """
 
     def admit(self, job: ServerJob) -> None:
         """Serve ``job`` in place of whatever has its number under another tag."""
@@ -26,34 +29,6 @@ class ControlledServer(Protocol):
 
     def status(self) -> ServerStatus:
         """Instance, jobs and counters."""
-
-
-class LocalServer:
-    """An aggregation server of this process. Satisfies ``ControlledServer``."""
-
-    def __init__(self, server: AggregationServer) -> None:
-        self._server = server
-
-    def admit(self, job: ServerJob) -> None:
-        with self._server.lock:
-            self._server.aggregator.admit(job)
-
-    def remove(self, job: int) -> None:
-        with self._server.lock:
-            self._server.aggregator.remove(job)
-
-    def status(self) -> ServerStatus:
-        server, aggregator = self._server, self._server.aggregator
-        with server.lock:
-            return ServerStatus(
-                instance=server.instance,
-                address=server.address,
-                durable=aggregator.journal_folder is not None,
-                jobs=aggregator.jobs,
-                decisions={decision.value: count for decision, count in aggregator.decisions.items()},
-                refused=dict(aggregator.refused),
-                broken=server.broken,
-            )
 
 
 class NoServer:

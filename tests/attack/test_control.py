@@ -25,7 +25,6 @@ from lanesum.json_grpc import MAX_MESSAGE_BYTES
 from lanesum.server import AggregationServer
 from lanesum.server import service as server_service
 from lanesum.server.service import ServerService
-from lanesum_control.controlled_server import LocalServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.jobs import Taken
 from lanesum_control.managed import RemoteSwitch
@@ -59,7 +58,7 @@ class Site:
         self.switch = RemoteSwitch(address, bmv2_pipeline())
         self.controller = Controller(
             Network.of(load("star4"), loopback=False),
-            LocalServer(self.server),
+            self.server,
             {"s1": self.switch},
             clock=lambda: self.now,
             connect_timeout_s=60,

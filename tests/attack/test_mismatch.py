@@ -24,7 +24,6 @@ from lanesum.join import DescriptionMismatchError
 from lanesum.server import AggregationServer
 from lanesum.session import Session
 from lanesum.transport.errors import MismatchError, SessionClosedError
-from lanesum_control.controlled_server import LocalServer
 from lanesum_control.controller import Controller
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
@@ -84,7 +83,7 @@ class Site:
 def site() -> Iterator[Site]:
     with AggregationServer(("127.19.0.98", 0)) as server:
         network = dataclasses.replace(Network.of(load("star4"), loopback=True), server=server.address)
-        controller = Controller(network, LocalServer(server))
+        controller = Controller(network, server)
         with ControllerService(controller, "127.0.0.1:0") as service:
             yield Site(f"127.0.0.1:{service.port}")
         controller.close()

@@ -38,7 +38,6 @@ from lanesum.tools.attacker import Attacker, Host, Loot
 from lanesum.tools.flood import Order
 from lanesum.transport import JobTicket
 from lanesum.transport.udp import UdpTransport
-from lanesum_control.controlled_server import LocalServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.managed import RemoteSwitch
 from lanesum_control.model import SWITCH_MAC
@@ -108,7 +107,7 @@ class Site:
         self.runner = stack.enter_context(PortRunner(self.device, self.taps))
         self.server = stack.enter_context(within(self.names["server"], lambda: AggregationServer(network.server)))
         remote = RemoteSwitch(address, bmv2_pipeline())
-        self.controller = Controller(network, LocalServer(self.server), {"s1": remote}, connect_timeout_s=60)
+        self.controller = Controller(network, self.server, {"s1": remote}, connect_timeout_s=60)
         stack.callback(self.controller.close)
 
     def _open_ports(self) -> dict[int, Tap]:

@@ -13,7 +13,6 @@ import pytest
 from lanesum.server import AggregationServer
 from lanesum.session import Session
 from lanesum.transport.errors import AggregationTimeoutError
-from lanesum_control.controlled_server import LocalServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
 from lanesum_control.topology import load
@@ -23,7 +22,7 @@ from lanesum_control.topology import load
 def test_jobs_are_summed_and_removed(topology: str, hosts: tuple[str, str]) -> None:
     with AggregationServer(("127.19.0.99", 0)) as server:
         network = dataclasses.replace(Network.of(load(topology), loopback=True), server=server.address)
-        controller = Controller(network, LocalServer(server))
+        controller = Controller(network, server)
         controller.admit(JobRequest("a", hosts, udp_port=29539))
         results: list[np.ndarray] = []
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from lanesum.resources import checkout_root
 from lanesum.server import AggregationServer
-from lanesum_control.controlled_server import LocalServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
@@ -27,7 +26,7 @@ def test_the_example_sums() -> None:
     (example,) = _PYTHON.findall((root / "README.md").read_text())
     with AggregationServer(("127.19.0.98", 0)) as server:
         network = dataclasses.replace(Network.of(load("star4"), loopback=True), server=server.address)
-        controller = Controller(network, LocalServer(server))
+        controller = Controller(network, server)
         controller.admit(JobRequest("train", ("w1",), codec="fixed", udp_port=29540))
         with ControllerService(controller, "127.0.0.1:0") as service:
             runnable = example.replace("10.0.0.9:50551", f"127.0.0.1:{service.port}")

@@ -18,7 +18,7 @@ from lanesum.protocol.spec import (
     MAX_WORDS,
     MAX_WORKERS,
 )
-from lanesum.transport.ticket import JobTicket
+from lanesum.transport.ticket import JobTicket, name_racks
 from lanesum.udp_socket import Address
 
 DEFAULT_HISTORY = 4096
@@ -112,7 +112,7 @@ class ServerJob:
     @property
     def two_levels(self) -> bool:
         """Results name racks, not workers."""
-        return any(place != Place.in_one_level(place.worker) for place in self.members.values())
+        return name_racks((place.worker, place.rack, place.bit) for place in self.members.values())
 
     @property
     def threshold(self) -> int:

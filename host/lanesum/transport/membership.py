@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES, Flag
-from lanesum.transport.ticket import JobTicket
+from lanesum.transport.ticket import JobTicket, name_racks
 
 # As plain integers: ``&`` with a member of an IntFlag makes another one, which takes longer than all the rest.
 _PARTIAL, _UPPER, _BYPASS = int(Flag.PARTIAL), int(Flag.UPPER), int(Flag.BYPASS)
@@ -40,7 +40,7 @@ class Membership:
         self._quorum = ticket.quorum
         self._places = ticket.places or tuple((0, worker) for worker in range(ticket.workers))
         self._rack, self._bit = ticket.place
-        self._two_levels = any(place != (0, worker) for worker, place in enumerate(self._places))
+        self._two_levels = name_racks((worker, *place) for worker, place in enumerate(self._places))
         self._racks = sum(1 << rack for rack, members in enumerate(self.everybody) if members)
         self._result_bytes = HEADER_BYTES + ticket.accumulator_words * WORD_BYTES
         self._trailer = struct.Struct(f">{len(self.everybody)}I")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
@@ -19,6 +20,14 @@ from lanesum.protocol.spec import (
     MAX_WORKERS,
     UDP_PORT,
 )
+
+
+def name_racks(places: Iterable[tuple[int, int, int]]) -> bool:
+    """Whether results name racks and not workers; ``places`` are (worker, rack, bit) of a whole job.
+
+    They do as soon as one worker's place is not just its number. Workers and server go by the same rule.
+    """
+    return any((rack, bit) != (0, worker) for worker, rack, bit in places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
