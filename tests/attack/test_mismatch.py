@@ -55,8 +55,6 @@ class Site:
         ``options`` of the sessions; a list has one for each worker.
         """
         outcomes: list[Any] = [None] * len(described)
-        # Whoever has no socket yet hears no conflict, and ends with a timeout that names the other worker instead.
-        listening = threading.Barrier(len(described))
 
         def one(worker: int) -> None:
             own = {name: value[worker] if isinstance(value, list) else value for name, value in options.items()}
@@ -65,10 +63,8 @@ class Site:
                     controller=self.address, job=job, worker=worker, description=described[worker], wait=True
                 )
                 with Session(ticket, **own) as session:
-                    listening.wait(timeout=60)
                     outcomes[worker] = work(session)
             except Exception as error:
-                listening.abort()
                 outcomes[worker] = error
 
         threads = [threading.Thread(target=one, args=(worker,)) for worker in range(len(described))]

@@ -196,6 +196,21 @@ def test_a_mismatch_is_reported_on_every_worker_with_both_values(op: LaneOp, wor
         assert worker.stats.conflicts == 1 and len(worker.results) == 1
 
 
+@pytest.mark.parametrize("late", [0, 2])
+@pytest.mark.parametrize("switch", [False, True])
+def test_who_comes_after_a_conflict_is_told_of_it_too(late: int, switch: bool) -> None:
+    """The others are gone; the late one agrees with one of them, and only the server can tell it of the other."""
+    plans = random_plans(2, 3, [6])
+    plans[1][0] = (LaneOp.ADD32, np.zeros(7, np.uint32))
+    job = VirtualJob(plans, switch=switch, starts={late: 1.0})
+    job.run()
+    two = {RoundSize(LaneOp.ADD32, 6), RoundSize(LaneOp.ADD32, 7)}
+    for worker in job.workers:
+        assert isinstance(worker.error, MismatchError)
+        assert {worker.error.brought, worker.error.expected} == two
+    assert job.now < 1.5
+
+
 def test_leaving_helps_who_lacks_the_very_last_result() -> None:
     """A point that starts anew just after the last round, and a goodbye: nobody goes before all have everything."""
     lost_until = 12 * PATH_S

@@ -156,11 +156,14 @@ class VirtualJob:
         self._send(worker)
 
     def _send(self, worker: Worker) -> None:
-        for datagram in worker.rounds.due(self.now):
-            self._travel(worker, bytes(datagram), True)
+        self._send_all(worker, worker.rounds.due(self.now))
         left_s = worker.rounds.next_timeout(self.now)
         if left_s is not None and not worker.gone:
             self.at(self.now + left_s + 1e-6, lambda: self._wake(worker))
+
+    def _send_all(self, worker: Worker, datagrams: list[memoryview]) -> None:
+        for datagram in datagrams:
+            self._travel(worker, bytes(datagram), True)
 
     def _wake(self, worker: Worker) -> None:
         if not worker.gone and worker.rounds.next_timeout(self.now) == 0:
@@ -199,6 +202,7 @@ class VirtualJob:
             worker.rounds.receive(datagram, self.now)
         except TransportError as error:
             worker.error = error
+            self._send_all(worker, worker.rounds.last_words())
             return
         window = worker.window
         if window is not None and window.finished:

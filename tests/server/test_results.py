@@ -107,6 +107,11 @@ def test_disagreement_is_told_to_everybody(fields: dict[str, int]) -> None:
     )
     assert header.fan_in_workers == 2 and header.words == 0
     assert workers.aggregator.decisions[Decision.REPORT_CONFLICT] == 1
+    # Who comes later and agrees with the first is told the same: there is to be no result any more.
+    for worker in (1, 0):
+        again = workers.send(worker)
+        assert {one: answer.header for one, answer in again.items()} == dict.fromkeys(range(3), header)
+    assert workers.aggregator.decisions[Decision.REPORT_CONFLICT] == 3
 
 
 @pytest.mark.parametrize("op", LaneOp)

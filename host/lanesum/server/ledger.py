@@ -31,12 +31,19 @@ class Decision(enum.Enum):
 
 @dataclass(slots=True)
 class Entry:
-    """One shadow set of one slot. ``flags``: those of contributions so far that a result repeats."""
+    """One shadow set of one slot.
+
+    Attributes:
+        flags: those of contributions so far that a result repeats.
+        result: the datagram, once complete.
+        conflict: the datagram, once workers have disagreed about the chunk: there is to be no result.
+    """
 
     owner: Owner
     pieces: Pieces
     flags: int = 0
     result: bytes | None = None
+    conflict: bytes | None = None
 
     def complete(self, result: bytes) -> None:
         """The datagram is all that is asked for from now on."""
@@ -82,7 +89,7 @@ class Ledger:
             entry = self._entries[key] = Entry(owner, Pieces(LaneOp(header.op), single=single))
         elif order is Order.OLDER:
             return Decision.DROP_LATE, entry
-        elif order is not Order.SAME:
+        elif order is not Order.SAME or entry.conflict is not None:
             return Decision.REPORT_CONFLICT, entry
         elif entry.result is not None:
             return Decision.REPLAY, entry

@@ -8,7 +8,6 @@ import enum
 from pathlib import Path
 
 from lanesum.aggregation.combine import expand
-from lanesum.aggregation.slots import Owner
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Flag
@@ -101,7 +100,10 @@ class ServedJob:
         if decision in _INCOMPLETE:
             return decision, self._pending(header, entry, place)
         if decision is Decision.REPORT_CONFLICT:
-            return decision, self._conflict(header, entry.owner, place)
+            conflict = entry.conflict or answers.conflict(header, entry.owner, place)
+            if entry.result is None:
+                entry.conflict = conflict
+            return decision, self._to(self._roster.everybody, conflict)
         if decision is Decision.DROP_LATE and self._history is not None:
             return self._gone(header, place, workers)
         return decision, []
@@ -140,7 +142,8 @@ class ServedJob:
         if decided is None:
             return self._gone(header, place, workers) if history.forgot(header) else None
         if (decided.owner.op, decided.owner.round_words) != (header.op, header.racks):
-            return Decision.REPORT_CONFLICT, self._conflict(header, decided.owner, place)
+            conflict = answers.conflict(header, decided.owner, place)
+            return Decision.REPORT_CONFLICT, self._to(self._roster.everybody, conflict)
         return Decision.REPLAY, self._to(self._askers(header, place, workers), decided.datagram)
 
     def _complete(self, header: Header, entry: Entry) -> bytes:
@@ -175,9 +178,6 @@ class ServedJob:
                 made[rack] = answers.pending(self._roster, header, entry.owner, there, worker)
             datagrams.append((self._roster.addresses[worker], made[rack]))
         return datagrams
-
-    def _conflict(self, header: Header, owner: Owner, place: Place) -> Datagrams:
-        return self._to(self._roster.everybody, answers.conflict(header, owner, place))
 
     def _gone(self, header: Header, place: Place, workers: int) -> tuple[Decision, Datagrams]:
         return Decision.REPORT_GONE, self._to(self._askers(header, place, workers), answers.gone(self._roster, header))

@@ -22,6 +22,7 @@ class ServerEntry:
     what: tuple[int, int]  # operation, words of the round
     pieces: list[int] = field(default_factory=list)  # disjoint sets of workers
     done: bool = False
+    disputed: bool = False  # workers have disagreed: no result any more
 
     @property
     def workers(self) -> int:
@@ -121,7 +122,8 @@ class ServerGhost:
             entry = self._entries[(*key, seen.shadow_slot)] = ServerEntry(at, what)
         elif at < entry.at:
             return ("drop_late" if decided is None else "report_gone"), 0
-        elif what != entry.what:
+        elif what != entry.what or entry.disputed:
+            entry.disputed = not entry.done
             return "report_conflict", 0
         elif entry.done:
             return "replay", entry.workers

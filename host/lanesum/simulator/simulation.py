@@ -37,8 +37,8 @@ from lanesum.simulator.worker import SimulatedWorker
 
 Trace = Callable[[str], None]
 _FRAME_BYTES = kernel.PREFIX_BYTES + HEADER_BYTES
-# Workers that a mismatch was told of are gone; the others wait for their deadline.
-_MISMATCH_S = 0.5
+# By then everybody is to have heard of a mismatch; who has not, because a packet was lost, waits for its deadline.
+_MISMATCH_S = 3.0
 
 
 class Simulation:
@@ -182,6 +182,15 @@ class Simulation:
             self._ended += 1
         self._at(self.now + AFTERLIFE_S, self._stop, run)
 
+    def _end_mismatched(self, run: JobRun) -> None:
+        scenario = self._scenario
+        lossless = not (scenario.rates.lose or scenario.rates.corrupt or scenario.kills or scenario.resizes)
+        if run.admitted and lossless:
+            for worker in self._sockets.values():
+                if worker.run is run and not worker.over:
+                    raise Violation(Invariant.BOUNDED, f"{worker} is never told that the workers disagree")
+        self._end(run)
+
     def _stop(self, run: JobRun) -> None:
         run.stopped = True
 
@@ -232,7 +241,7 @@ class Simulation:
         worker.turn(self.now)
         if run.admitted and before != (run.running, run.mismatched):
             if run.mismatched:
-                self._at(self.now + _MISMATCH_S, self._end, run)
+                self._at(self.now + _MISMATCH_S, self._end_mismatched, run)
             elif not run.running:
                 self._at(self.now + run.plan.linger_s, self._end, run)
 

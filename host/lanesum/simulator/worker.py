@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import collections
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -140,7 +140,10 @@ class SimulatedWorker:
         return self._odd and self.run.plan.mismatch is not None and self._number == self.run.plan.mismatch.number
 
     def _send(self, now: float) -> None:
-        for view in self._rounds.due(now):
+        self._send_all(self._rounds.due(now))
+
+    def _send_all(self, views: Iterable[memoryview]) -> None:
+        for view in views:
             datagram = bytes(view)
             seen = read(datagram)
             self._check_sending(datagram, seen)
@@ -238,6 +241,7 @@ class SimulatedWorker:
             accepted = self._rounds.receive(datagram, now)
         except MismatchError as error:
             self._check_mismatch(error)
+            self._send_all(self._rounds.last_words())
             return False
         except ResultGoneError:
             if meaning != "gone":

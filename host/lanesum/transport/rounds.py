@@ -54,6 +54,7 @@ class RoundSequence:
         self._most = most
         self._history = History(self._link)
         self._window: RoundWindow | None = None
+        self._last_words: list[memoryview] = []
 
     def start(self, op: LaneOp, words: NDArray[np.uint32]) -> RoundWindow:
         """The next round, of uint32 uplink ``words``; only when the last one has been finished."""
@@ -86,8 +87,8 @@ class RoundSequence:
         """Take one datagram, in or between rounds; True when it completed a chunk of the round.
 
         Anything foreign is counted and ignored. Raises MismatchError when a worker brought another operation or number
-        of words to a round, ResultGoneError when a quorum went on without this worker too long ago. Both end the
-        session.
+        of words to a round (``last_words`` are to be sent then), ResultGoneError when a quorum went on without this
+        worker too long ago. Both end the session.
         """
         stats = self.stats
         stats.packets_received += 1
@@ -124,6 +125,14 @@ class RoundSequence:
             bypass = bool(header.flags & Flag.BYPASS)
             self._history.ask(header.epoch, header.chunk, bypass=bypass, now=now)
 
+    def last_words(self) -> list[memoryview]:
+        """What is still to be sent after a MismatchError; the views are good until the next call of any method.
+
+        This worker's contribution to the chunk, past the switches. Everybody who has heard of the conflict does that,
+        so the server hears of both sides, and tells whoever comes later or has missed it.
+        """
+        return self._last_words
+
     def _raise_mismatch(self, header: Header) -> NoReturn:
         self.stats.conflicts += 1
         ticket = self._ticket
@@ -134,6 +143,8 @@ class RoundSequence:
         worker = candidates[0] if len(candidates) == 1 else None
         who = f"worker {' or '.join(map(str, candidates))}" if candidates else "another rack"
         own = self._window
+        if own is not None and own.epoch == header.epoch:
+            self._last_words = own.past_switches(header.chunk)
         mine = f"; worker {ticket.worker} itself has {own.size}" if own and own.epoch == header.epoch else ""
         raise MismatchError(
             f"Job {ticket.job}, round {header.epoch}: {who} brought {brought}, others {expected}{mine}.",

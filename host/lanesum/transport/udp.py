@@ -249,11 +249,18 @@ class UdpTransport:
                 if error.errno in _HEARSAY:
                     continue  # perhaps nobody listens at the server's port yet; the deadline decides
                 raise
-            progress |= self._rounds.receive(view[:size], now)
+            try:
+                progress |= self._rounds.receive(view[:size], now)
+            except MismatchError:
+                self._send_all(self._rounds.last_words())
+                raise
         return progress
 
     def _send(self) -> None:
-        for datagram in self._rounds.due(time.monotonic()):
+        self._send_all(self._rounds.due(time.monotonic()))
+
+    def _send_all(self, datagrams: list[memoryview]) -> None:
+        for datagram in datagrams:
             self._send_one(datagram)
 
     def _send_one(self, datagram: memoryview) -> None:

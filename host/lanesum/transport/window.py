@@ -327,6 +327,14 @@ class RoundWindow:
                 if one.bypassed != bypass:
                     self._asked.setdefault(other, bypass)
 
+    def past_switches(self, chunk: int) -> list[memoryview]:
+        """The chunk once more for the server, if it was sent and has no result."""
+        if chunk not in self._outstanding:
+            return []
+        self.batch.set_flags(chunk, Flag.RESEND | Flag.BYPASS)
+        self._link.count_sent(self.batch.packet_bytes, again=True, bypass=True, asked=True)
+        return [self.batch.packet(chunk)]
+
     def missing_workers(self) -> tuple[int, ...]:
         """Workers that a chunk still waits for, as the latest pending answer tells."""
         latest = next(reversed(self._arrived.values()), None)
