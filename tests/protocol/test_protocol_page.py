@@ -24,6 +24,13 @@ PAGE = (ROOT / "docs" / "protocol.md").read_text()
 DUMP_LINE = re.compile(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:  +(\S.*))?$")
 
 
+EDITS = {
+    "docs/protocol.md": "| 19539 |",
+    "p4src/shared/protocol.p4": "bit<16>  job;",
+    "host/native/src/protocol/spec.hpp": "FIELD(slot, 4, 16, 15, 0)",
+}
+
+
 def block(name: str, end: str) -> list[str]:
     """Lines between two marks of the page."""
     head, _, rest = PAGE.partition(f"<!-- {name} -->\n")
@@ -34,16 +41,16 @@ def block(name: str, end: str) -> list[str]:
 
 def test_generated_files_are_up_to_date() -> None:
     files = generate.generated_files(ROOT)
-    assert {path.name for path in files} == {"protocol.p4", "repeat.p4", "protocol.md"}
+    assert {path.name for path in files} == {"protocol.p4", "repeat.p4", "spec.hpp", "protocol.md"}
     for path, text in files.items():
         assert path.read_text() == text, f"{path.name} is out of date: run `make generate`"
 
 
 def test_an_edit_in_a_generated_file_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for folder in ("docs", "p4src/shared"):
+    for folder in ("docs", "p4src/shared", "host/native/src/protocol"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     assert generate.main(["--check", str(tmp_path)]) == 0
-    for name, old in (("docs/protocol.md", "| 19539 |"), ("p4src/shared/protocol.p4", "bit<16>  job;")):
+    for name, old in EDITS.items():
         path = tmp_path / name
         text = path.read_text()
         path.write_text(text.replace(old, ""))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write what other languages need from the packet definition: P4 headers and constants, tables in the docs.
+"""Write what others need from the packet definition: P4 and C++ headers and constants, tables in the docs.
 
 ``python -m lanesum.protocol.generate [--check] [ROOT]`` writes (or, with ``--check``, compares) the files below ROOT,
 the repository's root. Nothing in them is edited by hand.
@@ -69,6 +69,36 @@ def p4_repeat() -> str:
         "#endif",
         "",
     ]
+    return "\n".join(lines)
+
+
+def cpp_spec() -> str:
+    """Every protocol constant as C++, and the header's fields as a macro over (name, word, shift, bits, initial)."""
+    lines = [_P4_HEAD.rstrip("\n"), "#pragma once", "", "#include <cstddef>", "#include <cstdint>", ""]
+    lines += ["namespace lanesum {", ""]
+    lines += [f"inline constexpr std::uint32_t VERSION = {spec.VERSION};"]
+    lines += [f"inline constexpr std::uint16_t UDP_PORT = {spec.UDP_PORT};"]
+    sizes = ("MAX_WORKERS", "MAX_RACKS", "MAX_SLOTS", "MAX_WORDS", "HEADER_BYTES", "WORD_BYTES", "CODE_TABLE_ENTRIES")
+    lines += [f"inline constexpr std::size_t {name} = {getattr(spec, name)};" for name in sizes]
+    lines += ["", "enum Kind : std::uint32_t {"]
+    lines += [f"    KIND_{kind.name} = {kind.value}," for kind in spec.Kind]
+    lines += ["};", "", "enum Flag : std::uint32_t {"]
+    lines += [f"    FLAG_{flag.name} = {flag.value:#04x}," for flag in spec.Flag]
+    lines += ["};", "", "enum class LaneOp : std::uint32_t {"]
+    lines += [f"    {op.name} = {op.value}," for op in LaneOp]
+    lines += ["};", f"inline constexpr std::uint32_t LANE_OPS = {len(LaneOp)};", ""]
+    lines += ["/// Accumulator words that one uplink word becomes."]
+    lines += ["inline constexpr std::uint32_t WIDENING[LANE_OPS] = {"]
+    lines += [f"    {LANE_SHAPES[op].accumulator_words_per_uplink_word},  // {op.name}" for op in sorted(LaneOp)]
+    lines += ["};", "", "#define LANESUM_HEADER_FIELDS(FIELD) \\"]
+    initial = {"version": "VERSION", "kind": "KIND_CONTRIBUTION"}
+    rows, offset = [], 0
+    for field in spec.HEADER:
+        shift = 32 - field.bits - offset % 32
+        assert shift >= 0, f"{field.name} crosses a word"
+        rows.append(f"    FIELD({field.name}, {offset // 32}, {shift}, {field.bits}, {initial.get(field.name, 0)})")
+        offset += field.bits
+    lines += [" \\\n".join(rows), "", "}  // namespace lanesum", ""]
     return "\n".join(lines)
 
 
@@ -157,6 +187,7 @@ def generated_files(root: Path) -> dict[Path, str]:
     return {
         root / "p4src" / "shared" / "protocol.p4": p4_protocol(),
         root / "p4src" / "shared" / "repeat.p4": p4_repeat(),
+        root / "host" / "native" / "src" / "protocol" / "spec.hpp": cpp_spec(),
         protocol_page: page,
     }
 

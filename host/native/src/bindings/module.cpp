@@ -1,0 +1,7 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings/module.hpp"
+
+NB_MODULE(_core, module) {
+    lanesum::bindings::define_protocol(module);
+}

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the Python module; each is defined in the file of its name.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace lanesum::bindings {
+
+void define_protocol(nanobind::module_ &module);
+
+}  // namespace lanesum::bindings
