@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// Datagrams in batches: many per system call, and, where the kernel joins and splits them (GRO, GSO), many per walk
+// through its network stack, which is what a datagram costs most.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace lanesum::io {
+
+struct Received {
+    std::span<const std::byte> bytes;
+    sockaddr_in sender;
+    bool congested;  ///< both ECN bits are set (RFC 3168); only where the socket has IP_RECVTOS
+};
+
+/// Takes datagrams from a socket that somebody else owns. For one thread at a time.
+class Receiver {
+public:
+    /// @param batch messages per call; with ``gro`` each may be up to 64 datagrams.
+    /// @param gro have the kernel join datagrams, if it can.
+    Receiver(int fd, std::size_t batch, bool gro);
+
+    /// What is waiting, up to one batch, without ever blocking; good until the next call. Empty when nothing is, or
+    /// after an error that is not hearsay: see ``error``.
+    std::span<const Received> receive();
+
+    /// The errno that the last ``receive`` ended with; 0 when there was nothing wrong.
+    int error() const { return error_; }
+
+    /// The kernel joins datagrams.
+    bool gro() const { return gro_; }
+
+    /// ``receive`` took as many messages as it can: there may be more.
+    bool full() const { return taken_ == messages_.size(); }
+
+private:
+    struct alignas(cmsghdr) Control {
+        std::byte bytes[64];  // a TOS byte and a segment size
+    };
+
+    void prepare(std::size_t message);
+    void split(const mmsghdr &message, const std::byte *buffer);
+
+    int fd_;
+    bool gro_ = false;
+    int error_ = 0;
+    std::size_t taken_ = 0;
+    std::unique_ptr<std::byte[]> buffers_;
+    std::vector<iovec> iovecs_;
+    std::vector<sockaddr_in> senders_;
+    std::vector<Control> controls_;
+    std::vector<mmsghdr> messages_;
+    std::vector<Received> received_;
+};
+
+/// Sends datagrams through a socket that somebody else owns. For one thread at a time.
+class Sender {
+public:
+    /// @param gso join datagrams of one size to one receiver, as long as the kernel takes that.
+    Sender(int fd, bool gso);
+
+    /// Puts a datagram in line.
+    ///
+    /// @param to receiver; null on a connected socket. Copied.
+    /// @param bytes not copied: they have to stay until ``flush``.
+    void add(const sockaddr_in *to, std::span<const std::byte> bytes);
+
+    /// Sends all in line, in order, and never blocks. A datagram for which there is no room, or that hearsay keeps
+    /// from leaving, is lost without a word; any other error loses one too, or all left when the socket is gone.
+    ///
+    /// @return the first errno that is a real error, else 0.
+    int flush();
+
+    /// Datagrams are joined: asked for, and not refused by the kernel so far.
+    bool gso() const { return gso_; }
+
+    bool empty() const { return line_.empty(); }
+
+private:
+    struct Datagram {
+        sockaddr_in to;
+        std::span<const std::byte> bytes;
+    };
+    struct alignas(cmsghdr) Control {
+        std::byte bytes[CMSG_SPACE(sizeof(std::uint16_t))];
+    };
+    /// Datagrams ``first`` up to, not including, ``first + count``.
+    struct Run {
+        std::size_t first;
+        std::size_t count;
+    };
+
+    void build(std::size_t first);
+    std::size_t run_length(std::size_t first) const;
+
+    int fd_;
+    bool gso_;
+    std::vector<Datagram> line_;
+    std::vector<Run> runs_;  // one per message
+    std::vector<iovec> iovecs_;
+    std::vector<Control> controls_;
+    std::vector<mmsghdr> messages_;
+};
+
+}  // namespace lanesum::io
