@@ -268,7 +268,7 @@ def tickets(job: Job, placement: Placement, network: Network, accumulator_words:
         workers=len(request.workers),
         slots=incarnation.slots,
         accumulator_words=accumulator_words,
-        server=network.server,
+        servers=(network.server,),
         seed=incarnation.seed,
         ops=job.ops(),
         code_table=request.code_table(),

@@ -160,7 +160,7 @@ def run_alone(errors: list[int], every: int) -> NDArray[np.uint32]:
     with AggregationServer(("127.0.0.1", 0)) as server:
         ticket = JobTicket(
             job=7, tag=secrets.randbits(32), worker=0, workers=1, slots=4, accumulator_words=WORDS,
-            server=server.address, local=("127.0.0.1", free_port()),
+            servers=(server.address,), local=("127.0.0.1", free_port()),
         )  # fmt: skip
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
         wrap = lambda sock: SocketWithNews(sock, errors, every)  # noqa: E731

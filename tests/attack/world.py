@@ -53,7 +53,7 @@ def tickets_of(job: Job, *, workers: Sequence[int] | None = None, quorum: int = 
             workers=len(members),
             slots=one.slot_count,
             accumulator_words=job.accumulator_words,
-            server=(ipv4_text(SERVER.ip), UDP_PORT),
+            servers=((ipv4_text(SERVER.ip), UDP_PORT),),
             local=(ipv4_text(member.host.ip), member.udp_port),
             ops=one.ops,
             code_table=one.code_table,

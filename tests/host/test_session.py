@@ -46,7 +46,7 @@ def tickets_for(server: AggregationServer, workers: int, **fields: Any) -> list[
             **{"job": 7, "tag": 0xC0FFEE, "slots": 16, "seed": 5, **fields},
             worker=worker,
             workers=workers,
-            server=server.address,
+            servers=(server.address,),
             local=(LOCALHOST, port),
         )
         for worker, port in enumerate(ports)

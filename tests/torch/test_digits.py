@@ -82,7 +82,7 @@ def run_rank(arguments: list[str]) -> digits.RankRecord:
 def test_wrong_sums_fail_the_run(ranks: Ranks, tmp_path: Path) -> None:
     """The aggregation point holds another code table than the workers': every code word's sum is wrong."""
     with AggregationServer((LOCALHOST, 0)) as server, served_job(2, "thc") as tickets:
-        tickets = [dataclasses.replace(ticket, server=server.address) for ticket in tickets]
+        tickets = [dataclasses.replace(ticket, servers=(server.address,)) for ticket in tickets]
         server.aggregator.admit(dataclasses.replace(ServerJob.from_tickets(tickets), code_table=bytes(range(0, 32, 2))))
         where = write_tickets(tickets, tmp_path)
         arguments = ["--epochs=1", "--limit=64", f"--out={tmp_path}", f"--ticket={where}"]

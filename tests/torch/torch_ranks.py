@@ -53,7 +53,7 @@ def served_job(
                 seed=5,
                 worker=worker,
                 workers=workers,
-                server=server.address,
+                servers=(server.address,),
                 local=(LOCALHOST, port),
                 code_table=None if table is None else table.tobytes(),
             )

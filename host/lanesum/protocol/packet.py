@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import HEADER, HEADER_BITS, HEADER_BYTES, VERSION, WORD_BYTES, Kind
+from lanesum.protocol.spec import HEADER, HEADER_BITS, HEADER_BYTES, MAX_SLOTS, VERSION, WORD_BYTES, Kind
 
 
 class PacketError(LanesumError):
@@ -118,6 +118,14 @@ class Packet:
                 f"Packet of {len(data)} bytes, but its header announces {header.words} words ({expected} bytes)."
             )
         return cls(header, np.frombuffer(data, ">u4", header.words, HEADER_BYTES).astype(np.uint32))
+
+
+_SLOT_AT = sum(field.bits for field in HEADER[: [field.name for field in HEADER].index("shadow")]) // 8
+
+
+def server_of(datagram: bytes | memoryview, servers: int) -> int:
+    """Number of the server that a contribution is addressed to, of ``servers``: each has its own slots, in turn."""
+    return (datagram[_SLOT_AT] << 8 | datagram[_SLOT_AT + 1]) % MAX_SLOTS % servers
 
 
 @functools.cache

@@ -157,7 +157,7 @@ class Placement:
             workers=len(plan.workers),
             slots=plan.slots,
             accumulator_words=self._words,
-            server=SERVER_ADDRESS,
+            servers=(SERVER_ADDRESS,),
             local=self.addresses[worker],
             epoch=plan.first_epoch,
             quorum=plan.quorum,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.packet import server_of
 from lanesum.protocol.spec import (
     CODE_TABLE_ENTRIES,
     DEFAULT_ACCUMULATOR_WORDS,
@@ -20,6 +21,9 @@ from lanesum.protocol.spec import (
     MAX_WORKERS,
     UDP_PORT,
 )
+from lanesum.udp_socket import Address
+
+MAX_SERVERS = 256  # a socket each, at every worker
 
 
 def name_racks(places: Iterable[tuple[int, int, int]]) -> bool:
@@ -41,7 +45,8 @@ class JobTicket:
         workers: number of workers, the fan-in.
         slots: slots of the job; at most that many packets are under way at once.
         accumulator_words: 32-bit words of a result packet.
-        server: IPv4 address and UDP port that packets are addressed to.
+        servers: IPv4 address and UDP port of every aggregation server; a packet is addressed to the one that has its
+            slot, see ``server_for``. The same list, in the same order, at all workers.
         local: IPv4 address and UDP port to send from; the switch knows members by it.
         seed: seed of the job's shared random bits, 64 bits.
         ops: lane operations that the job may use.
@@ -57,8 +62,8 @@ class JobTicket:
     workers: int
     slots: int
     accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS
-    server: tuple[str, int] = ("127.0.0.1", UDP_PORT)
-    local: tuple[str, int] = ("127.0.0.1", 0)
+    servers: tuple[Address, ...] = (("127.0.0.1", UDP_PORT),)
+    local: Address = ("127.0.0.1", 0)
     seed: int = 0
     ops: tuple[LaneOp, ...] = tuple(LaneOp)
     code_table: bytes | None = None
@@ -82,6 +87,10 @@ class JobTicket:
             if not low <= value <= high:
                 raise ConfigurationError(f"Job ticket: {name} = {value} is not between {low} and {high}.")
         self._check_places()
+        if not 1 <= len(self.servers) <= MAX_SERVERS or len(set(self.servers)) != len(self.servers):
+            raise ConfigurationError(
+                f"Job ticket: {list(self.servers)} are not 1 to {MAX_SERVERS} different addresses of servers."
+            )
         if self.code_table is not None and len(self.code_table) != CODE_TABLE_ENTRIES:
             raise ConfigurationError(f"Job ticket: a code table has {CODE_TABLE_ENTRIES} bytes.")
 
@@ -94,6 +103,20 @@ class JobTicket:
             )
         if any(not (0 <= rack < MAX_RACKS and 0 <= bit < MAX_WORKERS) for rack, bit in self.places):
             raise ConfigurationError(f"Job ticket: places {list(self.places)} go beyond {MAX_RACKS} x {MAX_WORKERS}.")
+
+    @property
+    def server(self) -> Address:
+        """The first of the servers, for jobs that have one."""
+        return self.servers[0]
+
+    @property
+    def server_names(self) -> str:
+        """All of them, for messages."""
+        return ", ".join(f"{ip}:{port}" for ip, port in self.servers)
+
+    def server_for(self, datagram: bytes | memoryview) -> Address:
+        """Where a contribution is addressed to."""
+        return self.servers[server_of(datagram, len(self.servers))]
 
     @property
     def place(self) -> tuple[int, int]:
@@ -121,7 +144,8 @@ class JobTicket:
         """Raises ConfigurationError for text that is no ticket."""
         try:
             fields = json.loads(text)
-            fields["server"], fields["local"] = tuple(fields["server"]), tuple(fields["local"])
+            fields["servers"] = tuple((ip, port) for ip, port in fields["servers"])
+            fields["local"] = tuple(fields["local"])
             fields["ops"] = tuple(LaneOp(op) for op in fields["ops"])
             table = fields["code_table"]
             fields["code_table"] = None if table is None else bytes.fromhex(table)

@@ -4,14 +4,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import select
-import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +25,10 @@ from lanesum.transport.errors import (
     TransportError,
 )
 from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.sockets import ServerSockets, WrapSocket
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.window import RoundWindow
-from lanesum.udp_socket import MAX_DATAGRAM_BYTES, open_udp_socket, switch_stands_in
+from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address, switch_stands_in
 
 # BMv2 holds 64 packets per egress port and drops what comes beyond.
 DEFAULT_WINDOW = 64
@@ -39,8 +37,6 @@ DEFAULT_DEADLINE_S = 30.0
 LEAVE_DEADLINE_S = 3.0
 # So many datagrams are taken in one go before new packets are sent.
 _RECEIVE_BATCH = 64
-# ECT(0), RFC 3168: queues on the way may mark instead of drop. Marks come back as a flag of the results.
-_ECN_CAPABLE = 0x02
 
 # A datagram that could not be sent now counts as lost: the retransmission timer repairs it.
 _NO_ROOM = (errno.EAGAIN, errno.ENOBUFS)
@@ -56,18 +52,16 @@ _TRIES = 8
 _NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH)
 
 Overlap = Callable[[], object]
-# What stands between the transport and its socket: an object with the socket's send, recv_into, fileno and close.
-WrapSocket = Callable[[socket.socket], Any]
 
-# Tickets that this process has used, by server, job, tag and worker: rounds of a second session with the same ticket
+# Tickets that this process has used, by servers, job, tag and worker: rounds of a second session with the same ticket
 # would carry the numbers of the first one's, and the aggregation point might answer with results that it still holds.
-_used: set[tuple[tuple[str, int], int, int, int]] = set()
+_used: set[tuple[tuple[Address, ...], int, int, int]] = set()
 _used_lock = threading.Lock()
 
 
 def _use(ticket: JobTicket) -> None:
     """Raises SessionClosedError for a ticket that was used before."""
-    key = (ticket.server, ticket.job, ticket.tag, ticket.worker)
+    key = (ticket.servers, ticket.job, ticket.tag, ticket.worker)
     with _used_lock:
         if key in _used:
             raise SessionClosedError(
@@ -86,7 +80,7 @@ class UdpTransport:
         window: packets under way at most (never more than the job's slots).
         congestion: see ``RoundSequence``.
         deadline_s: a round without any progress for so long raises AggregationTimeoutError.
-        wrap_socket: for tests: takes the socket, and returns what is used in its place.
+        wrap_socket: for tests: takes each of the sockets, and returns what is used in its place.
 
     Raises ConfigurationError when the local address is not this host's or its port is in use, SessionClosedError when
     the ticket was used before.
@@ -110,22 +104,23 @@ class UdpTransport:
         self._usable = True
         self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         try:
-            sock = open_udp_socket(ticket.local, peer=ticket.server, shared=switch_stands_in(ticket.local))
+            self._sockets = ServerSockets(
+                ticket.local, ticket.servers, shared=switch_stands_in(ticket.local), wrap_socket=wrap_socket
+            )
         except OSError as error:
             raise ConfigurationError(
                 f"Worker {ticket.worker} cannot send from {ticket.local[0]}:{ticket.local[1]} "
-                f"to {ticket.server[0]}:{ticket.server[1]}: {error.strerror}.",
+                f"to {ticket.server_names}: {error.strerror}.",
                 "Check that the address belongs to this host and that no other process holds the port.",
             ) from error
         try:
             _use(ticket)
         except SessionClosedError:
-            sock.close()
+            self._sockets.close()
             raise
-        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _ECN_CAPABLE)
-        self._socket = sock if wrap_socket is None else wrap_socket(sock)
         self._poll = select.poll()
-        self._poll.register(self._socket, select.POLLIN)
+        for descriptor in self._sockets.filenos():
+            self._poll.register(descriptor, select.POLLIN)
         self._failure: LanesumError | None = None  # what went wrong between rounds
         self._in_round = threading.Lock()
         self._attendant = Attendant(self._in_round, self._attend)
@@ -242,7 +237,7 @@ class UdpTransport:
         view = memoryview(self._buffer)
         for _ in range(_RECEIVE_BATCH):
             try:
-                size = self._socket.recv_into(self._buffer)
+                size = self._sockets.receive_into(self._buffer)
             except BlockingIOError:
                 break
             except OSError as error:
@@ -266,14 +261,15 @@ class UdpTransport:
     def _send_one(self, datagram: memoryview) -> None:
         for left in reversed(range(_TRIES)):
             try:
-                self._socket.send(datagram)
+                self._sockets.send(datagram)
                 return
             except OSError as error:
                 if error.errno in _NO_ROOM:
                     return
                 if error.errno not in _HEARSAY or (error.errno in _NO_WAY and not left):
+                    server = self.ticket.server_for(datagram)[0]
                     raise TransportError(
-                        f"Worker {self.ticket.worker} cannot send to {self.ticket.server[0]}: {error.strerror}.",
+                        f"Worker {self.ticket.worker} cannot send to {server}: {error.strerror}.",
                         "Check the route to the aggregation server.",
                     ) from error
 
@@ -299,7 +295,7 @@ class UdpTransport:
                 f"{what}, although packets came back before.", "Check the path to the switch and its drops.", ()
             )
         return AggregationTimeoutError(
-            f"{what}; nothing ever came back from {ticket.server[0]}:{ticket.server[1]}.",
+            f"{what}; nothing ever came back from {ticket.server_names}.",
             "Check that the switch runs, that the job is admitted there with this worker's address, and that no "
             "worker has joined it anew since.",
             (),
@@ -310,8 +306,7 @@ class UdpTransport:
         self._usable = False
 
     def close(self) -> None:
-        """Give the socket back; idempotent."""
+        """Give the sockets back; idempotent."""
         self._usable = False
         self._attendant.close()
-        with contextlib.suppress(OSError):
-            self._socket.close()
+        self._sockets.close()
