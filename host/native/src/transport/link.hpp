@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// What all rounds of a session share, as in lanesum/transport/link.py.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "transport/congestion.hpp"
+#include "transport/membership.hpp"
+#include "transport/rtt.hpp"
+#include "transport/stats.hpp"
+#include "transport/ticket.hpp"
+
+namespace lanesum::transport {
+
+struct Link {
+    Link(JobTicket of, std::unique_ptr<CongestionControl> control);
+
+    JobTicket ticket;
+    Membership membership;
+    std::unique_ptr<CongestionControl> congestion;
+    SlotWindow slots;
+    RttEstimator rtt;
+    TransportStats stats;
+    std::int64_t sequence = 0;
+    std::uint32_t unanswered = 0;
+
+    double answer_interval_s() const;
+    void count_sent(std::size_t size, bool again, bool bypass, bool asked = false);
+};
+
+}  // namespace lanesum::transport

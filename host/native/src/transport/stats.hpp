@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// What a worker counts of its packets, as in lanesum/transport/stats.py.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace lanesum::transport {
+
+/// A count that one thread makes and any thread may read; as quick as a plain integer.
+class Counter {
+public:
+    Counter &operator+=(std::uint64_t more) {
+        value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+        return *this;
+    }
+    Counter &operator++() { return *this += 1; }
+    operator std::uint64_t() const { return value_.load(std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
+#define LANESUM_TRANSPORT_STATS(COUNT) \
+    COUNT(packets_sent) \
+    COUNT(packets_received) \
+    COUNT(bytes_sent) \
+    COUNT(bytes_received) \
+    COUNT(retransmissions) \
+    COUNT(answered_pendings) \
+    COUNT(bypasses) \
+    COUNT(duplicate_results) \
+    COUNT(pending_replies) \
+    COUNT(conflicts) \
+    COUNT(foreign_packets) \
+    COUNT(partial_results) \
+    COUNT(ecn_marks) \
+    COUNT(collisions) \
+    COUNT(rounds)
+
+struct TransportStats {
+#define LANESUM_COUNTER(name) Counter name;
+    LANESUM_TRANSPORT_STATS(LANESUM_COUNTER)
+#undef LANESUM_COUNTER
+
+    /// Calls ``visit(name, value)`` for each count.
+    template <typename Visit>
+    void each(Visit visit) const {
+#define LANESUM_VISIT(name) visit(#name, static_cast<std::uint64_t>(name));
+        LANESUM_TRANSPORT_STATS(LANESUM_VISIT)
+#undef LANESUM_VISIT
+    }
+};
+
+}  // namespace lanesum::transport
