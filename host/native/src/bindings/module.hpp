@@ -7,6 +7,8 @@
 
 namespace lanesum::bindings {
 
+void define_io(nanobind::module_ &module);
+void define_lanes(nanobind::module_ &module);
 void define_protocol(nanobind::module_ &module);
 
 }  // namespace lanesum::bindings

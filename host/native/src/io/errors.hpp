@@ -9,7 +9,7 @@ namespace lanesum::io {
 
 /// A datagram that could not be sent now counts as lost: whoever lacks it asks again.
 constexpr bool is_no_room(int error) {
-    return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM;
+    return error == EAGAIN || error == ENOBUFS;
 }
 
 /// What an ICMP message makes the kernel say, once, in the next call, whatever that is for.

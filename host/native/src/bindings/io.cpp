@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// Datagrams as Python sees them: for tests and measurements.
+#include <arpa/inet.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings/module.hpp"
+#include "io/datagrams.hpp"
+#include "io/offload.hpp"
+
+namespace nb = nanobind;
+
+namespace lanesum::bindings {
+namespace {
+
+using Address = std::pair<std::string, int>;
+
+sockaddr_in to_sockaddr(const Address &address) {
+    sockaddr_in result{};
+    result.sin_family = AF_INET;
+    result.sin_port = htons(static_cast<std::uint16_t>(address.second));
+    if (inet_pton(AF_INET, address.first.c_str(), &result.sin_addr) != 1) {
+        throw std::invalid_argument(address.first + " is no IPv4 address");
+    }
+    return result;
+}
+
+Address from_sockaddr(const sockaddr_in &address) {
+    char text[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+    return {text, ntohs(address.sin_port)};
+}
+
+nb::list receive(io::Receiver &receiver) {
+    nb::list result;
+    for (const io::Received &one : receiver.receive()) {
+        result.append(
+            nb::make_tuple(nb::bytes(one.bytes.data(), one.bytes.size()), from_sockaddr(one.sender), one.congested));
+    }
+    return result;
+}
+
+std::size_t drain(io::Receiver &receiver) {
+    std::size_t bytes = 0;
+    for (const io::Received &one : receiver.receive()) {
+        bytes += one.bytes.size();
+    }
+    return bytes;
+}
+
+/// Keeps the datagrams in line alive.
+struct KeepingSender {
+    io::Sender sender;
+    std::vector<nb::bytes> line;
+
+    KeepingSender(int fd, bool gso) : sender(fd, gso) {}
+
+    void add(nb::bytes datagram, const std::optional<Address> &to) {
+        const sockaddr_in receiver = to ? to_sockaddr(*to) : sockaddr_in{};
+        sender.add(to ? &receiver : nullptr, {static_cast<const std::byte *>(datagram.data()), datagram.size()});
+        line.push_back(std::move(datagram));
+    }
+
+    int flush() {
+        int error;
+        {
+            nb::gil_scoped_release released;
+            error = sender.flush();
+        }
+        line.clear();
+        return error;
+    }
+};
+
+}  // namespace
+
+void define_io(nb::module_ &module) {
+    nb::class_<io::Receiver>(module, "DatagramReceiver")
+        .def(nb::init<int, std::size_t, bool>(), nb::arg("fd"), nb::arg("batch"), nb::arg("gro"))
+        .def("receive", &receive, "A list of (bytes, sender, congested).")
+        .def("drain", &drain, nb::call_guard<nb::gil_scoped_release>(), "Takes one batch; its bytes.")
+        .def_prop_ro("error", &io::Receiver::error)
+        .def_prop_ro("gro", &io::Receiver::gro)
+        .def_prop_ro("full", &io::Receiver::full);
+    nb::class_<KeepingSender>(module, "DatagramSender")
+        .def(nb::init<int, bool>(), nb::arg("fd"), nb::arg("gso"))
+        .def("add", &KeepingSender::add, nb::arg("datagram"), nb::arg("to") = nb::none())
+        .def("flush", &KeepingSender::flush)
+        .def_prop_ro("gso", [](const KeepingSender &one) { return one.sender.gso(); });
+    module.def(
+        "probe_offload",
+        [](int fd) {
+            io::Offload offload = io::probe(fd);
+            return std::pair(offload.super_packets, std::move(offload.reason));
+        },
+        nb::arg("fd"), "Whether super-packets may be used on the way to the socket's peer, and why.");
+}
+
+}  // namespace lanesum::bindings
