@@ -6,4 +6,5 @@ NB_MODULE(_core, module) {
     lanesum::bindings::define_io(module);
     lanesum::bindings::define_lanes(module);
     lanesum::bindings::define_protocol(module);
+    lanesum::bindings::define_server(module);
 }

@@ -10,5 +10,6 @@ namespace lanesum::bindings {
 void define_io(nanobind::module_ &module);
 void define_lanes(nanobind::module_ &module);
 void define_protocol(nanobind::module_ &module);
+void define_server(nanobind::module_ &module);
 
 }  // namespace lanesum::bindings

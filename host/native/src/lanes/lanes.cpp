@@ -2,69 +2,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lanes/lanes.hpp"
 
-#include <algorithm>
+#include <cassert>
 
-#include "protocol/header.hpp"
+#include "lanes/level.hpp"
 
 namespace lanesum {
 namespace {
 
-constexpr std::uint32_t LOW_NIBBLES = 0x0F0F0F0F;
+constexpr std::uint8_t NO_TABLE[CODE_TABLE_ENTRIES] = {};
 
-std::uint32_t combined(LaneOp op, std::uint32_t before, std::uint32_t word) {
-    switch (op) {
-        case LaneOp::OR:
-            return before | word;
-        case LaneOp::MAX:
-            return std::max(before, word);
-        default:
-            return before + word;  // wraps, as the switch does
-    }
-}
-
-std::uint32_t looked_up(std::uint32_t codes, const std::uint8_t *code_table) {
-    if (code_table == nullptr) {
-        return 0;
-    }
-    std::uint32_t word = 0;
-    for (unsigned shift = 0; shift < 32; shift += 8) {
-        word |= static_cast<std::uint32_t>(code_table[codes >> shift & 0xF]) << shift;
-    }
-    return word;
+const std::byte *bytes(std::span<const std::uint32_t> words) {
+    return reinterpret_cast<const std::byte *>(words.data());
 }
 
 }  // namespace
 
 void contribute(LaneOp op, std::span<std::uint32_t> accumulator, const std::byte *payload, bool wide,
                 const std::uint8_t *code_table, bool first) {
-    const std::uint32_t widening = wide ? 1 : WIDENING[static_cast<std::uint32_t>(op)];
-    for (std::size_t i = 0; i < accumulator.size(); ++i) {
-        std::uint32_t word = load_be32(payload + i / widening * WORD_BYTES);
-        if (widening == 2) {
-            word = word >> (i % 2 ? 4 : 0) & LOW_NIBBLES;
-            if (op == LaneOp::TABLE8) {
-                word = looked_up(word, code_table);
-            }
+    const Kernels &run = *level().kernels;
+    const std::size_t count = accumulator.size();
+    std::uint32_t *const sums = accumulator.data();
+    if (!wide && WIDENING[static_cast<std::uint32_t>(op)] == 2) {
+        assert(count % 2 == 0);
+        if (op == LaneOp::TABLE8) {
+            (first ? run.look_up : run.look_up_add)(sums, payload, count / 2, code_table ? code_table : NO_TABLE);
+        } else {
+            (first ? run.expand : run.expand_add)(sums, payload, count / 2, nullptr);
         }
-        accumulator[i] = first ? word : combined(op, accumulator[i], word);
+    } else if (first) {
+        load_words(accumulator, payload);
+    } else if (op == LaneOp::OR) {
+        run.bit_or(sums, payload, count);
+    } else if (op == LaneOp::MAX) {
+        run.max(sums, payload, count);
+    } else {
+        run.add(sums, payload, count);
     }
 }
 
 void merge(LaneOp op, std::span<std::uint32_t> accumulator, std::span<const std::uint32_t> words) {
-    for (std::size_t i = 0; i < accumulator.size(); ++i) {
-        accumulator[i] = combined(op, accumulator[i], words[i]);
-    }
+    const Kernels &run = *level().kernels;
+    const Kernels::Merge combine = op == LaneOp::OR ? run.merge_or : op == LaneOp::MAX ? run.merge_max : run.merge_add;
+    combine(accumulator.data(), words.data(), accumulator.size());
 }
 
 void store_words(std::byte *wire, std::span<const std::uint32_t> words) {
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        store_be32(wire + i * WORD_BYTES, words[i]);
+    const Kernels &run = *level().kernels;
+    if (wire == bytes(words)) {
+        run.turn_in_place(wire, words.size());
+    } else {
+        run.turn(wire, bytes(words), words.size());
     }
 }
 
 void load_words(std::span<std::uint32_t> words, const std::byte *wire) {
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        words[i] = load_be32(wire + i * WORD_BYTES);
+    const Kernels &run = *level().kernels;
+    if (wire == bytes(words)) {
+        run.turn_in_place(reinterpret_cast<std::byte *>(words.data()), words.size());
+    } else {
+        run.turn(reinterpret_cast<std::byte *>(words.data()), wire, words.size());
     }
 }
 

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// Whatever vectors every processor of the architecture has: SSE2 or NEON, as the compiler uses them.
+#include "lanes/kernels.hpp"
+#include "protocol/header.hpp"
+
+namespace lanesum {
+namespace {
+
+#include "lanes/loops.inl"
+
+template <typename Combine, bool LOOK_UP>
+struct Widen {
+    static constexpr Kernels::Widen run = widen_by_word<Combine, LOOK_UP>;
+};
+
+}  // namespace
+
+constexpr Kernels BASELINE_KERNELS = kernels<Widen>();
+
+}  // namespace lanesum
