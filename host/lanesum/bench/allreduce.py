@@ -1,0 +1,299 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``Session.all_reduce`` beside gloo's: the same vectors, the same processes, the same network, taking turns.
+
+On bare loopback everything shares one kernel's memory, and there is no wire to save. Behind limited links, which need
+root, the aggregation server is in the hub, where a switch would be, or every worker's host has a server for its share
+of the slots (``sharded``), behind the same limited link as the worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanesum.bench.errors import BenchError
+from lanesum.bench.figures import spread, text
+from lanesum.bench.links import HUB, MTU, Wire, limited_links
+from lanesum.bench.machine import machine
+from lanesum.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place, worker_nodes
+from lanesum.bench.reducer import GLOO, Reduction
+from lanesum.bench.workers import Job, Measured, Workers
+from lanesum.codecs import get
+from lanesum.errors import ConfigurationError
+from lanesum.native import availability
+from lanesum.protocol.spec import WORD_BYTES
+from lanesum.run.supervisor import Supervisor
+from lanesum_switch.veth import obstacle
+
+LOOPBACK, SHARDED = "loopback", "sharded"
+CASES = (LOOPBACK, HUB, SHARDED)
+COLUMNS = (
+    "case",
+    "workers",
+    "values",
+    "by",
+    "seconds",
+    "times gloo",
+    "goodput, MB/s",
+    "on the wire, MB",
+    "of that needed",
+    "CPU s/GB",
+    "sent again",
+    "encode / network / decode, s",
+)
+# One all-reduce of so many values is long enough to be timed; smaller ones are repeated.
+_VALUES_PER_RUN = 1 << 20
+_MOST_ITERATIONS = 200
+# Bytes of memory that a worker needs for a value, as measured: vector, sum, and what the codec works with.
+_BYTES_PER_VALUE = {GLOO: 12, "thc": 32, "thc-uniform": 32, "fixed": 48}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        workers: numbers of workers.
+        values: lengths of the vectors, float32.
+        cases: which of ``CASES``; None for all that can be measured here.
+        rates_mbit: of every worker's link, in each direction.
+        codecs: by name.
+        repeats: runs of every case; they take turns.
+        window: packets that a worker has under way at most.
+        accumulator_words: of a packet; by default a result fills the MTU.
+    """
+
+    workers: tuple[int, ...] = (4,)
+    values: tuple[int, ...] = (25_000_000,)
+    cases: tuple[str, ...] | None = None
+    rates_mbit: tuple[float, ...] = (200.0, 1000.0)
+    codecs: tuple[str, ...] = ("thc", "fixed")
+    repeats: int = 5
+    window: int = 64
+    accumulator_words: int = FULL_ACCUMULATOR_WORDS
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.cases or ()) - set(CASES))
+        if unknown:
+            raise ConfigurationError(f"There is no case {', '.join(unknown)}.", f"Known ones: {', '.join(CASES)}.")
+        if min(self.values, default=0) < 1 or min(self.rates_mbit, default=0) <= 0 or min(self.workers, default=0) < 2:
+            raise ConfigurationError("An all-reduce needs two workers, one value and a rate above 0 at least.")
+
+
+QUICK = Settings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Method:
+    """``by``: gloo or a job. ``case``, ``codec``: of the job."""
+
+    by: str
+    case: str | None = None
+    codec: str | None = None
+
+
+class _Group:
+    """Everything measured with one number of workers at one place."""
+
+    def __init__(self, settings: Settings, place: Place, workers: int, cases: Sequence[str]) -> None:
+        self._settings, self._place, self._workers = settings, place, workers
+        self.figures: list[dict[str, Any]] = []
+        self.left_out: dict[str, str] = {}
+        everywhere = tuple(worker_nodes(workers))
+        self._jobs = [
+            Job(f"{codec} {case}", codec, everywhere if case == SHARDED else (HUB,))
+            for case in cases
+            for codec in settings.codecs
+        ]
+        self._methods = [_Method(GLOO)] + [
+            _Method(f"{codec} {case}", case, codec) for case in cases for codec in settings.codecs
+        ]
+
+    @contextlib.contextmanager
+    def running(self, folder: Path) -> Iterator[Workers]:
+        """The processes."""
+        with Supervisor(folder / "logs") as supervisor:
+            workers = Workers(
+                self._place,
+                self._jobs,
+                workers=self._workers,
+                accumulator_words=self._settings.accumulator_words,
+                window=self._settings.window,
+                supervisor=supervisor,
+                folder=folder,
+                environment={},
+            )
+            try:
+                yield workers
+            finally:
+                workers.close()
+
+    def measure(self, workers: Workers, rate_mbit: float | None) -> None:
+        """All sizes and methods."""
+        for values in self._settings.values:
+            methods = [method for method in self._methods if self._fits(method, values)]
+            checks = {method: workers.measure(Reduction(method.by, values, 1, check=True)) for method in methods}
+            for method, check in checks.items():
+                self._compare(method, check, check.workers[0].expected)
+            iterations = max(1, min(_MOST_ITERATIONS, _VALUES_PER_RUN // values))
+            runs: dict[_Method, list[Measured]] = {method: [] for method in methods}
+            for _ in range(self._settings.repeats):
+                for method, measured in runs.items():
+                    measured.append(workers.measure(Reduction(method.by, values, iterations)))
+                    self._compare(method, measured[-1], checks[method].workers[0].expected)
+            for method, measured in runs.items():
+                self.figures.append(self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method]))
+
+    def _fits(self, method: _Method, values: int) -> bool:
+        """Whether all workers' memory is there; without, the kernel would end one of them."""
+        needed = self._workers * values * _BYTES_PER_VALUE.get(method.codec or GLOO, max(_BYTES_PER_VALUE.values()))
+        free = _free_memory()
+        if needed < 0.9 * free:
+            return True
+        where = f"{method.by}, {self._workers} workers, {values:,} values"
+        self.left_out[where] = f"needs about {needed / 1e9:.0f} GB of memory, and {free / 1e9:.0f} GB are free"
+        if method.by == GLOO:
+            raise BenchError(f"{where}: {self.left_out[where]}.", "Measure smaller vectors or fewer workers.")
+        return False
+
+    @staticmethod
+    def _compare(method: _Method, measured: Measured, expected: str | None) -> None:
+        if expected is not None and measured.digest != expected:
+            raise BenchError(f"The sum of {measured.reduction.values:,} values by {method.by} is wrong.")
+
+    def _figure(
+        self, method: _Method, rate: float | None, runs: list[Measured], peers: list[Measured], check: Measured
+    ) -> dict[str, Any]:
+        values = runs[0].reduction.values
+        gbyte = values * WORD_BYTES / 1e9
+        needed = self._needed(method, values)
+        phases = [
+            [getattr(worker.phases, name) / run.reduction.iterations for run in runs for worker in run.workers]
+            for name in ("encode", "network", "decode")
+        ]
+        wire = [run.wire.up + run.wire.down for run in runs]
+        return {
+            "case": method.case or (LOOPBACK if rate is None else GLOO),
+            "rate_mbit": rate,
+            "workers": self._workers,
+            "values": values,
+            "by": method.codec or GLOO,
+            "iterations": runs[0].reduction.iterations,
+            "seconds": spread([run.seconds for run in runs]),
+            "times_gloo": spread([peer.seconds / run.seconds for run, peer in zip(runs, peers, strict=True)]),
+            "goodput_mbyte_s": spread([gbyte * 1e3 / run.seconds for run in runs]),
+            "wire_mbyte_up": spread([run.wire.up / 1e6 for run in runs]),
+            "wire_mbyte_down": spread([run.wire.down / 1e6 for run in runs]),
+            "wire_efficiency": spread([(needed.up + needed.down) / max(1, carried) for carried in wire]),
+            "cpu_s_per_gbyte": spread([run.cpu_s / (gbyte * self._workers) for run in runs]),
+            "packets": sum(worker.packets for run in runs for worker in run.workers),
+            "retransmissions": sum(worker.retransmissions for run in runs for worker in run.workers),
+            **{f"{name}_s": spread(some) for name, some in zip(("encode", "network", "decode"), phases, strict=True)},
+            "error": check.workers[0].error,
+            "exact_sum_checked": check.workers[0].expected is not None,
+        }
+
+    def _needed(self, method: _Method, values: int) -> Wire:
+        """Bytes of words that have to cross the links, each once: no headers, and nothing twice."""
+        workers = self._workers
+        if method.codec is None:
+            # A ring: every worker passes on a share of the vector 2 (n - 1) times.
+            crossing = 2 * (workers - 1) * values * WORD_BYTES
+            return Wire(crossing, 0 if isinstance(self._place, Loopback) else crossing)
+        shapes = get(method.codec, workers=workers).shapes(values)
+        up, down = (
+            sum(getattr(shape, name) for shape in shapes) * WORD_BYTES * workers for name in ("words", "result_words")
+        )
+        if method.case != SHARDED:
+            return Wire(up, down)
+        # What a worker sends to the server beside it crosses no link, everything else two.
+        crossing = (up + down) * (workers - 1) // workers
+        return Wire(crossing, crossing)
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why.
+
+    Raises MissingToolError without PyTorch, or without root where limited links are asked for; BenchError where a sum
+    is wrong.
+    """
+    left_out = {"latency of a chunk": "transports do not tell it; see lanesum bench transport"}
+    problem = obstacle()
+    cases = settings.cases or tuple(case for case in CASES if case == LOOPBACK or not problem)
+    left_out |= {case: problem for case in CASES if case not in cases and settings.cases is None}
+    figures: list[dict[str, Any]] = []
+    for workers in settings.workers:
+        if LOOPBACK in cases:
+            group = _Group(settings, Loopback(), workers, [LOOPBACK])
+            with _folder() as folder, group.running(folder) as running:
+                group.measure(running, None)
+            figures += group.figures
+            left_out |= group.left_out
+        linked = [case for case in cases if case != LOOPBACK]
+        if linked:
+            with limited_links(workers) as network, _folder() as folder:
+                group = _Group(settings, Links(network), workers, linked)
+                network.limit(max(settings.rates_mbit))
+                with group.running(folder) as running:
+                    for rate in settings.rates_mbit:
+                        network.limit(rate)
+                        group.measure(running, rate)
+            figures += group.figures
+            left_out |= group.left_out
+    return {
+        "repeats": settings.repeats,
+        "window": settings.window,
+        "accumulator_words": settings.accumulator_words,
+        "mtu": MTU,
+        "native": availability().core is not None,
+        "implementation": availability().reason,
+        "machine": machine(),
+        "figures": figures,
+        "left_out": left_out,
+    }
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        yield Path(folder)
+
+
+def _free_memory() -> int:
+    """Bytes that processes can have without anybody's memory being taken."""
+    (line,) = [line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable:")]
+    return int(line.split()[1]) << 10
+
+
+def case_name(figure: dict[str, Any]) -> str:
+    """Where, and behind what."""
+    if figure["rate_mbit"] is None:
+        return LOOPBACK
+    links = f"{figure['rate_mbit']:g} Mbit/s"
+    return links if figure["by"] == GLOO else f"{links}, {figure['case']}"
+
+
+def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``COLUMNS``."""
+    for figure in result["figures"]:
+        phases = " / ".join(f"{figure[f'{name}_s']['median']:.3g}" for name in ("encode", "network", "decode"))
+        wire = figure["wire_mbyte_up"]["median"] + figure["wire_mbyte_down"]["median"]
+        yield (
+            case_name(figure),
+            str(figure["workers"]),
+            f"{figure['values']:,}",
+            figure["by"],
+            text(figure["seconds"], 3 if figure["seconds"]["median"] >= 0.1 else 5),
+            text(figure["times_gloo"]),
+            f"{figure['goodput_mbyte_s']['median']:,.1f}",
+            f"{wire:,.2f}",
+            f"{figure['wire_efficiency']['median']:.0%}",
+            f"{figure['cpu_s_per_gbyte']['median']:.2f}",
+            str(figure["retransmissions"]),
+            "-" if figure["by"] == GLOO else phases,
+        )

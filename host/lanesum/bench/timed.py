@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A codec that tells how long its work took, and how long it waited for the network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import Aggregate, Codec, CodecContext, Result, Round, RoundShape, Steps, Vector, description
+
+
+@dataclass(slots=True)
+class Phases:
+    """Seconds of all all-reduces so far.
+
+    Attributes:
+        encode: the codec's work before its last round, what it does while a round is in flight included.
+        network: from handing a round over until its sum is there, without the codec's work meanwhile.
+        decode: the codec's work after its last round.
+    """
+
+    encode: float = 0.0
+    network: float = 0.0
+    decode: float = 0.0
+
+
+class TimedCodec:
+    """``codec`` itself, with ``phases``."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self.phases = Phases()
+
+    @property
+    def name(self) -> str:
+        """As the codec's."""
+        return self._codec.name
+
+    @property
+    def workers(self) -> int:
+        """As the codec's."""
+        return self._codec.workers
+
+    @property
+    def code_table(self) -> NDArray[np.uint8] | None:
+        """As the codec's."""
+        return self._codec.code_table
+
+    def describe(self) -> str:
+        """As the codec's."""
+        return description(self._codec)
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """As the codec's."""
+        return self._codec.shapes(size)
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """As the codec's, timed."""
+        phases, clock = self.phases, time.perf_counter
+        begun = clock()
+        steps = self._codec.all_reduce(x, context)
+        reply: Aggregate | None = None
+        while True:
+            try:
+                round_ = next(steps) if reply is None else steps.send(reply)
+            except StopIteration as stop:
+                phases.decode += clock() - begun
+                result: Result = stop.value
+                return result
+            handed_over = clock()
+            phases.encode += handed_over - begun
+            before = phases.encode
+            reply = yield self._timed(round_)
+            begun = clock()
+            phases.network += begun - handed_over - (phases.encode - before)
+
+    def _timed(self, round_: Round) -> Round:
+        overlap = round_.overlap
+        if overlap is None:
+            return round_
+
+        def timed(work: Callable[[], object] = overlap) -> object:
+            begun = time.perf_counter()
+            try:
+                return work()
+            finally:
+                self.phases.encode += time.perf_counter() - begun
+
+        return replace(round_, overlap=timed)
