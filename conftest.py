@@ -1,11 +1,80 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for all tests."""
+"""What holds for all tests, and how they run side by side (``pytest -n``).
+
+Many tests bind the addresses and ports of the examples on loopback, so each of the processes that run tests side by
+side has a network namespace of its own. Where none can be made, all tests run in one process, one after another.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+
+from lanesum_switch.veth import obstacle
 
 # A busy machine must not fail a test: no example has to end within a time.
 settings.register_profile("lanesum", deadline=None)
 settings.load_profile("lanesum")
+
+ROOT = Path(__file__).parent
+_CLONE_NEWNET = 0x40000000
+
+# Tests that take seconds each and share no fixture with their neighbours: given out one by one, and before all others,
+# so that no process is left alone with a long one at the end. All other tests of a file run in one process.
+FIRST = (
+    "tests/simulator/test_soak.py",
+    "tests/run/test_run.py",
+    "tests/run/test_bench_rounds.py",
+    "tests/simulator/test_mutants.py",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    missing = [path for path in FIRST if not (ROOT / path).exists()]
+    if missing:
+        raise pytest.UsageError(f"conftest.py names {', '.join(missing)}, which is not there")
+    if hasattr(config, "workerinput"):
+        own_network()
+    elif config.getoption("numprocesses", None) and obstacle():
+        raise pytest.UsageError(
+            "tests run side by side only in network namespaces of their own, because they bind the same addresses: "
+            f"{obstacle()}. Use -n 0."
+        )
+
+
+def own_network() -> None:
+    """Put this process, and those that it will start, into a new network namespace with nothing but a loopback."""
+    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """For ``-n auto``: one more than processors, because many tests wait; 0 is one process for all."""
+    return 0 if obstacle() else (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {path: place for place, path in enumerate(FIRST)}
+    items.sort(key=lambda item: order.get(item.nodeid.split("::")[0], len(order)))
+
+
+class ByFile(LoadScopeScheduling):
+    """Gives out whole files, but the tests of the files in FIRST one by one, in the order of the collection."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.split("::")[0]
+        return nodeid if path in FIRST else path
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    config.option.loadscopereorder = False
+    return ByFile(config, log)

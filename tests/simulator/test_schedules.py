@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import collections
 import json
-import os
 import random
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from lanesum.simulator.__main__ import main
 from lanesum.simulator.bounds import bounds
 from lanesum.simulator.network import CORRUPT, DELAY, DUPLICATE, LOSE, MARK, MOST_LOSSES, Network
 from lanesum.simulator.scenario import AT_UPPER, NETWORKS, SERVER, UPPER, Rates, Scenario
-from lanesum.simulator.soak import soak
 from lanesum.simulator.strays import KINDS
 from lanesum.simulator.truth import JobTruth
 from lanesum.simulator.wire import CONTRIBUTION, Seen, read, version_kind
@@ -137,13 +135,6 @@ def test_truth_pads_packets_and_cuts_results() -> None:
     begin = truth.starts[number]
     payload = b"".join(truth.combined(begin + chunk, 1) for chunk in range(truth.chunks(number)))
     assert len(truth.cut(number, payload)) == 12
-
-
-def test_a_minute_of_schedules_breaks_no_promise() -> None:
-    """Others than those of the other tests; how many depends on the machine."""
-    done = soak(schedules=1_000_000, seed=1_000_000, seconds=60, processes=os.cpu_count() or 1)
-    assert done.failed is None
-    assert done.schedules
 
 
 def test_command_line_runs_schedules(capsys: pytest.CaptureFixture[str]) -> None:
