@@ -1,27 +1,19 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Which vector instructions the lane operations use: the widest that the processor has, unless a test says otherwise.
+// Which of the lane kernels are used: those of the widest vectors that the machine has, unless a test says otherwise.
 #pragma once
 
-#include <span>
-#include <string_view>
-
 #include "lanes/kernels.hpp"
+#include "simd/level.hpp"
 
 namespace lanesum {
 
-struct Level {
-    std::string_view name;
-    const Kernels *kernels;
-};
+SimdLevel lane_level();
 
-/// What this processor can run, narrowest first; never empty.
-std::span<const Level> supported_levels();
+/// The kernels of that level.
+const Kernels &lane_kernels();
 
-/// The level in use.
-const Level &level();
-
-/// Uses another level from now on, in all threads. False: this processor has none of that name, and nothing changed.
-bool set_level(std::string_view name);
+/// Uses another level from now on, in all threads. False: this machine does not have it, and nothing changed.
+bool set_lane_level(SimdLevel level);
 
 }  // namespace lanesum
