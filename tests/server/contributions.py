@@ -15,7 +15,8 @@ from lanesum.aggregation.combine import combine, expand
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Flag, Kind
-from lanesum.server import Aggregator, Place, ServerJob
+from lanesum.server import Place, ServerJob
+from lanesum.server.choose import AnyAggregator, make_aggregator
 from lanesum.server.roster import Roster, members_of
 from lanesum.udp_socket import Address
 
@@ -48,9 +49,9 @@ def served(members: dict[Address, Place], **fields: Any) -> ServerJob:
 class Workers:
     """All workers of ``job``, in front of ``aggregator``."""
 
-    def __init__(self, job: ServerJob, aggregator: Aggregator | None = None, *, seed: int = 1) -> None:
+    def __init__(self, job: ServerJob, aggregator: AnyAggregator | None = None, *, seed: int = 1) -> None:
         self.job = job
-        self.aggregator = aggregator or Aggregator()
+        self.aggregator = aggregator or make_aggregator()
         self.aggregator.admit(job)
         self.roster = Roster(job)
         self._seed = seed
@@ -58,7 +59,7 @@ class Workers:
     def restart(self, folder: Path) -> None:
         """A new server on the journals of the last one."""
         self.aggregator.close()
-        self.aggregator = Aggregator(folder)
+        self.aggregator = make_aggregator(folder)
         self.aggregator.admit(self.job)
 
     def words(self, worker: int, chunk: int = 0, epoch: int = 0, op: LaneOp = LaneOp.ADD32) -> NDArray[np.uint32]:

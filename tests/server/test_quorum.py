@@ -17,7 +17,10 @@ from hypothesis import strategies as st
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Flag, Kind
-from lanesum.server import Aggregator, Decision, ServerJob
+from lanesum.server import Decision, ServerJob
+from lanesum.server.choose import make_aggregator
+
+pytestmark = pytest.mark.usefixtures("implementation")
 
 JOURNAL = "job-7-00c0ffee.journal"
 
@@ -108,7 +111,7 @@ def test_late_disagreement_is_told() -> None:
 
 
 def test_decisions_outlive_the_server(tmp_path: Path) -> None:
-    workers = Workers(job(), Aggregator(tmp_path))
+    workers = Workers(job(), make_aggregator(tmp_path))
     results = {chunk: decide(workers, chunk % 4, (chunk + 1) % 4, (chunk + 2) % 4, chunk=chunk) for chunk in range(5)}
     workers.restart(tmp_path)
     for chunk, result in results.items():
@@ -121,7 +124,7 @@ def test_decisions_outlive_the_server(tmp_path: Path) -> None:
 
 
 def test_what_was_forgotten_stays_forgotten_after_a_restart(tmp_path: Path) -> None:
-    workers = Workers(job(slots=1, history=2), Aggregator(tmp_path))
+    workers = Workers(job(slots=1, history=2), make_aggregator(tmp_path))
     for chunk in range(7):
         decide(workers, 0, 1, 2, chunk=chunk)
     workers.restart(tmp_path)
@@ -133,7 +136,7 @@ def test_what_was_forgotten_stays_forgotten_after_a_restart(tmp_path: Path) -> N
 
 
 def test_what_was_forgotten_is_known_whatever_the_order_of_decisions(tmp_path: Path) -> None:
-    workers = Workers(job(slots=1, history=2), Aggregator(tmp_path))
+    workers = Workers(job(slots=1, history=2), make_aggregator(tmp_path))
     for chunk in (7, 4, 6, 8):
         decide(workers, 0, 1, 2, chunk=chunk)
     workers.restart(tmp_path)
@@ -143,7 +146,7 @@ def test_what_was_forgotten_is_known_whatever_the_order_of_decisions(tmp_path: P
 
 
 def test_decisions_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
-    workers = Workers(job(slots=1, history=2), Aggregator(tmp_path))
+    workers = Workers(job(slots=1, history=2), make_aggregator(tmp_path))
     results: list[bytes] = []
     for chunk in range(8):
         results.append(decide(workers, 0, 1, 2, chunk=chunk).pack())
@@ -154,7 +157,7 @@ def test_decisions_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
 
 def test_a_torn_record_takes_nothing_with_it(tmp_path: Path) -> None:
     """It overwrites the oldest record, which is no longer kept: that this one was decided must not get lost."""
-    workers = Workers(job(slots=1, history=2), Aggregator(tmp_path))
+    workers = Workers(job(slots=1, history=2), make_aggregator(tmp_path))
     for chunk in range(4):
         decide(workers, 0, 1, 2, chunk=chunk)
     before = (tmp_path / JOURNAL).read_bytes()
@@ -170,7 +173,7 @@ def test_a_torn_record_takes_nothing_with_it(tmp_path: Path) -> None:
 
 
 def test_a_ring_keeps_its_size(tmp_path: Path) -> None:
-    workers = Workers(job(slots=1, history=4), Aggregator(tmp_path))
+    workers = Workers(job(slots=1, history=4), make_aggregator(tmp_path))
     results = [decide(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(8)]
     size = (tmp_path / JOURNAL).stat().st_size
     workers.job = dataclasses.replace(workers.job, history=2)
@@ -199,7 +202,7 @@ events = st.lists(
 def test_all_answers_to_a_chunk_are_the_same_bytes(events: list, slots: int, quorum: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        workers = Workers(job(flat(WORKERS), slots=slots, quorum=quorum, history=1), Aggregator(folder))
+        workers = Workers(job(flat(WORKERS), slots=slots, quorum=quorum, history=1), make_aggregator(folder))
         path = folder / JOURNAL
         answered: dict[int, bytes] = {}
         torn: float | None = None
@@ -234,7 +237,7 @@ def test_all_answers_to_a_chunk_are_the_same_bytes(events: list, slots: int, quo
 
 
 def test_a_decision_that_cannot_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    workers = Workers(job(), Aggregator(tmp_path))
+    workers = Workers(job(), make_aggregator(tmp_path))
     workers.send(0)
     workers.send(1)
     with monkeypatch.context() as patch:
@@ -248,11 +251,11 @@ def test_a_decision_that_cannot_be_written_is_none(tmp_path: Path, monkeypatch: 
 
 
 def test_foreign_and_spoilt_records_are_ignored(tmp_path: Path) -> None:
-    workers = Workers(job(), Aggregator(tmp_path))
+    workers = Workers(job(), make_aggregator(tmp_path))
     decide(workers, 0, 1, 2)
     workers.aggregator.close()
     (tmp_path / JOURNAL).rename(tmp_path / "job-7-00000005.journal")
-    other = Workers(job(tag=5), Aggregator(tmp_path))
+    other = Workers(job(tag=5), make_aggregator(tmp_path))
     assert other.send(3) == {}  # not a late worker of what the other incarnation decided
     result = decide(other, 0, 1)
     assert other.check(result) == 0b1011
@@ -267,7 +270,7 @@ def test_foreign_and_spoilt_records_are_ignored(tmp_path: Path) -> None:
 
 
 def test_a_cut_file_is_used_as_far_as_it_goes(tmp_path: Path) -> None:
-    workers = Workers(job(), Aggregator(tmp_path))
+    workers = Workers(job(), make_aggregator(tmp_path))
     results = [decide(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(3)]
     workers.aggregator.close()
     path = tmp_path / JOURNAL
@@ -282,28 +285,28 @@ def test_a_cut_file_is_used_as_far_as_it_goes(tmp_path: Path) -> None:
 
 
 def test_journals_of_other_incarnations_and_removed_jobs_go(tmp_path: Path) -> None:
-    workers = Workers(job(), Aggregator(tmp_path))
+    workers = Workers(job(), make_aggregator(tmp_path))
     Workers(job(job=70), workers.aggregator)
     workers.aggregator.admit(job(tag=5))
     assert {path.name for path in tmp_path.iterdir()} == {"job-7-00000005.journal", "job-70-00c0ffee.journal"}
     workers.aggregator.admit(served(flat(4), tag=6))  # all workers: nothing to decide
     assert {path.name for path in tmp_path.iterdir()} == {"job-70-00c0ffee.journal"}
     workers.aggregator.close()
-    Aggregator(tmp_path).remove(70)  # a later server need not have admitted it
+    make_aggregator(tmp_path).remove(70)  # a later server need not have admitted it
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_journal_has_one_server(tmp_path: Path) -> None:
-    workers = Workers(job(), Aggregator(tmp_path))
+    workers = Workers(job(), make_aggregator(tmp_path))
     with pytest.raises(ConfigurationError, match="cannot keep its decisions"):
-        Aggregator(tmp_path).admit(workers.job)
+        make_aggregator(tmp_path).admit(workers.job)
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="Give it a folder"):
-        Aggregator(tmp_path / "file").admit(workers.job)
+        make_aggregator(tmp_path / "file").admit(workers.job)
 
 
 def test_a_failed_admission_leaves_what_was_there(tmp_path: Path) -> None:
-    workers = Workers(served(flat(4)), Aggregator(tmp_path / "file"))
+    workers = Workers(served(flat(4)), make_aggregator(tmp_path / "file"))
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError):
         workers.aggregator.admit(job(tag=5))
@@ -327,7 +330,7 @@ def test_files_are_given_back(tmp_path: Path) -> None:
         links = (Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd"))
         return [os.readlink(link) for link in links if link.is_symlink() and str(tmp_path) in os.readlink(link)]
 
-    workers = Workers(job(), Aggregator(tmp_path))
+    workers = Workers(job(), make_aggregator(tmp_path))
     for tag in range(5):
         workers.aggregator.admit(job(tag=tag))
     assert opened() == [str(tmp_path / "job-7-00000004.journal")]

@@ -13,7 +13,10 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Packet
 from lanesum.protocol.spec import Flag, Kind
-from lanesum.server import Aggregator, Decision
+from lanesum.server import Decision
+from lanesum.server.choose import make_aggregator
+
+pytestmark = pytest.mark.usefixtures("implementation")
 
 PENDING_BYPASS = (Kind.PENDING, Flag.BYPASS)
 
@@ -185,7 +188,7 @@ def test_a_thousand_workers() -> None:
 
 
 def test_many_jobs_do_not_meet() -> None:
-    aggregator = Aggregator()
+    aggregator = make_aggregator()
     jobs = [
         Workers(served(flat(2, host=number), job=number, tag=number * 31, quorum=number % 2), aggregator, seed=number)
         for number in range(200)

@@ -18,6 +18,8 @@ from lanesum.server import AggregationServer
 from lanesum.server.client import RemoteServer, ServerError, ServerStatus, ServerUnreachableError
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS, ServerService, serve
 
+pytestmark = pytest.mark.usefixtures("implementation")
+
 LOCALHOST = "127.0.0.1"
 Running = tuple[AggregationServer, RemoteServer]
 

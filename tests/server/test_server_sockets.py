@@ -25,6 +25,8 @@ from lanesum.server import AggregationServer, Place, ServerJob
 from lanesum.server.client import RemoteServer
 from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address
 
+pytestmark = pytest.mark.usefixtures("implementation")
+
 LOCALHOST = "127.0.0.1"
 CHUNKS = 12
 

@@ -21,6 +21,10 @@ from lanesum.protocol.spec import HEADER, HEADER_BYTES, Flag, Kind
 from lanesum.server import Place, ServerJob
 from lanesum.server.aggregator import Refusal
 from lanesum.server.history import Chunk, History
+from lanesum.server.native_aggregator import NativeAggregator
+from lanesum.server.served import ServedJob
+
+pytestmark = pytest.mark.usefixtures("implementation")
 
 UPPER = Flag.UPPER
 
@@ -128,7 +132,7 @@ def test_aggregates_are_wide() -> None:
 def test_memory_is_bounded() -> None:
     """Entries for two turns of the slots, however many chunks are begun; a piece for each worker."""
     workers = Workers(served(flat(5), quorum=4, on_switches=True, history=10))
-    job = workers.aggregator._served[7]
+    job = served_in_python(workers)
     for epoch in range(40):
         for chunk in range(8):
             workers.send(epoch % 5, chunk=chunk, epoch=epoch)
@@ -136,7 +140,7 @@ def test_memory_is_bounded() -> None:
             if epoch % 2:
                 for worker in range(5):
                     workers.send(worker, chunk=chunk, epoch=epoch)
-    assert len(job._ledger) == 8
+    assert job is not None and len(job._ledger) == 8
     assert job._history is not None and len(job._history) == 10
 
 
@@ -175,11 +179,11 @@ def test_nothing_is_fatal_and_a_later_chunk_is_exact(arriving: list, two_levels:
             assert receiver in members
             Packet.unpack(answer)
     # Members may have begun any round: a later chunk is one that is newer than what they said.
-    job = workers.aggregator._served[7]
-    entry = job._ledger._entries.get((2, 0))
-    owner = Owner(0, 0, 0, 0, 0) if entry is None else entry.owner
-    epochs = [(begun + 1) % (1 << 32) for begun in (owner.epoch, *(one.epoch for one in _decided(job._history)))]
-    epoch = next((one for one in epochs if _is_open(Header(epoch=one, chunk=2), owner, job._history)), None)
+    job = served_in_python(workers)
+    history = None if job is None else job._history
+    owner = _owner(workers, job)
+    epochs = [(begun + 1) % (1 << 32) for begun in (owner.epoch, *(one.epoch for one in _decided(history)))]
+    epoch = next((one for one in epochs if _is_open(Header(epoch=one, chunk=2), owner, history)), None)
     assume(epoch is not None)
     results = {}
     for worker in range(4):
@@ -188,6 +192,20 @@ def test_nothing_is_fatal_and_a_later_chunk_is_exact(arriving: list, two_levels:
             results[answer.pack()] = answer
     assert len(results) == 1
     assert workers.check(next(iter(results.values()))).bit_count() == (quorum or 4)
+
+
+def served_in_python(workers: Workers) -> ServedJob | None:
+    aggregator = workers.aggregator
+    python = aggregator._deciding if isinstance(aggregator, NativeAggregator) else aggregator
+    return python._served.get(workers.job.job)
+
+
+def _owner(workers: Workers, job: ServedJob | None) -> Owner:
+    """Whose the entry of chunk 2 is."""
+    if job is not None:
+        entry = job._ledger._entries.get((2, 0))
+        return Owner(0, 0, 0, 0, 0) if entry is None else entry.owner
+    return Owner(0, 0, 0, *(workers.aggregator.core.owner(workers.job.job, 2, 0) or (0, 0)))
 
 
 def _decided(history: History | None) -> list[Chunk]:
@@ -208,6 +226,7 @@ BAD_JOBS: list[tuple[dict[str, Any], str]] = [
     ({"quorum": 4}, "quorum = 4"),
     ({"history": 0}, "history = 0"),
     ({"accumulator_words": 1}, "accumulator_words = 1"),
+    ({"accumulator_words": 5}, r"EXPAND8 does not fill an odd number of words \(5\)"),
     ({"code_table": b"short"}, "16 bytes"),
     ({"members": {}}, "no members"),
     ({"members": {("10.0.0.1", 1): Place(1, 0, 1)}}, "not numbered"),

@@ -50,26 +50,24 @@ class Aggregator:
         """
         served = self._served.get(job.job)
         if served is not None and served.job.tag == job.tag:
-            if dataclasses.replace(job, on_switches=served.job.on_switches, history=served.job.history) != served.job:
-                raise ConfigurationError(
-                    f"The server has job {job.job} under tag {job.tag:08x} already, and it is not the same job.",
-                    "A job that changes gets a new tag.",
-                )
+            check_same_job(served.job, job)
             served.job = job
             return
         admitted = ServedJob(job, self.journal_folder)
-        self._forget(job.job)
+        self.forget(job.job, keep_tag=job.tag)
         self._served[job.job] = admitted
-        if self.journal_folder is not None:
-            remove_journals(self.journal_folder, job.job, keep_tag=job.tag)
 
     def remove(self, job: int) -> None:
         """Forget a job, and remove its journal; unknown ones are none of our business."""
-        self._forget(job)
-        if self.journal_folder is not None:
-            remove_journals(self.journal_folder, job)
+        self.forget(job, keep_tag=None)
 
-    def _forget(self, job: int) -> None:
+    def forget(self, job: int, *, keep_tag: int | None) -> None:
+        """Like ``remove``, but leaves the journal of the incarnation with ``keep_tag``."""
+        self._close(job)
+        if self.journal_folder is not None:
+            remove_journals(self.journal_folder, job, keep_tag=keep_tag)
+
+    def _close(self, job: int) -> None:
         served = self._served.pop(job, None)
         if served is not None:
             served.close()
@@ -77,7 +75,7 @@ class Aggregator:
     def close(self) -> None:
         """Forget all jobs, but leave their journals: a later process goes on with them."""
         for job in list(self._served):
-            self._forget(job)
+            self._close(job)
 
     def handle(self, sender: Address, datagram: bytes, *, congested: bool = False) -> Datagrams:
         """Answers to one datagram; never raises. Anything that is no valid contribution is counted in ``refused``.
@@ -103,6 +101,15 @@ class Aggregator:
     def _refuse(self, refusal: Refusal) -> Datagrams:
         self.refused[refusal.value] += 1
         return []
+
+
+def check_same_job(served: ServerJob, job: ServerJob) -> None:
+    """Raises ConfigurationError where ``job`` under the tag of ``served`` differs in more than may change."""
+    if dataclasses.replace(job, on_switches=served.on_switches, history=served.history) != served:
+        raise ConfigurationError(
+            f"The server has job {job.job} under tag {job.tag:08x} already, and it is not the same job.",
+            "A job that changes gets a new tag.",
+        )
 
 
 def _unreadable(datagram: bytes) -> Refusal:

@@ -83,6 +83,12 @@ class ServerJob:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ConfigurationError(f"Job at the server: {name} = {value} is not between {low} and {high}.")
+        for op in self.ops:
+            if self.accumulator_words % op.shape.accumulator_words_per_uplink_word:
+                raise ConfigurationError(
+                    f"Job at the server: {op.name} does not fill an odd number of words ({self.accumulator_words}).",
+                    "Choose an even number of accumulator words.",
+                )
         if self.code_table is not None and len(self.code_table) != CODE_TABLE_ENTRIES:
             raise ConfigurationError(f"Job at the server: a code table has {CODE_TABLE_ENTRIES} bytes.")
         self._check_members()

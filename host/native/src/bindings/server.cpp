@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// The server's logic for Python: lanesum/server/native_aggregator.py.
+#include <arpa/inet.h>
+
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/module.hpp"
+#include "server/aggregator.hpp"
+
+namespace nb = nanobind;
+
+namespace lanesum::bindings {
+namespace {
+
+using namespace lanesum::server;
+
+/// ip, port, worker, rack, bit, joins
+using BoundMember = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>;
+
+/// With what one caller at a time needs; the lock on the interpreter sees to that.
+struct BoundAggregator {
+    Aggregator aggregator;
+    Answers answers;
+    Counters counters;
+};
+
+std::optional<sockaddr_in> parsed(const std::string &ip, std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    return inet_pton(AF_INET, ip.c_str(), &address.sin_addr) == 1 ? std::optional(address) : std::nullopt;
+}
+
+nb::tuple as_tuple(const sockaddr_in &address) {
+    char text[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+    return nb::make_tuple(text, ntohs(address.sin_port));
+}
+
+nb::bytes as_bytes(std::span<const std::byte> bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+void require(bool holds, const char *what) {
+    if (!holds) {
+        throw std::invalid_argument(what);
+    }
+}
+
+/// Checks what would be out of bounds here; everything else about a job was checked when ServerJob was made.
+void admit(BoundAggregator &self, std::uint32_t job, std::uint32_t tag, const std::vector<BoundMember> &members,
+           std::uint32_t slots, const std::vector<std::uint32_t> &ops, const std::optional<nb::bytes> &code_table,
+           std::size_t accumulator_words, bool two_levels, bool on_switches) {
+    require(!members.empty() && members.size() <= WorkerSet::MOST, "too few or too many members");
+    require(slots >= 1 && slots <= MAX_SLOTS, "too few or too many slots");
+    require(accumulator_words >= 1 && accumulator_words <= MAX_WORDS, "too few or too many words");
+    ServerJob admitted;
+    admitted.job = job;
+    admitted.tag = tag;
+    admitted.slots = slots;
+    admitted.accumulator_words = accumulator_words;
+    admitted.two_levels = two_levels;
+    admitted.on_switches = on_switches;
+    for (const auto &[ip, port, worker, rack, bit, joins] : members) {
+        const std::optional<sockaddr_in> address = parsed(ip, port);
+        require(address.has_value(), "no IPv4 address");
+        require(worker == admitted.members.size() && rack < MAX_RACKS && bit < MAX_WORKERS, "not in order, or beyond");
+        admitted.members.push_back({*address, {worker, rack, bit}, joins});
+    }
+    for (const std::uint32_t op : ops) {
+        require(op < LANE_OPS, "no operation");
+        require(accumulator_words % WIDENING[op] == 0, "widened words do not fill the accumulator");
+        admitted.ops |= std::uint32_t{1} << op;
+    }
+    if (code_table) {
+        require(code_table->size() == CODE_TABLE_ENTRIES, "no code table");
+        std::memcpy(admitted.code_table.emplace().data(), code_table->data(), CODE_TABLE_ENTRIES);
+    }
+    self.aggregator.admit(admitted);
+}
+
+/// None for a contribution to a job that is served in Python.
+std::optional<nb::list> handle_one(BoundAggregator &self, const std::string &ip, std::uint16_t port, nb::bytes datagram,
+                                   bool congested) {
+    self.answers.clear();
+    // Port 0 is nobody's, nor is what is no address.
+    const sockaddr_in sender = parsed(ip, port).value_or(sockaddr_in{});
+    const std::span bytes(static_cast<const std::byte *>(datagram.data()), datagram.size());
+    if (!handle(*self.aggregator.jobs(), sender, bytes, congested, self.answers, self.counters)) {
+        return std::nullopt;
+    }
+    nb::list answers;
+    for (const Answers::Answer &answer : self.answers.list()) {
+        answers.append(nb::make_tuple(as_tuple(answer.to), as_bytes(answer.bytes)));
+    }
+    return answers;
+}
+
+/// Counters that are not 0, by name.
+nb::dict decisions(const BoundAggregator &self) {
+    nb::dict counted;
+    for (std::size_t i = 0; i < DECISION_NAMES.size(); ++i) {
+        if (const std::uint64_t count = self.counters.decisions(i)) {
+            counted[DECISION_NAMES[i]] = count;
+        }
+    }
+    return counted;
+}
+
+nb::dict refused(const BoundAggregator &self) {
+    nb::dict counted;
+    for (std::size_t i = 0; i < REFUSAL_NAMES.size(); ++i) {
+        if (const std::uint64_t count = self.counters.refused(i)) {
+            counted[REFUSAL_NAMES[i]] = count;
+        }
+    }
+    return counted;
+}
+
+/// Epoch and chunk that an entry belongs to.
+std::optional<std::tuple<std::uint32_t, std::uint32_t>> owner(const BoundAggregator &self, std::uint32_t job,
+                                                              std::uint32_t slot, std::uint32_t shadow) {
+    const std::shared_ptr<const Jobs> jobs = self.aggregator.jobs();
+    const auto found = jobs->find(job);
+    if (found == jobs->end() || found->second == nullptr) {
+        return std::nullopt;
+    }
+    Ledger &ledger = found->second->ledger();
+    require(slot < ledger.slots() && shadow < 2, "no such entry");
+    const std::lock_guard guard(ledger.stripe(slot).lock);
+    const Entry *entry = ledger.find(slot, shadow);
+    if (entry == nullptr) {
+        return std::nullopt;
+    }
+    return std::tuple(entry->owner.epoch, entry->owner.chunk);
+}
+
+}  // namespace
+
+void define_server(nb::module_ &module) {
+    nb::class_<BoundAggregator>(module, "Aggregator", "Jobs without a quorum, and what is being summed for them.")
+        .def(nb::init<>())
+        .def("admit", &admit, nb::arg("job"), nb::arg("tag"), nb::arg("members"), nb::arg("slots"), nb::arg("ops"),
+             nb::arg("code_table").none(), nb::arg("accumulator_words"), nb::arg("two_levels"), nb::arg("on_switches"))
+        .def("leave_to_others", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.leave_to_others(job); },
+             nb::arg("job"))
+        .def("set_on_switches",
+             [](BoundAggregator &self, std::uint32_t job, bool on) { self.aggregator.set_on_switches(job, on); },
+             nb::arg("job"), nb::arg("on_switches"))
+        .def("remove", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.remove(job); }, nb::arg("job"))
+        .def("handle", &handle_one, nb::arg("ip"), nb::arg("port"), nb::arg("datagram"), nb::arg("congested"))
+        .def("decisions", &decisions)
+        .def("refused", &refused)
+        .def("owner", &owner, nb::arg("job"), nb::arg("slot"), nb::arg("shadow"));
+}
+
+}  // namespace lanesum::bindings

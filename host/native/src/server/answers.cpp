@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/answers.hpp"
+
+namespace lanesum::server {
+
+std::span<std::byte> Answers::room(std::size_t bytes) {
+    if (blocks_.empty() || BLOCK_BYTES - used_ < bytes) {
+        const std::size_t next = blocks_.empty() ? 0 : block_ + 1;
+        if (next == blocks_.size()) {
+            blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(BLOCK_BYTES));
+        }
+        block_ = next;
+        used_ = 0;
+    }
+    std::byte *begin = blocks_[block_].get() + used_;
+    used_ += (bytes + 63) / 64 * 64;  // the next one begins with a cache line of its own
+    used_ = used_ < BLOCK_BYTES ? used_ : BLOCK_BYTES;
+    return {begin, bytes};
+}
+
+void Answers::clear() {
+    list_.clear();
+    block_ = used_ = 0;
+}
+
+Header AnswerHeaders::header(Kind kind, std::uint32_t flags, const Header &asked, const Owner &owner) const {
+    Header header;
+    header.kind = kind;
+    header.flags = flags;
+    header.job = job_.job;
+    header.tag = job_.tag;
+    header.epoch = owner.epoch;
+    header.chunk = owner.chunk;
+    header.shadow = asked.shadow;
+    header.slot = asked.slot;
+    header.op = owner.op;
+    return header;
+}
+
+void AnswerHeaders::add_fan_in(Header &header) const {
+    if (roster_.two_levels()) {
+        header.fan_in_racks = roster_.racks();
+    } else {
+        header.fan_in_workers = roster_.size();
+    }
+}
+
+Header AnswerHeaders::result(const Header &asked, const Owner &owner, std::uint32_t flags) const {
+    Header result = header(KIND_RESULT, flags, asked, owner);
+    add_fan_in(result);
+    if (roster_.two_levels()) {
+        result.racks = roster_.occupied();
+    } else {
+        result.workers = roster_.bitmap(0, roster_.everybody());
+    }
+    result.words = static_cast<std::uint32_t>(job_.accumulator_words);
+    return result;
+}
+
+Header AnswerHeaders::pending(const Header &asked, const Owner &owner, const WorkerSet &workers,
+                              std::uint32_t rack) const {
+    Header pending = header(KIND_PENDING, FLAG_BYPASS, asked, owner);
+    add_fan_in(pending);
+    pending.workers = roster_.bitmap(rack, workers);
+    if (roster_.two_levels()) {
+        pending.racks = roster_.complete_racks(workers);
+    }
+    return pending;
+}
+
+Header AnswerHeaders::conflict(const Header &asked, const Owner &owner, const Place &offender) const {
+    Header conflict = header(KIND_CONFLICT, 0, asked, owner);
+    conflict.racks = owner.round_words;
+    conflict.workers = asked.racks;
+    conflict.fan_in_workers = offender.worker & 0xFF;
+    conflict.fan_in_racks = asked.op;
+    return conflict;
+}
+
+}  // namespace lanesum::server

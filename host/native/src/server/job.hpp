@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// A job as the server knows it; as in lanesum/server/jobs.py, which has checked the values.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "protocol/spec.hpp"
+
+namespace lanesum::server {
+
+struct Place {
+    std::uint32_t worker;
+    std::uint32_t rack;
+    std::uint32_t bit;
+};
+
+struct Member {
+    sockaddr_in address;
+    Place place;
+    bool joins = false;  ///< datagrams to this member may leave as super-packets
+};
+
+/// Without what only jobs with a quorum have.
+struct ServerJob {
+    std::uint32_t job = 0;
+    std::uint32_t tag = 0;
+    std::vector<Member> members;  ///< in the order of their numbers
+    std::uint32_t slots = 0;
+    std::uint32_t ops = 0;  ///< bit set by operation code
+    std::optional<std::array<std::uint8_t, CODE_TABLE_ENTRIES>> code_table;
+    std::size_t accumulator_words = 0;
+    bool two_levels = false;
+    bool on_switches = false;
+
+    bool allows(std::uint32_t op) const { return op < LANE_OPS && (ops >> op & 1) != 0; }
+
+    const std::uint8_t *codes() const { return code_table ? code_table->data() : nullptr; }
+};
+
+/// IPv4 address and port as one number: equal for equal addresses, whatever else is in the structure.
+inline std::uint64_t address_key(const sockaddr_in &address) {
+    return static_cast<std::uint64_t>(address.sin_addr.s_addr) << 16 | address.sin_port;
+}
+
+}  // namespace lanesum::server
