@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// All contributions of one round, as ``ChunkBatch`` in lanesum/protocol/packet.py; but a packet is laid out only when it
-// is sent, in a buffer that is still in the cache when the kernel takes it from there.
+// All contributions of one round, as ``ChunkBatch`` in lanesum/protocol/packet.py; but a packet is laid out only when
+// it is sent, in a buffer that is still in the cache when the kernel takes it from there.
 #pragma once
 
 #include <cstddef>

@@ -47,7 +47,7 @@ public:
     void past_switches(std::uint32_t chunk, Outbox &outbox);
     std::vector<std::uint32_t> missing_workers() const;
 
-    /// The accumulator words, padding cut off; only when ``finished``. In the machine's byte order, good as long as this.
+    /// The accumulator words in the machine's byte order, padding cut off; only when ``finished``.
     std::span<std::uint32_t> result() { return {result_.get(), result_words_}; }
     /// Bitmaps of the contributors, ``racks()`` for each chunk.
     std::span<std::uint32_t> contributors() { return contributors_; }
@@ -85,7 +85,7 @@ private:
         bool asked;
     };
 
-    Outstanding &entry(std::uint32_t chunk) { return entries_[chunk % entries_.size()]; }
+    Outstanding &entry(std::uint32_t chunk) { return entries_[chunk % static_cast<std::uint32_t>(entries_.size())]; }
     /// Null unless the chunk is under way.
     Outstanding *outstanding(std::uint32_t chunk);
     void append(std::uint32_t chunk);
@@ -125,8 +125,8 @@ private:
     std::vector<std::uint32_t> bitmaps_;  // of the result that is looked at
     std::vector<std::uint8_t> done_;
     std::vector<Outstanding> entries_;  // by slot: no two chunks of a slot are under way
-    std::uint32_t first_ = NONE, last_ = NONE;                   // entries in the order of sending
-    std::uint32_t first_arrived_ = NONE, last_arrived_ = NONE;   // in the order in which they were heard of
+    std::uint32_t first_ = NONE, last_ = NONE;                  // entries in the order of sending
+    std::uint32_t first_arrived_ = NONE, last_arrived_ = NONE;  // in the order in which they were heard of
     std::int64_t under_way_ = 0;
     std::vector<std::uint32_t> open_;  // a heap, smallest first
     std::uint32_t low_ = 0;

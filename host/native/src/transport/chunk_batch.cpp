@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/chunk_batch.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lanes/lanes.hpp"
+
+namespace lanesum::transport {
+
+ChunkBatch::ChunkBatch(Header header, std::span<const std::uint32_t> words, std::uint32_t chunks,
+                       std::size_t packet_words, std::uint64_t position, std::uint32_t slots)
+    : words_(words), chunks_(chunks), packet_words_(packet_words), position_(position), slots_(slots) {
+    header.words = static_cast<std::uint32_t>(packet_words);
+    header.flags = header.chunk = header.shadow = header.slot = 0;
+    header.pack(template_);
+}
+
+void ChunkBatch::lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *packet) const {
+    Header own{};  // the fields that differ from packet to packet, added to the others
+    own.version = own.kind = own.op = 0;
+    const std::uint64_t position = position_ + chunk;
+    own.flags = flags;
+    own.chunk = chunk;
+    own.shadow = position / slots_ & 1;
+    own.slot = static_cast<std::uint32_t>(position % slots_);
+    own.pack(packet);
+    for (std::size_t i = 0; i < HEADER_BYTES; ++i) {
+        packet[i] |= template_[i];
+    }
+    const std::size_t begin = (chunk - first_) * packet_words_;
+    const std::size_t there = std::min(packet_words_, words_.size() - std::min(begin, words_.size()));
+    std::byte *payload = packet + HEADER_BYTES;
+    store_words(payload, words_.subspan(std::min(begin, words_.size()), there));
+    std::memset(payload + there * WORD_BYTES, 0, (packet_words_ - there) * WORD_BYTES);
+}
+
+void ChunkBatch::keep_last(std::uint32_t chunks) {
+    const std::uint32_t forgotten = size() - std::min(chunks, size());
+    words_ = words_.subspan(std::min(forgotten * packet_words_, words_.size()));
+    kept_.assign(words_.begin(), words_.end());
+    words_ = kept_;
+    first_ += forgotten;
+}
+
+}  // namespace lanesum::transport

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/membership.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace lanesum::transport {
+
+Membership::Membership(const JobTicket &ticket)
+    : everybody_(ticket.rack_members()),
+      quorum_(ticket.quorum),
+      places_(ticket.places),
+      place_(ticket.place()),
+      result_bytes_(HEADER_BYTES + ticket.accumulator_words * WORD_BYTES) {
+    for (std::uint32_t worker = 0; places_.size() < ticket.workers; ++worker) {
+        places_.push_back({0, worker});
+    }
+    two_levels_ = name_racks(places_);
+    for (std::uint32_t rack = 0; rack < everybody_.size(); ++rack) {
+        racks_ |= static_cast<std::uint32_t>(everybody_[rack] != 0) << rack;
+    }
+}
+
+bool Membership::contributors(const Header &header, std::span<const std::byte> datagram,
+                              std::span<std::uint32_t> bitmaps) const {
+    if (!(header.flags & FLAG_PARTIAL)) {
+        const bool named = two_levels_ ? header.racks == racks_ : header.workers == everybody_[0];
+        if (!named || datagram.size() != result_bytes_) {
+            return false;
+        }
+        std::ranges::copy(everybody_, bitmaps.begin());
+        return true;
+    }
+    if (quorum_ == 0 || datagram.size() != result_bytes_ + (two_levels_ ? everybody_.size() * WORD_BYTES : 0)) {
+        return false;
+    }
+    if (two_levels_) {
+        std::uint32_t racks = 0;
+        for (std::size_t rack = 0; rack < bitmaps.size(); ++rack) {
+            bitmaps[rack] = load_be32(datagram.data() + result_bytes_ + rack * WORD_BYTES);
+            racks |= static_cast<std::uint32_t>(bitmaps[rack] != 0) << rack;
+        }
+        if (header.racks != racks) {
+            return false;
+        }
+    } else {
+        bitmaps[0] = header.workers;
+    }
+    std::uint32_t count = 0;
+    for (std::size_t rack = 0; rack < bitmaps.size(); ++rack) {
+        if (bitmaps[rack] & ~everybody_[rack]) {
+            return false;
+        }
+        count += static_cast<std::uint32_t>(std::popcount(bitmaps[rack]));
+    }
+    return count >= quorum_;
+}
+
+bool Membership::has_mine(const Header &pending) const {
+    if (pending.flags & FLAG_UPPER) {
+        return pending.racks >> place_.rack & 1;
+    }
+    return pending.workers >> place_.bit & 1;
+}
+
+Arrived Membership::learn(const Header &pending, const Arrived &known) const {
+    if (!two_levels_) {
+        return {pending.workers, std::nullopt};
+    }
+    if (pending.flags & FLAG_UPPER) {
+        const bool complete = pending.racks >> place_.rack & 1;
+        return {complete ? std::optional(everybody_[place_.rack]) : known.own_rack, pending.racks};
+    }
+    // The server speaks of both levels, a rack switch of its own.
+    return {pending.workers, pending.flags & FLAG_BYPASS ? std::optional(pending.racks) : known.racks};
+}
+
+std::vector<std::uint32_t> Membership::missing(const Arrived &arrived) const {
+    std::vector<std::uint32_t> workers;
+    for (std::uint32_t worker = 0; worker < places_.size(); ++worker) {
+        const auto [rack, bit] = places_[worker];
+        const bool known = rack == place_.rack && arrived.own_rack.has_value();
+        if (known ? !(*arrived.own_rack >> bit & 1) : arrived.racks && !(*arrived.racks >> rack & 1)) {
+            workers.push_back(worker);
+        }
+    }
+    return workers;
+}
+
+}  // namespace lanesum::transport

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/outbox.hpp"
+
+namespace lanesum::transport {
+
+std::span<const Datagram> Outbox::lay_out() {
+    std::size_t bytes = 0;
+    for (const Pending &one : pending_) {
+        bytes += one.batch->packet_bytes();
+    }
+    if (buffer_.size() < bytes) {
+        buffer_.resize(bytes);
+    }
+    datagrams_.clear();
+    std::byte *at = buffer_.data();
+    for (const Pending &one : pending_) {
+        one.batch->lay_out(one.chunk, one.flags, at);
+        datagrams_.emplace_back(at, one.batch->packet_bytes());
+        at += one.batch->packet_bytes();
+    }
+    pending_.clear();
+    return datagrams_;
+}
+
+}  // namespace lanesum::transport

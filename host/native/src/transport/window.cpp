@@ -1,0 +1,378 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/window.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "lanes/lanes.hpp"
+
+namespace lanesum::transport {
+namespace {
+
+// As explained in window.py.
+constexpr std::int64_t REORDERING = 8;
+constexpr std::uint32_t PENDING_BACK_OFF = 4;
+constexpr std::uint32_t SILENT_AFTER = 3;
+constexpr std::uint32_t BYPASS_AFTER = 2;
+constexpr std::uint32_t BYPASS_AFTER_QUICK = 4;
+constexpr std::uint32_t MOST_BACK_OFF = 1 << 16;
+
+std::uint32_t chunks_of(std::size_t words, std::size_t packet_words) {
+    return static_cast<std::uint32_t>(std::max<std::size_t>(1, (words + packet_words - 1) / packet_words));
+}
+
+}  // namespace
+
+RoundWindow::RoundWindow(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words,
+                         std::uint32_t epoch, std::uint64_t position, std::int64_t most)
+    : link_(std::move(link)),
+      chunks_(chunks_of(words.size(), uplink_words(op, link_->ticket.accumulator_words))),
+      epoch_(epoch),
+      size_{op, words.size()},
+      position_(position),
+      most_(most),
+      slots_(link_->ticket.slots),
+      result_words_(words.size() * WIDENING[static_cast<std::uint32_t>(op)]),
+      accumulator_words_(link_->ticket.accumulator_words),
+      racks_(link_->membership.everybody().size()),
+      result_(std::make_unique_for_overwrite<std::uint32_t[]>(chunks_ * accumulator_words_)),
+      contributors_(chunks_ * racks_),
+      bitmaps_(racks_),
+      done_(chunks_),
+      entries_(std::min(slots_, chunks_)),
+      opened_(std::min(slots_, chunks_)),
+      left_(chunks_) {
+    const JobTicket &ticket = link_->ticket;
+    Header header;
+    header.job = ticket.job;
+    header.tag = ticket.tag;
+    header.epoch = epoch;
+    header.op = static_cast<std::uint32_t>(op);
+    header.workers = std::uint32_t{1} << ticket.place().bit;
+    header.racks = static_cast<std::uint32_t>(words.size());
+    header.fan_in_workers = ticket.worker & 0xFF;
+    batch_ = std::make_shared<ChunkBatch>(header, words, chunks_, uplink_words(op, ticket.accumulator_words), position,
+                                          slots_);
+    open_.reserve(opened_);
+    for (std::uint32_t chunk = 0; chunk < opened_; ++chunk) {
+        open_.push_back(chunk);
+    }
+}
+
+void RoundWindow::retire() {
+    batch_.reset();
+    entries_ = {};
+    open_ = {};
+}
+
+// Chunks under way, and what is asked of them.
+
+RoundWindow::Outstanding *RoundWindow::outstanding(std::uint32_t chunk) {
+    if (chunk >= chunks_) {
+        return nullptr;
+    }
+    Outstanding &state = entry(chunk);
+    return state.under_way && state.chunk == chunk ? &state : nullptr;
+}
+
+void RoundWindow::append(std::uint32_t chunk) {
+    Outstanding &state = entry(chunk);
+    const auto index = static_cast<std::uint32_t>(&state - entries_.data());
+    state.before = last_;
+    state.after = NONE;
+    (last_ == NONE ? first_ : entries_[last_].after) = index;
+    last_ = index;
+    state.chunk = chunk;
+    state.under_way = true;
+    ++under_way_;
+}
+
+void RoundWindow::remove(Outstanding &state) {
+    (state.before == NONE ? first_ : entries_[state.before].after) = state.after;
+    (state.after == NONE ? last_ : entries_[state.after].before) = state.before;
+    state.under_way = false;
+    --under_way_;
+}
+
+void RoundWindow::append_arrived(Outstanding &state) {
+    const auto index = static_cast<std::uint32_t>(&state - entries_.data());
+    state.arrived_before = last_arrived_;
+    state.arrived_after = NONE;
+    (last_arrived_ == NONE ? first_arrived_ : entries_[last_arrived_].arrived_after) = index;
+    last_arrived_ = index;
+    state.heard_of = true;
+}
+
+void RoundWindow::remove_arrived(Outstanding &state) {
+    const std::uint32_t before = state.arrived_before, after = state.arrived_after;
+    (before == NONE ? first_arrived_ : entries_[before].arrived_after) = after;
+    (after == NONE ? last_arrived_ : entries_[after].arrived_before) = before;
+    state.heard_of = false;
+}
+
+void RoundWindow::ask(Outstanding &state, bool bypass) {
+    if (!state.asked) {
+        state.asked = true;
+        asked_.push_back(state.chunk);
+        ++asked_count_;
+    }
+    state.asked_bypass = bypass;
+}
+
+// Sending.
+
+void RoundWindow::due(double now, Outbox &outbox) {
+    Link &link = *link_;
+    const std::size_t bytes = batch_->packet_bytes();
+    find_lost(now);
+    for (const auto &[chunk, bypass, asked] : lost_) {
+        Outstanding &state = entry(chunk);
+        state.lost = false;
+        state.sent_at = now;
+        state.sequence = link.sequence;
+        state.bypassed = bypass;
+        ++state.resends;
+        link.count_sent(bytes, true, bypass, asked);
+        ++link.sequence;
+        outbox.add(*batch_, chunk, FLAG_RESEND | (bypass ? FLAG_BYPASS : 0u));
+    }
+    const std::int64_t most = std::min(most_, link.congestion->packets());
+    while (!open_.empty() && (under_way_ < most || open_.front() == first_left())) {
+        std::ranges::pop_heap(open_, std::greater{});
+        const std::uint32_t chunk = open_.back();
+        open_.pop_back();
+        if (done_[chunk]) {
+            continue;  // a quorum was quicker
+        }
+        const bool bypass = link.slots.bypass(slot(chunk));
+        append(chunk);
+        Outstanding &state = entry(chunk);
+        state.first_sent_at = state.sent_at = now;
+        state.first_sequence = state.sequence = link.sequence;
+        state.bypass = state.bypassed = bypass;
+        state.resends = state.tries = 0;
+        state.heard_of = state.asked = state.lost = false;
+        link.count_sent(bytes, false, bypass);
+        ++link.sequence;
+        outbox.add(*batch_, chunk, bypass ? FLAG_BYPASS : 0u);
+    }
+}
+
+void RoundWindow::open(std::uint32_t chunk) {
+    open_.push_back(chunk);
+    std::ranges::push_heap(open_, std::greater{});
+}
+
+std::uint32_t RoundWindow::slot(std::uint32_t chunk) const {
+    return static_cast<std::uint32_t>((position_ + chunk) % slots_);
+}
+
+std::uint32_t RoundWindow::first_left() {
+    while (low_ < chunks_ && done_[low_]) {
+        ++low_;
+    }
+    return low_;
+}
+
+void RoundWindow::free_slot(std::uint32_t chunk) {
+    if (link_->ticket.quorum == 0) {
+        if (chunks_ - chunk > slots_) {
+            open(chunk + slots_);
+        }
+        return;
+    }
+    while (opened_ < chunks_ && done_[opened_ - slots_]) {
+        open(opened_);
+        ++opened_;
+    }
+}
+
+bool RoundWindow::is_open(std::uint32_t chunk) const { return chunk < slots_ || done_[chunk - slots_]; }
+
+void RoundWindow::find_lost(double now) {
+    lost_.clear();
+    if (asked_count_ > 0) {
+        for (const std::uint32_t chunk : asked_) {
+            Outstanding *state = outstanding(chunk);
+            if (state != nullptr && state->asked) {
+                state->asked = false;
+                state->lost = true;
+                lost_.push_back({chunk, state->asked_bypass, true});
+            }
+        }
+    }
+    asked_.clear();
+    asked_count_ = 0;
+    each_overtaken([&](Outstanding &state) {
+        if (!state.lost && (state.sequence + REORDERING < newest_answered_ || quick_left(state, now) <= 0)) {
+            state.lost = true;
+            lost_.push_back({state.chunk, try_again(state, BYPASS_AFTER_QUICK), false});
+        }
+    });
+    Outstanding *first = timed();
+    if (first != nullptr && !first->lost && timer_left(*first, now) <= 0) {
+        back_off_ = std::min(2 * back_off_, MOST_BACK_OFF);
+        ++link_->unanswered;
+        if (link_->unanswered >= SILENT_AFTER) {
+            link_->congestion->silence(link_->sequence, under_way_);
+        }
+        first->lost = true;
+        lost_.push_back({first->chunk, try_again(*first, BYPASS_AFTER), false});
+    }
+}
+
+bool RoundWindow::try_again(Outstanding &state, std::uint32_t patience) const {
+    ++state.tries;
+    return state.bypass || (state.tries >= patience && state.tries % 2 == 0);
+}
+
+template <typename Visit>
+void RoundWindow::each_overtaken(Visit visit) {
+    const std::int64_t ahead = open_.empty() ? 0 : REORDERING;
+    for (std::uint32_t index = first_; index != NONE; index = entries_[index].after) {
+        if (entries_[index].first_sequence + ahead >= newest_answered_) {
+            return;
+        }
+        visit(entries_[index]);
+    }
+}
+
+double RoundWindow::quick_left(const Outstanding &state, double now) const {
+    const double backed_off = link_->rtt.quick_timeout_s() * (1 << std::min(state.resends, 16u));
+    return state.sent_at + std::min(backed_off, MAX_RTO_S) - now;
+}
+
+RoundWindow::Outstanding *RoundWindow::timed() { return outstanding(first_left()); }
+
+double RoundWindow::timer_left(const Outstanding &state, double now) const {
+    const double since = std::max(state.sent_at, last_result_at_);
+    return since + std::min(link_->rtt.timeout_s() * back_off_, MAX_RTO_S) - now;
+}
+
+std::optional<double> RoundWindow::next_timeout(double now) {
+    if (asked_count_ > 0) {
+        return 0.0;
+    }
+    if (under_way_ == 0) {
+        return std::nullopt;
+    }
+    const Outstanding *first = timed();
+    if (first == nullptr) {
+        return 0.0;
+    }
+    double quick = std::numeric_limits<double>::infinity();
+    bool overtaken = false;
+    each_overtaken([&](const Outstanding &state) {
+        quick = std::min(quick, quick_left(state, now));
+        overtaken = true;
+    });
+    return std::max(0.0, std::min(timer_left(*first, now), overtaken ? quick : MAX_RTO_S));
+}
+
+// Receiving.
+
+bool RoundWindow::take_result(const Header &header, std::span<const std::byte> datagram, double now) {
+    Link &link = *link_;
+    TransportStats &stats = link.stats;
+    const std::uint32_t chunk = header.chunk;
+    if (header.op != static_cast<std::uint32_t>(size_.op) || chunk >= chunks_) {
+        ++stats.foreign_packets;
+        return false;
+    }
+    if (done_[chunk]) {
+        ++stats.duplicate_results;
+        return false;
+    }
+    if (!link.membership.contributors(header, datagram, bitmaps_) || !may_have_result(chunk, bitmaps_)) {
+        ++stats.foreign_packets;
+        ++strangers_;
+        return false;
+    }
+    load_words({result_.get() + chunk * accumulator_words_, accumulator_words_}, datagram.data() + HEADER_BYTES);
+    std::ranges::copy(bitmaps_, contributors_.begin() + static_cast<std::ptrdiff_t>(chunk * racks_));
+    done_[chunk] = 1;
+    --left_;
+    free_slot(chunk);
+    back_off_ = 1;
+    last_result_at_ = now;
+    const bool marked = header.flags & FLAG_ECN, collided = header.flags & FLAG_COLLISION;
+    stats.ecn_marks += marked;
+    stats.collisions += collided;
+    stats.partial_results += (header.flags & FLAG_PARTIAL) != 0;
+    link.slots.result(slot(chunk), collided);
+    Outstanding *state = outstanding(chunk);
+    if (state != nullptr) {
+        if (state->heard_of) {
+            remove_arrived(*state);
+        }
+        if (state->asked) {
+            state->asked = false;
+            --asked_count_;
+        }
+        remove(*state);
+        // Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
+        newest_answered_ = std::max(newest_answered_, state->first_sequence);
+        if (state->sequence == state->first_sequence) {
+            link.rtt.sample(now - state->sent_at);
+        }
+        link.congestion->result(state->first_sequence, link.sequence, marked);
+    }
+    return true;
+}
+
+bool RoundWindow::may_have_result(std::uint32_t chunk, std::span<const std::uint32_t> bitmaps) {
+    if (outstanding(chunk) != nullptr) {
+        return true;
+    }
+    return is_open(chunk) && !link_->membership.includes_me(bitmaps);
+}
+
+void RoundWindow::take_pending(const Header &header, double now) {
+    Outstanding *state = outstanding(header.chunk);
+    if (state == nullptr) {
+        return;  // not sent yet: its turn comes
+    }
+    const Membership &membership = link_->membership;
+    if (state->heard_of) {
+        remove_arrived(*state);
+    } else {
+        state->arrived = {};
+    }
+    state->arrived = membership.learn(header, state->arrived);
+    append_arrived(*state);
+    // The path is alive, somebody else is late: keep asking, at a gentle pace.
+    back_off_ = std::min(back_off_, PENDING_BACK_OFF);
+    const bool bypass = header.flags & FLAG_BYPASS;
+    const bool elsewhere = state->bypassed != bypass;
+    if (membership.has_mine(header) || (now - state->sent_at < link_->answer_interval_s() && !elsewhere)) {
+        return;
+    }
+    ask(*state, bypass);
+    if (elsewhere && now - state->first_sent_at >= link_->rtt.timeout_s()) {
+        // The others' contributions of the other chunks under way have gone another way too: see window.py.
+        for (std::uint32_t index = first_; index != NONE; index = entries_[index].after) {
+            if (entries_[index].bypassed != bypass && !entries_[index].asked) {
+                ask(entries_[index], bypass);
+            }
+        }
+    }
+}
+
+void RoundWindow::past_switches(std::uint32_t chunk, Outbox &outbox) {
+    if (outstanding(chunk) == nullptr) {
+        return;
+    }
+    link_->count_sent(batch_->packet_bytes(), true, true, true);
+    outbox.add(*batch_, chunk, FLAG_RESEND | FLAG_BYPASS);
+}
+
+std::vector<std::uint32_t> RoundWindow::missing_workers() const {
+    if (last_arrived_ == NONE) {
+        return {};
+    }
+    return link_->membership.missing(entries_[last_arrived_].arrived);
+}
+
+}  // namespace lanesum::transport
