@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The aggregation server as the controller needs it: in another process, or in this one."""
+"""The aggregation servers as the controller needs them: in other processes, or in this one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from lanesum.server import ServerJob
@@ -12,11 +13,16 @@ from lanesum.server.client import ServerError, ServerStatus
 from lanesum.server.served import Refusal
 from lanesum_control.events import EventLog
 
-SERVER = "server"  # in events
+SERVER = "server"
+
+
+def server_name(number: int) -> str:
+    """What events, counters and fault plans call a server: ``server``, ``server2``, ``server3`` and so on."""
+    return f"{SERVER}{number + 1}" if number else SERVER
 
 
 class ControlledServer(Protocol):
-    """Knows every job: it sums whatever no switch takes. Every method may raise ServerError, and can be repeated.
+    """Knows every job: it sums what no switch takes of its slots. Every method may raise ServerError, and be repeated.
 
     ``RemoteServer`` is one in another process; ``AggregationServer`` itself is one in this process.
     """
@@ -48,11 +54,13 @@ class ServerLink:
     """A server with the life around it. Not thread-safe: the controller's lock is around every call but ``look``.
 
     Args:
+        name: in events.
         server: in this process or another one.
         events: told when it goes, comes back and is repaired.
     """
 
-    def __init__(self, server: ControlledServer, events: EventLog) -> None:
+    def __init__(self, name: str, server: ControlledServer, events: EventLog) -> None:
+        self.name = name
         self._server = server
         self._events = events
         self._instance: str | None = None
@@ -83,7 +91,7 @@ class ServerLink:
     def lost(self, error: ServerError) -> None:
         """It was away; said once."""
         if not self._down:
-            self._events.add(SERVER, f"lost: {error.what}")
+            self._events.add(self.name, f"lost: {error.what}")
         self._down = True
 
     def forgot_decisions(self, status: ServerStatus) -> bool:
@@ -106,13 +114,63 @@ class ServerLink:
         done = [f"{len(missing)} jobs admitted again"] if missing else []
         done += [f"{len(strangers)} strangers removed"] if strangers else []
         if self._instance not in (None, status.instance):
-            self._events.add(SERVER, f"started again: {', '.join(done) or 'it knew all jobs'}")
+            self._events.add(self.name, f"started again: {', '.join(done) or 'it knew all jobs'}")
         elif self._down or self._instance is None:
-            self._events.add(SERVER, f"connected: {', '.join(done) or 'all was right'}")
+            self._events.add(self.name, f"connected: {', '.join(done) or 'all was right'}")
         elif done:
-            self._events.add(SERVER, f"repaired: {', '.join(done)}")
+            self._events.add(self.name, f"repaired: {', '.join(done)}")
         self._down = False
         self._instance = status.instance
+
+
+class ServerLinks:
+    """All servers of the controller. Each has every job, and gets the contributions to its own slots.
+
+    Args:
+        servers: one or more, in the order of their numbers.
+        events: see ``ServerLink``.
+    """
+
+    def __init__(self, servers: Sequence[ControlledServer], events: EventLog) -> None:
+        links = [ServerLink(server_name(number), server, events) for number, server in enumerate(servers)]
+        self._links = {link.name: link for link in links}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._links)
+
+    def __getitem__(self, name: str) -> ServerLink:
+        return self._links[name]
+
+    def admit(self, job: ServerJob) -> None:
+        """At all of them. Raises ServerError when one does not take it; nothing of the job is left at the others."""
+        admitted: list[ServerLink] = []
+        try:
+            for link in self._links.values():
+                link.admit(job)
+                admitted.append(link)
+        except BaseException:
+            for link in admitted:
+                link.forget(job.job)
+            raise
+
+    def tell(self, job: ServerJob) -> None:
+        """See ``ServerLink.tell``."""
+        for link in self._links.values():
+            link.tell(job)
+
+    def forget(self, job: int) -> None:
+        """See ``ServerLink.forget``."""
+        for link in self._links.values():
+            link.forget(job)
+
+    def look(self) -> dict[str, ServerStatus]:
+        """By name, without those that are away. Slow, and changes nothing: no lock is needed."""
+        found = {}
+        for name, link in self._links.items():
+            with contextlib.suppress(ServerError):
+                found[name] = link.look()
+        return found
 
 
 def packets_as_of_a_switch(status: ServerStatus) -> dict[str, int]:

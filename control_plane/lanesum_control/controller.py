@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller: admits jobs, hands out tickets, and keeps switches and server as the jobs need them.
+"""The controller: admits jobs, hands out tickets, and keeps switches and servers as the jobs need them.
 
-Every operation is the same: change what is wanted, write it to the store, and bring server and switches there.
+Every operation is the same: change what is wanted, write it to the store, and bring servers and switches there.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.controlled_server import ControlledServer, ServerLink, packets_as_of_a_switch
+from lanesum_control.controlled_server import SERVER, ControlledServer, ServerLinks, packets_as_of_a_switch
 from lanesum_control.errors import AdmissionError, ControlError, UnknownJobError
 from lanesum_control.events import EventLog
 from lanesum_control.fleet import Fleet
@@ -37,11 +38,12 @@ _THIS_PROCESS = Taken("", "this process")
 
 
 class Controller:
-    """Owns switches and a server. Thread-safe.
+    """Owns switches and servers. Thread-safe.
 
     Args:
         network: who hangs where.
-        server: sums what switches do not take; knows every job.
+        servers: sum what switches do not take, each of its own slots; know every job. One, or as many as the network
+            names; in any order, but events and counters number them so.
         switches: the switches of the network that are controlled, by name; the others only route.
         store: what outlives this process; in memory when None.
         accumulator_words: words per packet of the switches' program.
@@ -49,13 +51,14 @@ class Controller:
         clock: seconds that only grow, for leases.
         connect_timeout_s: how long to wait for every switch; what is away then is left out until it comes.
 
-    Raises NotPrimaryError and PipelineError for a switch that will not be controlled, StoreError.
+    Jobs in the store whose servers were others begin a new incarnation. Raises NotPrimaryError and PipelineError for a
+    switch that will not be controlled, ConfigurationError for too few or too many servers, StoreError.
     """
 
     def __init__(
         self,
         network: Network,
-        server: ControlledServer,
+        servers: ControlledServer | Sequence[ControlledServer],
         switches: Mapping[str, ManagedSwitch] | None = None,
         *,
         store: Store | None = None,
@@ -66,7 +69,14 @@ class Controller:
     ) -> None:
         self.network = network
         self.events = EventLog() if events is None else events
-        self._server = ServerLink(server, self.events)
+        servers = servers if isinstance(servers, Sequence) else [servers]
+        if len(servers) != len(network.servers):
+            raise ConfigurationError(
+                f"The controller has {len(servers)} aggregation servers, but packets of the network are addressed to "
+                f"{len(network.servers)}: {', '.join(ip for ip, _ in network.servers)}.",
+                "Name the control address of each of them (lanesum controller --server).",
+            )
+        self._servers = ServerLinks(servers, self.events)
         self._store = Store() if store is None else store
         self._accumulator_words = accumulator_words
         self._clock = clock
@@ -79,18 +89,21 @@ class Controller:
         self._plan = self._planned(self._store.ranges())
         for name in self.switches:
             self._connect(name, connect_timeout_s)
-        self.check_server()
+        for name in self.servers:
+            self.check_server(name)
+        for job in [job for job in self._jobs.values() if job.incarnation.servers != network.servers]:
+            self._restart(job, job.request, "its servers are others than before")
         self._replan()
 
     # Admission.
 
     def admit(self, request: JobRequest) -> AdmittedJob:
-        """Give the job its identifiers, put it on the server and on the switches that can take it.
+        """Give the job its identifiers, put it on the servers and on the switches that can take it.
 
         Raises:
             AdmissionError: unknown host, name taken, a quota that cannot be met (QuotaError).
             ConfigurationError: unknown codec, or more workers than its lanes hold.
-            ServerError: the aggregation server does not take it; nothing of the job is left then.
+            ServerError: an aggregation server does not take it; nothing of the job is left then.
         """
         with self._lock:
             if request.name in self._jobs:
@@ -99,11 +112,11 @@ class Controller:
             request.code_table()
             request = self._with_port(request)
             number, order = self._store.new_numbers()
-            job = Job(number, self._free_group(), order, request, Incarnation.of(request))
+            job = Job(number, self._free_group(), order, request, self._incarnation(request))
             planned = self._planned(changed=job)
             self._store.save(job, planned.ranges)
             try:
-                self._server.admit(self._server_job(job, planned))
+                self._servers.admit(self._server_job(job, planned))
             except BaseException:
                 self._store.remove(number, self._plan.ranges)
                 raise
@@ -123,7 +136,7 @@ class Controller:
             del self._jobs[name]
             self._forget(job)
             self._carry_out(planned)
-            self._server.forget(job.number)
+            self._servers.forget(job.number)
             self.events.add(name, why)
 
     def resize(self, name: str, slots: int) -> AdmittedJob:
@@ -245,20 +258,26 @@ class Controller:
             if name not in self._fleet.down:
                 self._replan()  # jobs that were left out may come
 
-    def check_server(self) -> None:
-        """Look at the server: one that started anew has to learn the jobs again."""
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Names of the servers."""
+        return self._servers.names
+
+    def check_server(self, name: str = SERVER) -> None:
+        """Look at a server: one that started anew has to learn the jobs again."""
+        server = self._servers[name]
         try:
-            status = self._server.look()
+            status = server.look()
         except ServerError as error:
             with self._lock:
-                self._server.lost(error)
+                server.lost(error)
             return
         with self._lock:
-            if self._server.forgot_decisions(status):
+            if server.forgot_decisions(status):
                 # Nothing may be decided a second time under the same tag.
                 for job in [job for job in self._jobs.values() if job.request.threshold]:
-                    self._restart(job, job.request, "the server lost what it had decided")
-            self._server.teach(status, {job.number: self._server_job(job, self._plan) for job in self._jobs.values()})
+                    self._restart(job, job.request, f"the {name} lost what it had decided")
+            server.teach(status, {job.number: self._server_job(job, self._plan) for job in self._jobs.values()})
 
     def repair(self) -> None:
         """Read back what every switch holds, and correct it where it is not what the jobs need."""
@@ -279,21 +298,32 @@ class Controller:
             return [self._admitted(job) for job in self._jobs.values()]
 
     def counters(self) -> dict[str, Any]:
-        """``switches``: packets by decision at each of them; ``server``: its decisions and refusals by reason, None
-        when it is away; ``packets``: by decision, at all switches together, or at the server where there is none."""
+        """``switches``: packets by decision at each of them; ``servers``: decisions and refusals by reason at each of
+        them, None for those that are away; ``server``: the same of all servers together, None when none answers;
+        ``packets``: by decision, at all switches together, or at the servers where there is none."""
         with self._lock:
             switches = self._fleet.decisions()
-        try:
-            status = self._server.look()
-        except ServerError:
-            status = None
+        found = self._servers.look()
         total: collections.Counter[str] = collections.Counter()
         for counts in switches.values():
             total.update(counts)
-        if not self._fleet.names and status is not None:
-            total.update(packets_as_of_a_switch(status))
-        server = None if status is None else {"decisions": status.decisions, "refused": status.refused}
-        return {"packets": dict(total), "switches": switches, "server": server}
+        if not self._fleet.names:
+            for status in found.values():
+                total.update(packets_as_of_a_switch(status))
+        servers = {
+            name: {"decisions": found[name].decisions, "refused": found[name].refused} if name in found else None
+            for name in self.servers
+        }
+        together = {
+            kind: dict(sum((collections.Counter(one[kind]) for one in servers.values() if one), collections.Counter()))
+            for kind in ("decisions", "refused")
+        }
+        return {
+            "packets": dict(total),
+            "switches": switches,
+            "servers": servers,
+            "server": together if found else None,
+        }
 
     def close(self) -> None:
         """Let go of the switches; the jobs stay on them, and in the store."""
@@ -320,21 +350,26 @@ class Controller:
         request.code_table()
         if self._clashing(request):
             request = self._with_port(replace(request, udp_port=None))
-        again = replace(job, request=request, incarnation=Incarnation.of(request))
+        again = replace(job, request=request, incarnation=self._incarnation(request))
         self._commit(again, self._planned(changed=again))
         self.events.add(request.name, f"new incarnation: {why}")
         return again
 
+    def _incarnation(self, request: JobRequest) -> Incarnation:
+        return Incarnation.of(request, self.network.servers)
+
     def _clashing(self, request: JobRequest) -> list[str]:
-        """Hosts from whose port another job sends already: its packets could not be told from this one's sockets."""
-        return sorted(
-            {
-                host
-                for job in self._jobs.values()
-                if job.request.name != request.name and job.request.port == request.port
-                for host in set(job.request.workers) & set(request.workers)
-            }
-        )
+        """Hosts from whose port another job sends already, or where a server has it: packets to the one could not be
+        told from packets to the other."""
+        taken = {
+            host
+            for job in self._jobs.values()
+            if job.request.name != request.name and job.request.port == request.port
+            for host in job.request.workers
+        }
+        ports = zip(self.network.server_hosts, self.network.servers, strict=True)
+        taken |= {host for host, (_, port) in ports if port == request.port}
+        return sorted(taken & set(request.workers))
 
     def _with_port(self, request: JobRequest) -> JobRequest:
         """The request with a UDP port of its own at every host. Raises AdmissionError for a given one that is not."""
@@ -342,7 +377,8 @@ class Controller:
         if request.udp_port is not None or one_port:
             if clashing := self._clashing(request):
                 raise AdmissionError(
-                    f"Job {request.name!r}: another job sends from UDP port {request.port} of {', '.join(clashing)}.",
+                    f"Job {request.name!r}: another job sends from UDP port {request.port} of {', '.join(clashing)}, "
+                    "or a server has it.",
                     "On loopback a host takes part in one job."
                     if one_port
                     else "Give another port, or none: then a free one is chosen.",
@@ -359,7 +395,7 @@ class Controller:
         for worker in range(len(old.request.workers)):
             self._worker_seen.pop((job.number, worker), None)
         if job.incarnation.tag != old.incarnation.tag:
-            self._server.tell(self._server_job(job, planned))
+            self._servers.tell(self._server_job(job, planned))
         self._carry_out(planned)
 
     def _forget(self, job: Job) -> None:

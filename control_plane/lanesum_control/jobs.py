@@ -18,6 +18,7 @@ from lanesum.protocol.frames import ipv4_text
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import MAX_SLOTS, UDP_PORT
 from lanesum.transport.ticket import JobTicket
+from lanesum.udp_socket import Address
 from lanesum_control.errors import AdmissionError
 from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
@@ -166,6 +167,7 @@ class Incarnation:
             never wraps, shows at once.
         seed: seed of the shared random bits, 64 bits.
         slots: packets under way at most, the same for all its workers; a resized job's workers keep theirs.
+        servers: addresses of the aggregation servers; which one has a slot depends on how many there are.
         taken: tickets that were handed out, by worker.
     """
 
@@ -173,13 +175,14 @@ class Incarnation:
     epoch: int
     seed: int
     slots: int
+    servers: tuple[Address, ...]
     taken: dict[int, Taken] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, request: JobRequest) -> Incarnation:
+    def of(cls, request: JobRequest, servers: tuple[Address, ...]) -> Incarnation:
         """A new one."""
         seed = secrets.randbits(64) if request.seed is None else request.seed
-        return cls(secrets.randbits(32), secrets.randbits(32), seed, request.slots)
+        return cls(secrets.randbits(32), secrets.randbits(32), seed, request.slots, servers)
 
     @property
     def differing(self) -> bool:
@@ -268,7 +271,7 @@ def tickets(job: Job, placement: Placement, network: Network, accumulator_words:
         workers=len(request.workers),
         slots=incarnation.slots,
         accumulator_words=accumulator_words,
-        servers=(network.server,),
+        servers=incarnation.servers,
         seed=incarnation.seed,
         ops=job.ops(),
         code_table=request.code_table(),

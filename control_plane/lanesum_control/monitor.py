@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that looks after switches, server and leases."""
+"""Threads that look after switches, servers and leases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 class Monitor(Serving):
     """Checks everything about ``controller`` every ``interval_s`` seconds. Use as a context manager.
 
-    Every switch has a thread of its own, as has the server: one that is slow to answer delays nobody else.
+    Every switch has a thread of its own, as has every server: one that is slow to answer delays nobody else.
     """
 
     def __init__(self, controller: Controller, interval_s: float = DEFAULT_INTERVAL_S) -> None:
@@ -27,7 +27,7 @@ class Monitor(Serving):
         self._stop = threading.Event()
         checks: list[Callable[[], None]] = [
             *(functools.partial(controller.check_switch, name) for name in controller.switches),
-            controller.check_server,
+            *(functools.partial(controller.check_server, name) for name in controller.servers),
             controller.expire,
         ]
         self._threads = [

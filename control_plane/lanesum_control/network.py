@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lanesum.udp_socket import Address
 from lanesum_control.model import HostPort
 from lanesum_control.topology import Topology
 
@@ -16,30 +17,30 @@ class Network:
     """A topology with the addresses of one runner.
 
     Attributes:
-        upper: the switch that the server is linked to; racks are the other switches.
+        upper: the switch that the first server is linked to; racks are the other switches.
         at: switch of every host.
         seen: every host as each switch sees it, by switch and host.
-        server_host: the server's name.
-        server: IPv4 address and UDP port that workers' packets are addressed to.
+        server_hosts: names of the hosts that run an aggregation server; a worker may run on the same one.
+        servers: their IPv4 addresses and UDP ports, which workers' packets are addressed to.
         one_port: switches hear a host only from the protocol's own UDP port, as those on loopback do.
     """
 
     upper: str
     at: Mapping[str, str]
     seen: Mapping[str, Mapping[str, HostPort]]
-    server_host: str
-    server: tuple[str, int]
+    server_hosts: tuple[str, ...]
+    servers: tuple[Address, ...]
     one_port: bool = False
 
     @classmethod
     def of(cls, topology: Topology, *, loopback: bool) -> Network:
-        (server_host,) = topology.names("server")
+        server_hosts = topology.server_hosts()
         return cls(
             upper=topology.switch,
             at={host: topology.switch_of(host) for host in topology.hosts()},
             seen={switch: topology.host_ports(switch, loopback=loopback) for switch in topology.switches()},
-            server_host=server_host,
-            server=topology.server_address(loopback=loopback),
+            server_hosts=tuple(server_hosts),
+            servers=tuple(topology.server_address(host, loopback=loopback) for host in server_hosts),
             one_port=loopback,
         )
 
@@ -57,6 +58,11 @@ class Network:
         """A host as its own switch sees it."""
         return self.seen[self.at[name]][name]
 
-    def uplink(self, switch: str) -> int:
-        """Port of ``switch`` on the way to the server."""
-        return self.seen[switch][self.server_host].port
+    def uplink(self, switch: str) -> int | None:
+        """Port of ``switch`` on the way to the servers; None where not all of them are behind the upper switch."""
+        return None if self.beside_upper else self.seen[switch][self.server_hosts[0]].port
+
+    @property
+    def beside_upper(self) -> tuple[str, ...]:
+        """Servers that racks reach past the upper switch, or need not."""
+        return tuple(host for host in self.server_hosts if self.at[host] != self.upper)

@@ -6,6 +6,10 @@ All workers at one switch: that switch makes the results. Workers at several swi
 sends one contribution on (role ASCEND); the switch that the server is linked to sums the racks (role UPPER). With a
 quorum the server decides every chunk, so no switch but the racks' own takes part. What a switch cannot do, the server
 does: it gets every contribution that no switch has taken.
+
+A job may have several servers; a chunk's is the same for all workers, so switches need not know. But all that comes to
+the upper switch has to be on its way to a server there. And a worker reaches a server on its own host past any switch,
+so a switch would wait for it in vain.
 """
 
 from __future__ import annotations
@@ -113,6 +117,8 @@ def place(
     Raises AdmissionError when the workers do not fit into a packet's bitmaps.
     """
     racks = racks_of(hosts, network)
+    if own := [host for host in hosts if host in network.server_hosts]:
+        unavailable = dict.fromkeys(network.switches, f"{own[0]} reaches the server on its own host without it")
     if len(racks) == 1:
         (rack,) = racks
         if rack.switch in unavailable:
@@ -179,6 +185,8 @@ def _why_not_above(
         return unavailable[network.upper]
     if quorum:
         return "with a quorum the server decides"
+    if network.beside_upper:
+        return f"not everything passes it: the server at {network.beside_upper[0]} hangs elsewhere"
     missing = [rack.switch for rack in racks if rack.switch in left_out]
     if missing:
         return f"its results would lack the workers at {', '.join(dict.fromkeys(missing))}"

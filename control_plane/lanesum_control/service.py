@@ -32,6 +32,7 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
         "priority": request.priority,
         "quorum": request.quorum,
         "lease_s": request.lease_s,
+        "servers": [f"{ip}:{port}" for ip, port in first.servers],
         "tag": first.tag,
         "ops": [op.name for op in first.ops],
         "placement": {

@@ -19,7 +19,7 @@ from lanesum_control.allocation import SlotRange
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _MAX_JOB = 0xFFFF
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
@@ -29,7 +29,8 @@ CREATE TABLE jobs (
 );
 CREATE TABLE incarnations (
     job INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
-    tag INTEGER NOT NULL, epoch INTEGER NOT NULL, seed TEXT NOT NULL, slots INTEGER NOT NULL
+    tag INTEGER NOT NULL, epoch INTEGER NOT NULL, seed TEXT NOT NULL, slots INTEGER NOT NULL,
+    servers TEXT NOT NULL
 );
 CREATE TABLE tickets (
     job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE, worker INTEGER NOT NULL,
@@ -119,7 +120,7 @@ class Store(Closing):
         """All jobs, oldest first."""
         with self._typed_errors():
             rows = self._db.execute(
-                "SELECT number, multicast_group, admission, request, tag, epoch, seed, slots"
+                "SELECT number, multicast_group, admission, request, tag, epoch, seed, slots, servers"
                 " FROM jobs JOIN incarnations ON job = number ORDER BY admission"
             ).fetchall()
             taken = self._db.execute("SELECT job, worker, claimant, origin, description FROM tickets").fetchall()
@@ -130,11 +131,11 @@ class Store(Closing):
                     group,
                     order,
                     JobRequest.from_message(json.loads(request)),
-                    Incarnation(tag, epoch, int(seed), slots),
+                    Incarnation(tag, epoch, int(seed), slots, tuple((ip, port) for ip, port in json.loads(servers))),
                 )
-                for number, group, order, request, tag, epoch, seed, slots in rows
+                for number, group, order, request, tag, epoch, seed, slots, servers in rows
             }
-        except (ValueError, AdmissionError) as error:
+        except (ValueError, TypeError, AdmissionError) as error:
             raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a copy.") from error
         for number, worker, claimant, origin, description in taken:
             jobs[number].incarnation.taken[worker] = Taken(claimant, origin, description)
@@ -171,8 +172,9 @@ class Store(Closing):
                 (job.number, request.name, job.group, job.order, json.dumps(request.to_message())),
             )
             self._db.execute(
-                "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?)",
-                (job.number, now.tag, now.epoch, str(now.seed), now.slots),  # a seed has 64 bits, SQLite's integers 63
+                "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?, ?)",
+                # A seed has 64 bits, SQLite's integers 63.
+                (job.number, now.tag, now.epoch, str(now.seed), now.slots, json.dumps(now.servers)),
             )
             self._db.execute("DELETE FROM tickets WHERE job = ?", (job.number,))
             for worker, taken in now.taken.items():

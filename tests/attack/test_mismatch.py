@@ -78,7 +78,7 @@ class Site:
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     with AggregationServer(("127.19.0.98", 0)) as server:
-        network = dataclasses.replace(Network.of(load("star4"), loopback=True), server=server.address)
+        network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
         controller = Controller(network, server)
         with ControllerService(controller, "127.0.0.1:0") as service:
             yield Site(f"127.0.0.1:{service.port}")

@@ -105,7 +105,7 @@ class Site:
         stack.enter_context(P4RuntimeServer(self.device, address, 1))
         self.taps = within(self.names[topology.switch], self._open_ports)
         self.runner = stack.enter_context(PortRunner(self.device, self.taps))
-        self.server = stack.enter_context(within(self.names["server"], lambda: AggregationServer(network.server)))
+        self.server = stack.enter_context(within(self.names["server"], lambda: AggregationServer(network.servers[0])))
         remote = RemoteSwitch(address, bmv2_pipeline())
         self.controller = Controller(network, self.server, {"s1": remote}, connect_timeout_s=60)
         stack.callback(self.controller.close)

@@ -147,16 +147,25 @@ class FakeClock:
 class Site:
     """A controller with fakes around it; ``start`` makes another one, as after its process died."""
 
-    def __init__(self, topology: str = "star4", *, slots: int = 100, controlled: Sequence[str] | None = None) -> None:
-        network = load(topology)
+    def __init__(
+        self,
+        topology: str = "star4",
+        *,
+        slots: int = 100,
+        controlled: Sequence[str] | None = None,
+        servers: int = 1,
+        on_workers: bool = False,
+    ) -> None:
+        network = load(topology).with_servers(servers, on_workers=on_workers)
         self.network = Network.of(network, loopback=False)
         names = network.switches() if controlled is None else controlled
         self.switches = {name: FakeSwitch(slots) for name in names}
-        self.server = FakeServer()
+        self.servers = [FakeServer() for _ in range(servers)]
+        self.server = self.servers[0]
         self.clock = FakeClock()
 
     def start(self, **options: Any) -> Controller:
-        return Controller(self.network, self.server, self.switches, clock=self.clock, **options)
+        return Controller(self.network, self.servers, self.switches, clock=self.clock, **options)
 
     def told(self) -> list[str]:
         """What was written, at every switch, since the last time."""

@@ -40,7 +40,7 @@ def big(switches: dict[str, int], upper: str = "s0") -> Network:
         }
         for here in (*switches, upper)
     }
-    return Network(upper, at, seen, "server", ("10.0.0.1", 19539))
+    return Network(upper, at, seen, ("server",), (("10.0.0.1", 19539),))
 
 
 def test_one_switch_makes_the_results() -> None:
@@ -144,7 +144,36 @@ def test_more_racks_than_a_packet_names() -> None:
 
 def test_the_server_in_a_rack() -> None:
     """The racks are then beside the switch in the middle, which only routes."""
-    network = dataclasses.replace(TREE, upper="s2")
+    network = dataclasses.replace(TREE, upper="s2", at={**TREE.at, "server": "s2"})
     placement = placed(("w1", "w3"), network)
     assert roles(placement) == {"s1": Role.ASCEND, "s2": Role.UPPER}
     assert [(m.aggregate, m.host.port) for m in placement.assignments[1].members] == [(True, 5), (False, 1)]
+
+
+def with_servers(network: Network, *hosts: str) -> Network:
+    return dataclasses.replace(
+        network, server_hosts=hosts, servers=tuple((f"10.19.0.{250 - n}", 19539) for n, _ in enumerate(hosts))
+    )
+
+
+def test_several_servers_behind_the_upper_switch_change_nothing() -> None:
+    network = with_servers(dataclasses.replace(TREE, at={**TREE.at, "server2": "s0"}), "server", "server2")
+    assert placed(EVERYBODY, network) == placed(EVERYBODY, TREE)
+
+
+def test_servers_in_racks_leave_the_racks_to_themselves() -> None:
+    """What a rack sends to a server in another rack passes the upper switch, what it sends to its own does not."""
+    placement = placed(("w1", "w3"), with_servers(TREE, "server", "w4"))
+    assert roles(placement) == {"s1": Role.ASCEND, "s2": Role.ASCEND}
+    assert [one.uplink for one in placement.assignments] == [None, None]
+    assert placement.left_out == {"s0": "not everything passes it: the server at w4 hangs elsewhere"}
+
+
+@pytest.mark.parametrize("network", [STAR, TREE])
+@pytest.mark.parametrize("quorum", [0, 3])
+def test_no_switch_waits_for_a_worker_that_is_beside_its_server(network: Network, quorum: int) -> None:
+    placement = placed(EVERYBODY, with_servers(network, "w2", "w3"), quorum=quorum)
+    assert placement.assignments == ()
+    assert set(placement.left_out.values()) == {"w2 reaches the server on its own host without it"}
+    assert placement.places == placed(EVERYBODY, network).places
+    assert roles(placed(("w1", "w4"), with_servers(STAR, "w2", "w3"))) == {"s1": NO_ROLE}

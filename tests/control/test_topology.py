@@ -57,7 +57,7 @@ def test_schema_is_current_and_accepts_what_is_shipped() -> None:
         ('"s1:4", "w4"', '"s1:4", "w9"', "node 'w9' does not exist"),
         ("name: star4", "color: red\nname: star4", "color: Extra inputs are not permitted"),
         ("kind: switch", "kind: hub", "Input should be 'switch'"),
-        ("  server: {kind: server, ip: 10.19.0.100}\n", "", "one server is needed, not 0"),
+        ("  server: {kind: server, ip: 10.19.0.100}\n", "", "at least one server is needed"),
         ('  - endpoints: ["s1:4", "w4"]\n', "", "nodes.w4: not linked to a switch"),
         ("links:", "links: [", "expected the node content"),
     ],
@@ -158,3 +158,50 @@ def test_missing_and_empty_files(tmp_path: Path) -> None:
     empty.write_text("")
     with pytest.raises(TopologyError, match="empty"):
         load(str(empty))
+
+
+def test_more_servers_on_hosts_of_their_own() -> None:
+    tree = load("tree2x2").with_servers(3)
+    assert tree.server_hosts() == ["server", "server2", "server3"]
+    assert [tree.server_address(host, loopback=False)[0] for host in tree.server_hosts()] == [
+        "10.19.0.100", "10.19.0.101", "10.19.0.102",
+    ]  # fmt: skip
+    assert {tree.switch_of(host) for host in tree.server_hosts()} == {"s0"}
+    assert len(set(tree.ports("s0").values())) == 4
+    assert parse(tree.to_yaml(), "x.yaml") == tree
+    assert tree.with_servers(1).server_hosts() == ["server"]
+
+
+def test_servers_on_workers() -> None:
+    star = load("star4").with_servers(2, on_workers=True)
+    assert (star.server_hosts(), star.switch) == (["w1", "w2"], "s1")
+    assert star.server_address("w2", loopback=False) == ("10.19.0.2", 19539)
+    assert parse(star.to_yaml(), "x.yaml") == star
+    for count in (0, 5):
+        with pytest.raises(ValueError, match="has room for"):
+            load("star4").with_servers(count, on_workers=True)
+
+
+def test_no_address_is_left_for_a_server() -> None:
+    with pytest.raises(ValueError, match=r"no address of 10\.19\.0\.0/24 is free"):
+        load("star4").with_servers(250)
+
+
+@pytest.mark.parametrize(
+    ("servers", "says"),
+    [
+        ("[w1, w9]", "servers.1: 'w9' is no worker and no server"),
+        ("[controller]", "servers.0: 'controller' is no worker and no server"),
+        ("[w1, w1]", "servers.1: w1 runs one server already"),
+        ("[]", "servers: List should have at least 1 item"),
+    ],
+)
+def test_errors_of_a_list_of_servers(servers: str, says: str) -> None:
+    check_line(STAR4, "name: star4", f"servers: {servers}\nname: star4", says)
+
+
+def test_a_list_of_servers_needs_no_node_of_the_kind() -> None:
+    text = STAR4.replace("name: star4", "servers: [w1]\nname: star4", 1)
+    text = text.replace("  server: {kind: server, ip: 10.19.0.100}\n", "")
+    text = "".join(line for line in text.splitlines(keepends=True) if '"server"]' not in line)
+    assert parse(text, "x.yaml").server_hosts() == ["w1"]

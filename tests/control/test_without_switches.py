@@ -21,7 +21,7 @@ from lanesum_control.topology import load
 @pytest.mark.parametrize(("topology", "hosts"), [("star4", ("w1", "w2")), ("tree2x2", ("w1", "w3"))])
 def test_jobs_are_summed_and_removed(topology: str, hosts: tuple[str, str]) -> None:
     with AggregationServer(("127.19.0.99", 0)) as server:
-        network = dataclasses.replace(Network.of(load(topology), loopback=True), server=server.address)
+        network = dataclasses.replace(Network.of(load(topology), loopback=True), servers=(server.address,))
         controller = Controller(network, server)
         controller.admit(JobRequest("a", hosts, udp_port=29539))
         results: list[np.ndarray] = []

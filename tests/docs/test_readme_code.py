@@ -25,7 +25,7 @@ def test_the_example_sums() -> None:
     assert root is not None
     (example,) = _PYTHON.findall((root / "README.md").read_text())
     with AggregationServer(("127.19.0.98", 0)) as server:
-        network = dataclasses.replace(Network.of(load("star4"), loopback=True), server=server.address)
+        network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
         controller = Controller(network, server)
         controller.admit(JobRequest("train", ("w1",), codec="fixed", udp_port=29540))
         with ControllerService(controller, "127.0.0.1:0") as service:

@@ -118,7 +118,7 @@ def udp_port(**options: bool) -> tuple[socket.socket, tuple[str, int], UdpPortCo
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         server = probe.getsockname()
-    return host, server, UdpPortConfig(1, server, host.getsockname(), b"\2" * 6, b"\4" * 6, **options)
+    return host, server, UdpPortConfig(1, (server,), host.getsockname(), b"\2" * 6, b"\4" * 6, **options)
 
 
 def test_a_host_gets_no_damaged_datagram() -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from typing import Any
 
 import pytest
@@ -16,14 +17,14 @@ from lanesum_control.controlled_server import packets_as_of_a_switch
 
 
 class Processes:
-    """Answers as a controller does for two switches and a server."""
+    """Answers as a controller does for two switches and two servers, the second of which never has anything to do."""
 
     def __init__(self, switches: bool = True) -> None:
         self.switches: dict[str, dict[str, int]] = {"s1": {"claim": 5}, "s2": {"claim": 1}} if switches else {}
         self.decisions, self.refused = {"claim": 2}, {"malformed": 1}
         self.events = ["first"]
         self.away = False
-        self.lives = Lives(self.ask, self.status)
+        self.lives = Lives(self.ask, {"server": self.status, "server2": self.status2})
 
     def ask(self, method: str, timeout_s: float) -> dict[str, Any]:
         if self.away:
@@ -36,7 +37,8 @@ class Processes:
         if not self.switches:
             packets.update(packets_as_of_a_switch(self.status()))
         server = {"decisions": self.decisions, "refused": self.refused}
-        return {"packets": dict(packets), "switches": self.switches, "server": server}
+        servers = {"server": server, "server2": None}
+        return {"packets": dict(packets), "switches": self.switches, "servers": servers, "server": server}
 
     def status(self) -> ServerStatus:
         if self.away:
@@ -51,10 +53,13 @@ class Processes:
             broken=0,
         )
 
+    def status2(self) -> ServerStatus:
+        return dataclasses.replace(self.status(), decisions={"claim": 10}, refused={})
+
 
 def test_counts_of_all_lives() -> None:
     processes = Processes()
-    for process in ("s1", "server", "controller"):
+    for process in ("s1", "server", "server2", "controller"):
         processes.lives.before_kill(process)
     processes.switches["s1"] = {"claim": 7, "replay": 1}
     processes.decisions, processes.refused = {"replay": 3}, {}
@@ -63,7 +68,11 @@ def test_counts_of_all_lives() -> None:
     assert outcome.counters == {
         "packets": {"claim": 5 + 7 + 1, "replay": 1},
         "switches": {"s1": {"claim": 12, "replay": 1}, "s2": {"claim": 1}},
-        "server": {"decisions": {"claim": 2, "replay": 3}, "refused": {"malformed": 1}},
+        "servers": {
+            "server": {"decisions": {"claim": 2, "replay": 3}, "refused": {"malformed": 1}},
+            "server2": {"decisions": {"claim": 10}, "refused": {}},
+        },
+        "server": {"decisions": {"claim": 12, "replay": 3}, "refused": {"malformed": 1}},
     }
     assert [event["what"] for event in outcome.events] == ["first", "second"]
 

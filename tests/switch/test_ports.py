@@ -178,7 +178,7 @@ def test_the_server_sees_every_worker_at_its_own_address() -> None:
     server, backend = ("127.0.0.4", 19541), free_address("127.0.0.4")
     workers = tuple(free_address(host) for host in ("127.0.0.5", "127.0.0.6"))
     own = [open_udp_socket(worker, peer=server, shared=True) for worker in workers]
-    port = ServerPort(ServerPortConfig(server, backend, b"\6" * 6, b"\4" * 6, workers, checksums=True))
+    port = ServerPort(ServerPortConfig((server,), (backend,), b"\6" * 6, b"\4" * 6, workers, checksums=True))
     real = open_udp_socket(backend)
     real.setblocking(True)
     real.settimeout(10)
@@ -229,7 +229,7 @@ def test_a_worker_address_that_nobody_shares() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(worker)
         with pytest.raises(ConfigurationError, match=f"stand in for the worker at {worker[0]}:{worker[1]}"):
-            ServerPort(ServerPortConfig(("127.0.0.1", 1), ("127.0.0.1", 2), b"\6" * 6, b"\4" * 6, (worker,)))
+            ServerPort(ServerPortConfig((("127.0.0.1", 1),), (("127.0.0.1", 2),), b"\6" * 6, b"\4" * 6, (worker,)))
 
 
 def test_switches_share_the_servers_address_but_no_host() -> None:
@@ -237,7 +237,7 @@ def test_switches_share_the_servers_address_but_no_host() -> None:
     server = free_address("127.0.0.9")
 
     def config(host: str) -> UdpPortConfig:
-        return UdpPortConfig(1, server, (host, server[1]), b"\6" * 6, b"\4" * 6)
+        return UdpPortConfig(1, (server,), (host, server[1]), b"\6" * 6, b"\4" * 6)
 
     one, other = UdpPort(config("127.0.0.10")), UdpPort(config("127.0.0.11"))
     with pytest.raises(ConfigurationError, match="is taken"):

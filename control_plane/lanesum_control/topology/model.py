@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import collections
 import ipaddress
+import itertools
 import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -18,6 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from lanesum.protocol.frames import ipv4_int, mac_bytes
 from lanesum.protocol.spec import UDP_PORT
+from lanesum.transport.ticket import MAX_SERVERS
 from lanesum_control.model import HostPort
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,14}$")]
@@ -96,16 +99,19 @@ class Topology(_Strict):
     name: Name
     nodes: dict[Name, Node]
     links: list[Link]
+    servers: Annotated[list[Name], Field(min_length=1)] | None = Field(
+        default=None, description="hosts that run an aggregation server, workers included; those of kind server if not"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Topology:
         counts = collections.Counter[str](node.kind for node in self.nodes.values())
-        for kind in ("server", "controller"):
-            if counts[kind] != 1:
-                raise _wrong(f"one {kind} is needed, not {counts[kind]}", "nodes")
-        for kind in ("switch", "worker"):
+        if counts["controller"] != 1:
+            raise _wrong(f"one controller is needed, not {counts['controller']}", "nodes")
+        for kind in ("switch", "worker", *(() if self.servers else ("server",))):
             if not counts[kind]:
                 raise _wrong(f"at least one {kind} is needed", "nodes")
+        self._check_servers()
         seen: dict[ipaddress.IPv4Address, str] = {}
         for name, node in self.nodes.items():
             if node.ip is not None and seen.setdefault(node.ip, name) != name:
@@ -113,6 +119,13 @@ class Topology(_Strict):
         self._check_links()
         self._check_levels()
         return self
+
+    def _check_servers(self) -> None:
+        for index, name in enumerate(self.servers or []):
+            if name not in self.nodes or self.nodes[name].kind not in ("worker", "server"):
+                raise _wrong(f"{name!r} is no worker and no server", "servers", index)
+            if name in (self.servers or [])[:index]:
+                raise _wrong(f"{name} runs one server already", "servers", index)
 
     def _check_links(self) -> None:
         """Every link well-formed, every port used once, every host linked once."""
@@ -162,6 +175,10 @@ class Topology(_Strict):
             if name != middle and name not in neighbours[middle]:
                 raise _wrong(f"a third level: {name} is not linked to {middle} itself", "nodes", name)
 
+    def to_yaml(self) -> str:
+        """As a file that ``load`` reads."""
+        return self.model_dump_json(indent=2, exclude_none=True) + "\n"
+
     def names(self, kind: Kind) -> list[str]:
         """Names of all nodes of a kind, in file order."""
         return [name for name, node in self.nodes.items() if node.kind == kind]
@@ -171,13 +188,45 @@ class Topology(_Strict):
         return self.names("switch")
 
     def hosts(self) -> list[str]:
-        """Names of workers, server and controller, in file order."""
+        """Names of workers, servers and controller, in file order."""
         return [name for name, node in self.nodes.items() if node.kind != "switch"]
+
+    def server_hosts(self) -> list[str]:
+        """Names of the hosts that run an aggregation server; the order is the servers' numbers."""
+        return self.names("server") if self.servers is None else list(self.servers)
+
+    def with_servers(self, count: int, *, on_workers: bool = False) -> Topology:
+        """The same network with ``count`` aggregation servers.
+
+        ``on_workers``: at the first workers' hosts. Otherwise on hosts of their own: the first ones that there are,
+        and new ones beside them, with the next free addresses and switch ports. Raises ValueError when there are not
+        so many.
+        """
+        workers = self.names("worker")
+        if not 1 <= count <= (len(workers) if on_workers else MAX_SERVERS):
+            raise ValueError(f"{count} aggregation servers are too few, or more than {self.name} has room for")
+        if on_workers:
+            return self.model_copy(update={"servers": workers[:count]})
+        hosts, nodes, links = self.names("server")[:count], dict(self.nodes), list(self.links)
+        for number in range(len(hosts) + 1, count + 1):
+            name = next(name for n in itertools.count(number) if (name := f"server{n}") not in nodes)
+            nodes[name] = Node(kind="server", ip=_next_address(nodes, hosts))
+            links.append(self._another_link(hosts, name, links))
+            hosts.append(name)
+        return Topology(name=self.name, nodes=nodes, links=links, servers=hosts)
+
+    def _another_link(self, hosts: list[str], name: str, links: list[Link]) -> Link:
+        """To the switch of the first of ``hosts``, at a free port, with the same rate."""
+        like = next((link for link in links if hosts and hosts[0] in link.endpoints), None)
+        switch = self.switch
+        used = {port for link in links for at, port in link.parts() if at == switch}
+        port = next(port for port in range(1, _MAX_PORT + 1) if port not in used)
+        return Link(endpoints=(f"{switch}:{port}", name), rate_mbit=None if like is None else like.rate_mbit)
 
     @property
     def switch(self) -> str:
-        """The switch that the server is linked to: the only one, or the one that all racks' packets come to."""
-        return self.switch_of(self.names("server")[0])
+        """The switch that the first server is linked to: the only one, or the one that all racks' packets come to."""
+        return self.switch_of(self.server_hosts()[0])
 
     def switch_of(self, host: str) -> str:
         """The switch that a host is linked to."""
@@ -211,13 +260,13 @@ class Topology(_Strict):
         node = self.nodes[name]
         return node.loopback_ip if loopback else str(node.ip)
 
-    def server_address(self, *, loopback: bool) -> tuple[str, int]:
-        """What the workers' packets are addressed to."""
-        return self.address(self.names("server")[0], loopback=loopback), UDP_PORT
+    def server_address(self, host: str | None = None, *, loopback: bool) -> tuple[str, int]:
+        """What the workers' packets to the server at ``host`` (default: the first one) are addressed to."""
+        return self.address(self.server_hosts()[0] if host is None else host, loopback=loopback), UDP_PORT
 
-    def server_backend(self, *, loopback: bool) -> tuple[str, int]:
+    def server_backend(self, host: str | None = None, *, loopback: bool) -> tuple[str, int]:
         """Where the server process listens: on loopback a switch stands at the server's own address."""
-        ip, port = self.server_address(loopback=loopback)
+        ip, port = self.server_address(host, loopback=loopback)
         return ip, port + (_BEHIND_SWITCH if loopback else 0)
 
     def host_ports(self, switch: str | None = None, *, loopback: bool) -> dict[str, HostPort]:
@@ -245,6 +294,18 @@ class Topology(_Strict):
                     towards[other] = towards[via]
                     frontier.append(other)
         return towards
+
+
+def _next_address(nodes: Mapping[str, Node], hosts: Sequence[str]) -> ipaddress.IPv4Address:
+    """The first free address after that of the last of ``hosts``, or after the largest. Raises ValueError."""
+    used = {node.ip for node in nodes.values() if node.ip is not None}
+    last = nodes[hosts[-1]].ip if hosts else max(used)
+    assert last is not None
+    network = ipaddress.IPv4Network((last, 24), strict=False)  # what Mininet's hosts take for their own
+    free = [ip for ip in network.hosts() if ip not in used]
+    if not free:
+        raise ValueError(f"no address of {network} is free")
+    return next((ip for ip in free if ip > last), free[0])
 
 
 def schema() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The whole path as processes: switch, server, controller, and jobs whose workers do rounds when they are told to."""
+"""The whole path as processes: switch, servers, controller, and jobs whose workers do rounds when they are told to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanesum import rpc
 from lanesum.bench.agents import Agents
 from lanesum.bench.rounds import RoundsDone, RoundsTask
 from lanesum.faults.links import LinkFaults
-from lanesum.faults.network import CONTROLLER, SERVER
+from lanesum.faults.network import CONTROLLER
 from lanesum.run import commands
 from lanesum.run.commands import Scratch
 from lanesum.run.plan import RunPlan
@@ -73,8 +73,8 @@ class Fleet:
         for name in plan.switches:
             command = commands.switch_command(plan, name, scratch, None if interfaces is None else interfaces(name))
             supervisor.start(name, at(name, command))
-        (server_host,) = plan.topology.names("server")
-        supervisor.start(SERVER, at(server_host, commands.server_command(plan, scratch, behind=True)))
+        for server, host in plan.servers.items():
+            supervisor.start(server, at(host, commands.server_command(plan, scratch, server, host, behind=True)))
         (controller_host,) = plan.topology.names("controller")
         command = commands.controller_command(plan, scratch, listen=self._controller)
         supervisor.start(CONTROLLER, at(controller_host, command))

@@ -25,6 +25,13 @@ def run(
     workers: Annotated[int | None, typer.Option(help="Number of workers; all of the topology's by default.")] = None,
     codec: Annotated[str, typer.Option(help="Codec, for example thc, thc-uniform or fixed.")] = "thc",
     epochs: Annotated[int, typer.Option(help="Passes over the training data.")] = 10,
+    servers: Annotated[
+        int | None,
+        typer.Option(help="Aggregation servers, each with its share of the slots; the topology's if not given."),
+    ] = None,
+    on_workers: Annotated[
+        bool, typer.Option("--servers-on-workers", help="Servers run at the first workers' hosts; no switch sums then.")
+    ] = False,
     quorum: Annotated[int, typer.Option(help="So many workers' contributions make a result; all of them when 0.")] = 0,
     faults: Annotated[
         str | None, typer.Option(help="Fault plan: shipped one (everything-dies, lossy) or YAML file.")
@@ -53,10 +60,14 @@ def run(
         seed=seed,
         deadline_s=deadline,
         faults=faults,
+        servers=servers,
+        on_workers=on_workers,
     )
     console = Console(highlight=False)
     console.print(f"[bold]Target[/]    {plan.target} ({escape(plan.why)})")
     console.print(f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}")
+    if len(plan.servers) > 1 or on_workers:
+        console.print(f"[bold]Servers[/]   {len(plan.servers)}, at {', '.join(plan.servers.values())}")
     if plan.faults is not None:
         console.print(f"[bold]Faults[/]    {escape(plan.faults_source)}, seed {plan.faults.seed}")
     console.print(start(plan).table())

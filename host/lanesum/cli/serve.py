@@ -114,6 +114,9 @@ def server(
             "topology; on loopback the port after it, because a switch stands at the address itself."
         ),
     ] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Which of the topology's servers, by its host; needed where there are several.")
+    ] = None,
     control: Annotated[str, typer.Option(help="Address for the controller: host:port.")] = _SERVER,
     journal: Annotated[
         Path | None, typer.Option(help="Folder where decisions of jobs with a quorum outlive this process.")
@@ -124,7 +127,13 @@ def server(
     from lanesum.server.service import serve
     from lanesum_control.topology import load
 
-    address = load(topology).server_backend(loopback=loopback) if listen is None else _udp_address(listen)
+    network = load(topology)
+    servers = network.server_hosts()
+    if host is None and listen is None and len(servers) > 1:
+        raise ConfigurationError(f"{network.name} has several servers.", f"Give --host {'|'.join(servers)}.")
+    if host is not None and host not in servers:
+        raise ConfigurationError(f"{network.name} has no server at {host}.", f"Its servers: {', '.join(servers)}.")
+    address = network.server_backend(host, loopback=loopback) if listen is None else _udp_address(listen)
     with serve(address, control, journal):
         _wait_for_signal()
 
@@ -145,7 +154,13 @@ def controller(
             "Only the address where the topology has one switch. Without any, the server sums everything."
         ),
     ] = None,
-    server: Annotated[str, typer.Option(help="Control address of the aggregation server: host:port.")] = _SERVER,
+    server: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Control address of an aggregation server: host:port; repeatable, once for each server of the "
+            f"topology. By default {_SERVER}."
+        ),
+    ] = None,
     listen: Annotated[str, typer.Option(help="Address for workers: host:port.")] = f"127.0.0.1:{rpc.DEFAULT_PORT}",
     state: Annotated[Path | None, typer.Option(help="File that outlives the controller; else in memory only.")] = None,
     words: Annotated[int, typer.Option(help="Accumulator words per packet: which build of the program.")] = (
@@ -176,7 +191,7 @@ def controller(
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
-            RemoteServer(server),
+            [RemoteServer(address) for address in _server_addresses(server or [_SERVER])],
             {name: RemoteSwitch(address, pipeline, mark_above or None) for name, address in addresses.items()},
             store=store,
             accumulator_words=words,
@@ -188,6 +203,14 @@ def controller(
                 _wait_for_signal()
         finally:
             jobs.close()
+
+
+def _server_addresses(options: list[str]) -> list[str]:
+    """Raises ConfigurationError."""
+    for address in options:
+        if options.count(address) > 1:
+            raise ConfigurationError(f"--server names {address} twice.")
+    return options
 
 
 def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:

@@ -7,14 +7,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanesum.faults.plan import Names
+from lanesum_control.controlled_server import server_name
 from lanesum_control.topology import Topology
 
-SERVER, CONTROLLER = "server", "controller"
+CONTROLLER = "controller"
+
+
+def server_processes(topology: Topology) -> list[str]:
+    """Names of the processes that are aggregation servers, in the order of their hosts."""
+    return [server_name(number) for number, _ in enumerate(topology.server_hosts())]
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchLink:
-    """A cable between two switches, ``upper`` being the one nearer to the server."""
+    """A cable between two switches, ``upper`` being the one nearer to the first server."""
 
     lower: str
     lower_port: int
@@ -28,7 +34,7 @@ class SwitchLink:
 
 def switch_links(topology: Topology) -> list[SwitchLink]:
     """All cables between switches, in file order."""
-    (server,) = topology.names("server")
+    server = topology.server_hosts()[0]
     links = []
     for one, port, other, other_port in topology.links_between_switches():
         if topology.host_ports(one, loopback=False)[server].port == port:
@@ -41,10 +47,10 @@ def switch_links(topology: Topology) -> list[SwitchLink]:
 def names_in(topology: Topology, *, switches: bool = True) -> Names:
     """What a plan may name: links by their host or by both switches, and processes.
 
-    Without ``switches`` the only links are the workers', which lead to the server at once.
+    Without ``switches`` the only links are the workers', which lead to the servers at once.
     """
     workers = topology.names("worker")
-    processes = [*workers, SERVER, CONTROLLER]
+    processes = [*workers, *server_processes(topology), CONTROLLER]
     if not switches:
         return Names(frozenset(workers), frozenset(processes))
     between = [link.name for link in switch_links(topology)]

@@ -19,7 +19,7 @@ from typing import NoReturn
 from lanesum.errors import LanesumError
 from lanesum.faults.links import LinkFaults
 from lanesum.faults.plan import FaultPlan
-from lanesum.run.switch_ports import server_port, worker_ports
+from lanesum.run.switch_ports import check_apart, server_port, worker_ports
 from lanesum_control.topology import load
 from lanesum_switch.api import PacketOut
 from lanesum_switch.ports.afpacket import AfPacketPort
@@ -68,10 +68,13 @@ def open_cables(options: argparse.Namespace) -> list[tuple[Port, Port]]:
         lower, upper = map(AfPacketPort, options.interfaces)
         return [cable(lower, upper, faults, options.link)]
     topology = load(options.topology)
+    check_apart(topology)
+    servers = topology.server_hosts()
     workers = topology.names("worker")
     lower_ends = worker_ports(topology, {worker: 2 * index for index, worker in enumerate(workers)}, checksums=True)
     return [
-        cable(lower_ends[worker], server_port(topology, [worker], checksums=True), faults, worker) for worker in workers
+        cable(lower_ends[worker], server_port(topology, servers, [worker], checksums=True), faults, worker)
+        for worker in workers
     ]
 
 

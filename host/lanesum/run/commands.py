@@ -27,20 +27,18 @@ class Scratch:
         """P4Runtime address of a switch."""
         return f"unix:{self.folder / switch}.sock"
 
-    @property
-    def server_control(self) -> str:
-        """Address at which the controller reaches the server, whatever becomes of the switches."""
-        return f"unix:{self.folder / 'server.sock'}"
+    def server_control(self, server: str) -> str:
+        """Address at which the controller reaches a server process, whatever becomes of the switches."""
+        return f"unix:{self.folder / server}.sock"
 
     @property
     def state(self) -> Path:
         """The controller's memory."""
         return self.folder / "controller.sqlite"
 
-    @property
-    def journal(self) -> Path:
-        """The server's decisions."""
-        return self.folder / "journal"
+    def journal(self, server: str) -> Path:
+        """The decisions of a server process."""
+        return self.folder / f"journal-{server}"
 
     @property
     def steps(self) -> Path:
@@ -78,22 +76,25 @@ def bmv2_command(name: str, scratch: Scratch, interfaces: Mapping[int, str]) -> 
     return bmv2.command(interfaces, scratch.p4runtime(name), DEFAULT_DEVICE_ID)
 
 
-def server_command(plan: RunPlan, scratch: Scratch, *, behind: bool) -> list[str]:
-    """The aggregation server; ``behind`` a switch or a relay that stands at its address on loopback."""
-    command = lanesum_command("server", "--topology", plan.topology_source, "--control", scratch.server_control)
-    command += ["--journal", str(scratch.journal)]
+def server_command(plan: RunPlan, scratch: Scratch, server: str, host: str, *, behind: bool) -> list[str]:
+    """The aggregation server ``server`` at ``host``; ``behind`` a switch or a relay that stands at its address on
+    loopback."""
+    command = lanesum_command("server", "--topology", plan.topology_source, "--host", host)
+    command += ["--control", scratch.server_control(server), "--journal", str(scratch.journal(server))]
     if plan.runner == "loopback":
         command += ["--loopback"]
         if not behind:
-            ip, port = plan.topology.server_address(loopback=True)
+            ip, port = plan.topology.server_address(host, loopback=True)
             command += ["--listen", f"{ip}:{port}"]
     return command
 
 
 def controller_command(plan: RunPlan, scratch: Scratch, *, listen: str) -> list[str]:
-    """The controller: owns the switches and the server, serves workers at ``listen``."""
+    """The controller: owns the switches and the servers, serves workers at ``listen``."""
     command = lanesum_command("controller", "--topology", plan.topology_source, "--listen", listen)
-    command += ["--server", scratch.server_control, "--state", str(scratch.state)]
+    command += ["--state", str(scratch.state)]
+    for server in plan.servers:
+        command += ["--server", scratch.server_control(server)]
     for name in plan.switches:
         command += ["--switch", f"{name}={scratch.p4runtime(name)}"]
     return command + (["--loopback"] if plan.runner == "loopback" else [])

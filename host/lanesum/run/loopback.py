@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The loopback runner: switches, server, controller and workers as plain processes on 127.0.0.0/8. No root."""
+"""The loopback runner: switches, servers, controller and workers as plain processes on 127.0.0.0/8. No root."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from lanesum import rpc
-from lanesum.faults.network import CONTROLLER, SERVER
+from lanesum.faults.network import CONTROLLER
 from lanesum.run import commands
 from lanesum.run.commands import Scratch
 from lanesum.run.outcome import Outcome
@@ -32,7 +32,8 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
             arguments = ("--loopback", "--topology", plan.topology_source)
             supervisor.start("relay", commands.relay_command(plan, scratch, *arguments))
         behind = bool(plan.switches) or relayed
-        supervisor.start(SERVER, commands.server_command(plan, scratch, behind=behind))
+        for server, host in plan.servers.items():
+            supervisor.start(server, commands.server_command(plan, scratch, server, host, behind=behind))
         supervisor.start(CONTROLLER, commands.controller_command(plan, scratch, listen=controller))
         try:
             return Stage(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lanesum import rpc
-from lanesum.faults.network import CONTROLLER, SERVER
+from lanesum.faults.network import CONTROLLER
 from lanesum.run import commands
 from lanesum.run.commands import Scratch
 from lanesum.run.mininet_net import MininetNetwork, NetworkError, mininet_network
@@ -26,7 +26,7 @@ MASTER_PORT = 29500  # torch's usual one; the network is ours alone
 def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
     """Train. Raises what the supervisor and the controller raise."""
     topology = plan.topology
-    controller_host, server_host = topology.names("controller")[0], topology.names("server")[0]
+    (controller_host,) = topology.names("controller")
     controller = f"{topology.address(controller_host, loopback=False)}:{rpc.DEFAULT_PORT}"
     # The embedded switch has the faults at its own ports; another one gets them by relays.
     faulty = [link for link in plan.links if plan.faults is not None and plan.faults.touches(link)]
@@ -40,8 +40,9 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
                 supervisor.start(f"relay-{relay.link}", network.command(relay.node, command))
             for name in plan.switches:
                 supervisor.start(name, network.command(name, _switch(plan, name, scratch, network)))
-            command = commands.server_command(plan, scratch, behind=False)
-            supervisor.start(SERVER, network.command(server_host, command))
+            for server, host in plan.servers.items():
+                command = commands.server_command(plan, scratch, server, host, behind=False)
+                supervisor.start(server, network.command(host, command))
             command = commands.controller_command(plan, scratch, listen=controller)
             supervisor.start(CONTROLLER, network.command(controller_host, command))
 

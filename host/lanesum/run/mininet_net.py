@@ -133,7 +133,7 @@ def mininet_network(topology: Topology, gaps: Collection[str] = ()) -> Iterator[
 def _add_links(net: Any, link_module: Any, topology: Topology, gaps: Collection[str]) -> list[Relay]:
     """All cables; returns where they have gaps."""
     upper_ends = {(link.upper, link.upper_port): link.name for link in switch_links(topology)}
-    (server,) = topology.names("server")
+    servers = topology.names("server")
     relays = []
     for link in topology.links:
         kind = link_module.TCLink if link.rate_mbit else link_module.Link
@@ -147,7 +147,7 @@ def _add_links(net: Any, link_module: Any, topology: Topology, gaps: Collection[
             named = other if other_port is None else upper_ends.get((name, port), "")
             if named in gaps:
                 cable, inner = f"{name}-out{port}", f"{name}-in{port}"
-                lower, upper = (inner, cable) if named == server else (cable, inner)
+                lower, upper = (inner, cable) if named in servers else (cable, inner)
                 relays.append(Relay(named, name, lower, upper))
                 interface = cable
             options |= {f"port{number}": port, f"intfName{number}": interface}
@@ -158,8 +158,7 @@ def _add_links(net: Any, link_module: Any, topology: Topology, gaps: Collection[
 def _open_gap(net: Any, topology: Topology, relay: Relay) -> None:
     """Give the switch the port that the cable does not lead to any more, and the relay the port's other end."""
     node = net.get(relay.node)
-    (server,) = topology.names("server")
-    inner = relay.lower if relay.link == server else relay.upper
+    inner = relay.lower if relay.link in topology.names("server") else relay.upper
     port = _interface(relay.node, int(inner.rpartition("-in")[2]))
     said = node.cmd(
         f"ip link add {port} type veth peer name {inner} && ip link set {port} up && ip link set {inner} up"

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from lanesum import rpc
-from lanesum.faults.network import CONTROLLER, SERVER
+from lanesum.faults.network import CONTROLLER
 from lanesum.server.client import ServerError, ServerStatus
 from lanesum_control.controlled_server import packets_as_of_a_switch
 
@@ -23,7 +23,8 @@ class Outcome:
 
     Attributes:
         counters: as the controller's answer to COUNTERS, over all lives of every process: ``packets`` by decision at
-            all switches together, ``switches`` at each of them, ``server`` its ``decisions`` and ``refused``.
+            all switches together, ``switches`` at each of them, ``servers`` ``decisions`` and ``refused`` of each,
+            ``server`` those of all together.
         events: what the controller saw, oldest first.
         faults: rules with their counts, and what happened to processes; empty without a plan.
     """
@@ -38,17 +39,18 @@ class Lives:
 
     Args:
         ask: calls a method of the controller, with a time limit in seconds. May raise ControllerError.
-        server: asks the server how it is; a controller need not be there. May raise ServerError.
+        servers: ask each of the servers how it is; a controller need not be there. May raise ServerError.
     """
 
-    def __init__(self, ask: Callable[[str, float], dict[str, Any]], server: Callable[[], ServerStatus]) -> None:
+    def __init__(
+        self, ask: Callable[[str, float], dict[str, Any]], servers: Mapping[str, Callable[[], ServerStatus]]
+    ) -> None:
         self._ask = ask
-        self._server_status = server
+        self._server_status = servers
         self._packets: collections.Counter[str] = collections.Counter()
         self._switches: dict[str, collections.Counter[str]] = {}
-        self._server: dict[str, collections.Counter[str]] = {
-            "decisions": collections.Counter(),
-            "refused": collections.Counter(),
+        self._servers: dict[str, dict[str, collections.Counter[str]]] = {
+            name: {"decisions": collections.Counter(), "refused": collections.Counter()} for name in servers
         }
         self._server_before: collections.Counter[str] = collections.Counter()
         self._events: list[dict[str, Any]] = []
@@ -58,10 +60,10 @@ class Lives:
         try:
             if process == CONTROLLER:
                 self._events += self._ask(rpc.EVENTS, LAST_WORDS_S)["events"]
-            elif process == SERVER:
-                status = self._server_status()
-                self._server["decisions"].update(status.decisions)
-                self._server["refused"].update(status.refused)
+            elif process in self._servers:
+                status = self._server_status[process]()
+                self._servers[process]["decisions"].update(status.decisions)
+                self._servers[process]["refused"].update(status.refused)
                 self._server_before.update(packets_as_of_a_switch(status))
             else:
                 counted = self._ask(rpc.COUNTERS, LAST_WORDS_S)["switches"].get(process, {})
@@ -78,11 +80,18 @@ class Lives:
         self._packets.update(counters["packets"])
         for name, counted in counters["switches"].items():
             self._switches.setdefault(name, collections.Counter()).update(counted)
-        for kind, counts in (counters["server"] or {}).items():
-            self._server[kind].update(counts)
+        together: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        for name, server in self._servers.items():
+            for kind, counted in server.items():
+                counted.update((counters["servers"].get(name) or {}).get(kind, {}))
+                together[kind].update(counted)
         total = {
             "packets": dict(self._packets),
             "switches": {name: dict(counted) for name, counted in self._switches.items()},
-            "server": {kind: dict(counts) for kind, counts in self._server.items()},
+            "servers": {
+                name: {kind: dict(counted) for kind, counted in server.items()}
+                for name, server in self._servers.items()
+            },
+            "server": {kind: dict(counted) for kind, counted in together.items()},
         }
         return Outcome(total, self._events + self._ask(rpc.EVENTS, timeout_s)["events"], faults)

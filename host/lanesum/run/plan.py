@@ -14,8 +14,9 @@ from typing import Literal
 
 from lanesum import codecs
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum.faults.network import names_in
+from lanesum.faults.network import names_in, server_processes
 from lanesum.faults.plan import FaultPlan, Names
+from lanesum.run.switch_ports import check_apart
 from lanesum.transport.udp import DEFAULT_DEADLINE_S
 from lanesum_control.controller import worker_names
 from lanesum_control.jobs import DEFAULT_SLOTS
@@ -25,6 +26,7 @@ from lanesum_switch.bmv2 import PROGRAM as BMV2
 
 Runner = Literal["loopback", "mininet"]
 SwitchKind = Literal["embedded", "bmv2", "none"]
+TOPOLOGY = "topology.yaml"  # in the folder of a run with other servers than those of its topology
 MININET_PROGRAMS = ("mnexec", "ip")
 RUNNERS: tuple[Runner, ...] = ("loopback", "mininet")
 _TARGETS: dict[SwitchKind, str] = {
@@ -66,6 +68,11 @@ class RunPlan:
     def switches(self) -> list[str]:
         """The switches that the run starts."""
         return [] if self.switch == "none" else self.topology.switches()
+
+    @property
+    def servers(self) -> dict[str, str]:
+        """Host of every aggregation server, by the name of its process."""
+        return dict(zip(server_processes(self.topology), self.topology.server_hosts(), strict=True))
 
     @property
     def links(self) -> list[str]:
@@ -112,6 +119,8 @@ def make_plan(
     seed: int = 1,
     deadline_s: float = DEFAULT_DEADLINE_S,
     faults: str | None = None,
+    servers: int | None = None,
+    on_workers: bool = False,
 ) -> RunPlan:
     """Check everything that can be checked before a process starts.
 
@@ -127,6 +136,8 @@ def make_plan(
         seed: of everything that is drawn at random.
         deadline_s: seconds without progress before the workers give up.
         faults: a shipped fault plan's name or a YAML file.
+        servers: how many aggregation servers; None for those of the topology.
+        on_workers: they are at the first workers' hosts instead of hosts of their own.
 
     Raises ConfigurationError, MissingToolError, AdmissionError, TopologyError.
     """
@@ -147,6 +158,11 @@ def make_plan(
     if deadline_s <= 0:
         raise ConfigurationError(f"deadline = {deadline_s:g} must be positive.")
     final, kind, why = _place(runner, switch)
+    if servers is not None or on_workers:
+        network = _with_servers(network, servers or 1, on_workers)
+        topology = str(out / TOPOLOGY)  # for the processes that read it
+    if final == "loopback" and (kind != "none" or faults is not None):
+        check_apart(network)
     planned = None if faults is None else FaultPlan.load(faults, _fault_names(network, kind, chosen))
     for fault in planned.processes if planned is not None else ():
         if fault.process in chosen and fault.restart_after_s is not None:
@@ -171,6 +187,13 @@ def make_plan(
         faults=planned,
         faults_source=faults or "",
     )
+
+
+def _with_servers(topology: Topology, servers: int, on_workers: bool) -> Topology:
+    try:
+        return topology.with_servers(servers, on_workers=on_workers)
+    except ValueError as error:
+        raise ConfigurationError(f"servers = {servers}: {error}.") from error
 
 
 def _fault_names(network: Topology, switch: SwitchKind, workers: Sequence[str]) -> Names:

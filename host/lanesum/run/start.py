@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from lanesum.run import loopback, mininet
-from lanesum.run.plan import RunPlan
+from lanesum.run.plan import TOPOLOGY, RunPlan
 from lanesum.run.supervisor import Supervisor
 from lanesum.train.report import Report
 
@@ -14,11 +14,13 @@ _STALE = (REPORT, "report.png")
 
 
 def start(plan: RunPlan) -> Report:
-    """Run the job and complete its report with what switches, server and controller counted.
+    """Run the job and complete its report with what switches, servers and controller counted.
 
     Whatever happens, no process, namespace or interface is left behind.
     """
     plan.out.mkdir(parents=True, exist_ok=True)
+    if plan.topology_source == str(plan.out / TOPOLOGY):
+        (plan.out / TOPOLOGY).write_text(plan.topology.to_yaml())
     for name in _STALE:  # a failed run must not look like the one before
         (plan.out / name).unlink(missing_ok=True)
     with Supervisor(plan.out / "logs") as supervisor:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every runner does once switches, server and controller are started: admit, train, and ask how it went."""
+"""What every runner does once switches, servers and controller are started: admit, train, and ask how it went."""
 
 from __future__ import annotations
 
@@ -55,8 +55,11 @@ class Stage:
         """
         admit(self.supervisor, self.plan, self.controller, self.call)
         workers = start_workers(self)
-        server = RemoteServer(self.scratch.server_control, timeout_s=LAST_WORDS_S)
-        lives = Lives(self._ask, server.status)
+        servers = {
+            name: RemoteServer(self.scratch.server_control(name), timeout_s=LAST_WORDS_S).status
+            for name in self.plan.servers
+        }
+        lives = Lives(self._ask, servers)
         faults = self._train_with_faults(self.plan.faults, workers, lives) if self.plan.faults else {}
         self.supervisor.wait(workers)
         # With all the time that a controller may take which has just been started again.

@@ -28,14 +28,13 @@ def worker_address(topology: Topology, worker: str) -> Address:
     return topology.address(worker, loopback=True), UDP_PORT
 
 
-def server_port(topology: Topology, workers: list[str], *, checksums: bool) -> ServerPort:
-    """Where the server process hangs on loopback, behind a switch. Raises ConfigurationError."""
-    (server,) = topology.names("server")
+def server_port(topology: Topology, servers: list[str], workers: list[str], *, checksums: bool) -> ServerPort:
+    """Where the processes of ``servers`` hang on loopback, behind a switch or a cable. Raises ConfigurationError."""
     return ServerPort(
         ServerPortConfig(
-            server=topology.server_address(loopback=True),
-            backend=topology.server_backend(loopback=True),
-            server_mac=mac_bytes(topology.nodes[server].mac_text),
+            servers=tuple(topology.server_address(server, loopback=True) for server in servers),
+            backends=tuple(topology.server_backend(server, loopback=True) for server in servers),
+            server_mac=mac_bytes(topology.nodes[servers[0]].mac_text),
             switch_mac=SWITCH_MAC,
             workers=tuple(worker_address(topology, worker) for worker in workers),
             checksums=checksums,
@@ -45,10 +44,11 @@ def server_port(topology: Topology, workers: list[str], *, checksums: bool) -> S
 
 def worker_ports(topology: Topology, ports: Mapping[str, int], *, checksums: bool) -> dict[str, Port]:
     """Loopback ports of workers: ``ports`` are their numbers. Raises ConfigurationError."""
+    servers = tuple(topology.server_address(server, loopback=True) for server in topology.server_hosts())
     configs = [
         UdpPortConfig(
             number=number,
-            server=topology.server_address(loopback=True),
+            servers=servers,
             host=worker_address(topology, worker),
             host_mac=mac_bytes(topology.nodes[worker].mac_text),
             switch_mac=SWITCH_MAC,
@@ -62,19 +62,21 @@ def worker_ports(topology: Topology, ports: Mapping[str, int], *, checksums: boo
 def loopback_ports(topology: Topology, switch: str, faults: LinkFaults | None = None) -> dict[int, Port]:
     """Ports of ``switch`` as a process among others on loopback, by number.
 
-    Workers and server hang at it by UDP sockets, other switches by trunks. The controller has no port: it talks to
+    Workers and servers hang at it by UDP sockets, other switches by trunks. The controller has no port: it talks to
     the switch by P4Runtime alone. Raises ConfigurationError, with nothing left open.
     """
     numbers = topology.ports(switch)
     workers = {name: numbers[name] for name in topology.names("worker") if name in numbers}
-    (server,) = topology.names("server")
+    check_apart(topology)
     checksums = faults is not None
     ports: dict[int, Port] = {}
     try:
         for name, port in worker_ports(topology, workers, checksums=checksums).items():
             ports[numbers[name]] = port
-        if server in numbers:
-            ports[numbers[server]] = server_port(topology, topology.names("worker"), checksums=checksums)
+        for server in topology.server_hosts():
+            if server in numbers:
+                every = topology.names("worker")
+                ports[numbers[server]] = server_port(topology, [server], every, checksums=checksums)
         for index, link in enumerate(switch_links(topology)):
             # Addresses of their own, beside those of the hosts: 127.255.LINK.END.
             lower, upper = (f"127.255.{index}.{end}" for end in (1, 2))
@@ -87,6 +89,15 @@ def loopback_ports(topology: Topology, switch: str, faults: LinkFaults | None = 
         for port in ports.values():
             port.close()
         raise
+
+
+def check_apart(topology: Topology) -> None:
+    """Raises ConfigurationError where something on loopback cannot stand between workers and their servers."""
+    if shared := set(topology.server_hosts()) & set(topology.names("worker")):
+        raise ConfigurationError(
+            f"On loopback nothing can stand between a worker and a server on the same host, as on {min(shared)}.",
+            "Give the servers hosts of their own, or use Mininet, or no switch.",
+        )
 
 
 def interface_ports(
@@ -104,11 +115,11 @@ def with_faults(
     result = dict(ports)
     if faults is None:
         return result
-    (server,) = topology.names("server")
+    servers = topology.names("server")
     for link, number in links_of(topology, switch).items():
         injector = faults.injector(link) if number in result else None
         if injector is not None:
-            result[number] = FaultyPort(result[number], injector, inbound=DOWN if link == server else UP)
+            result[number] = FaultyPort(result[number], injector, inbound=DOWN if link in servers else UP)
     return result
 
 

@@ -72,22 +72,24 @@ class Report:
         """Put what switches, server and controller say beside what the workers saw.
 
         Args:
-            counters: packets by decision, ``{"packets": all switches together, "switches": {name: ...}, "server":
-                {"decisions": ..., "refused": ...}}``; over all lives of their processes.
+            counters: packets by decision, ``{"packets": all switches together, "switches": {name: ...}, "servers":
+                {name: {"decisions": ..., "refused": ...}}, "server": all servers together}``; over all lives of their
+                processes.
             events: what the controller saw.
             faults: of the plan; kept where there was one.
 
         ``detail.fallbacks`` are contributions that switches passed on to the server instead of summing them: of
         strangers, for slots or operations that the job does not have, of another packet size than the program's, or
-        sent past them. ``detail.completed`` are the sums that every switch and the server have finished; at a rack's
+        sent past them. ``detail.completed`` are the sums that every switch and server has finished; at a rack's
         switch, those of the rack.
         """
-        packets, server = counters["packets"], counters["server"]
+        packets = counters["packets"]
+        servers = {name: server["decisions"] for name, server in counters["servers"].items()}
         self.detail["switch_packets"] = packets
-        self.detail["server_packets"] = server
+        self.detail["server_packets"] = counters["server"]
         self.detail["completed"] = {
             name: sum(decisions.get(one, 0) for one in _COMPLETE)
-            for name, decisions in {**counters["switches"], "server": server["decisions"]}.items()
+            for name, decisions in (counters["switches"] | servers).items()
         }
         left_alone = packets.get("aggregate", 0) - packets.get("accept", 0)
         self.detail["fallbacks"] = left_alone + packets.get("route_other_size", 0) + packets.get("route_past", 0)

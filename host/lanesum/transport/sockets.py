@@ -13,8 +13,6 @@ from lanesum.closing import Closing
 from lanesum.protocol.packet import server_of
 from lanesum.udp_socket import Address, open_udp_socket
 
-# ECT(0), RFC 3168: queues on the way may mark instead of drop. Marks come back as a flag of the results.
-_ECN_CAPABLE = 0x02
 # So many datagrams of one server are taken before those of the next one have their turn.
 _TURN = 16
 
@@ -51,13 +49,11 @@ class ServerSockets(Closing):
         try:
             for server in servers:
                 # The first one tells whether the address is free, and only then lets the others have it too.
-                sock = open_udp_socket(local, peer=server, shared=shared or bool(opened))
+                sock = open_udp_socket(local, peer=server, shared=shared or bool(opened), ecn=ecn)
                 opened.append(sock)
                 local = sock.getsockname()
                 if len(servers) > 1:
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if ecn:
-                    sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _ECN_CAPABLE)
         except OSError:
             for sock in opened:
                 sock.close()

@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The switch port that the aggregation server hangs at on loopback. No root needed.
+"""The switch port that an aggregation server hangs at on loopback. No root needed.
 
 Workers write to the server's address, where the switch's host ports listen in its stead (see ``udp``); the server
 itself listens beside it, at its *backend* address. Behind this port every worker has a socket with the worker's own
-address, so that the server sees who sends and answers there, and the answers come back to the switch.
+address, so that the server sees who sends and answers there, and the answers come back to the switch. A cable that
+leads to all servers has such sockets for each of them.
 """
 
 from __future__ import annotations
 
+import itertools
 import select
 import socket
 from dataclasses import dataclass
@@ -27,16 +29,16 @@ class ServerPortConfig:
     """The port.
 
     Attributes:
-        server: address that workers write to.
-        backend: address that the server process listens at.
+        servers: addresses that workers write to.
+        backends: address that the process of each of these servers listens at.
         server_mac: six bytes, the source of incoming frames.
         switch_mac: six bytes, their destination.
         workers: address of every worker.
         checksums: frames have UDP checksums, and damaged ones do not reach the server (see ``Flow``).
     """
 
-    server: Address
-    backend: Address
+    servers: tuple[Address, ...]
+    backends: tuple[Address, ...]
     server_mac: bytes
     switch_mac: bytes
     workers: tuple[Address, ...]
@@ -44,21 +46,24 @@ class ServerPortConfig:
 
 
 class ServerPort:
-    """Carries the server's datagrams as frames, one socket per worker behind one descriptor.
+    """Carries the servers' datagrams as frames, one socket per worker and server behind one descriptor.
 
     Raises ConfigurationError when a worker's address is held by a socket that does not share it.
     """
 
     def __init__(self, config: ServerPortConfig) -> None:
         self.undeliverable = 0  # frames from or to anybody else, without UDP, damaged, or not taken by the kernel
-        self._flows: dict[bytes, tuple[Flow, socket.socket]] = {}  # by source address and port, as in a frame
+        self._flows: dict[bytes, tuple[Flow, socket.socket]] = {}  # by addresses, then ports, as in a frame
         self._by_descriptor: dict[int, tuple[Flow, socket.socket]] = {}
         self._poll = select.epoll()
         try:
-            for worker in config.workers:
-                flow = Flow(config.server, worker, config.server_mac, config.switch_mac, checksums=config.checksums)
-                sock = open_udp_socket(worker, peer=config.backend, shared=True)
-                key = ipv4_int(worker[0]).to_bytes(4, "big") + worker[1].to_bytes(2, "big")
+            for worker, (server, backend) in itertools.product(
+                config.workers, zip(config.servers, config.backends, strict=True)
+            ):
+                flow = Flow(server, worker, config.server_mac, config.switch_mac, checksums=config.checksums)
+                sock = open_udp_socket(worker, peer=backend, shared=True)
+                key = b"".join(ipv4_int(ip).to_bytes(4, "big") for ip in (worker[0], server[0]))
+                key += b"".join(port.to_bytes(2, "big") for port in (worker[1], server[1]))
                 self._flows[key] = self._by_descriptor[sock.fileno()] = flow, sock
                 self._poll.register(sock.fileno(), select.EPOLLIN)
         except OSError as error:
@@ -86,7 +91,7 @@ class ServerPort:
 
     def send(self, frame: bytes) -> None:
         """Deliver a worker's UDP payload to the server in the worker's name; anything else is counted and dropped."""
-        found = self._flows.get(frame[26:30] + frame[34:36])
+        found = self._flows.get(frame[26:38])
         payload = None if found is None else found[0].payload(frame)
         if found is None or payload is None:
             self.undeliverable += 1
