@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from lanesum.cli import bench, faults, job, run, serve, topology
+from lanesum.cli import bench, doctor, faults, job, run, serve, topology
 from lanesum.errors import LanesumError
 
 EXIT_INTERRUPTED = 130  # as shells report Ctrl-C
@@ -30,6 +30,7 @@ app.command("run")(run.run)
 app.command("switch")(serve.switch)
 app.command("server")(serve.server)
 app.command("controller")(serve.controller)
+app.command("doctor")(doctor.doctor)
 app.add_typer(job.app, name="job")
 app.add_typer(topology.app, name="topology")
 app.add_typer(faults.app, name="faults")
