@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.errors import LanesumError
+from lanesum.simulator.parts import Parts
 from lanesum.simulator.schedule import Schedule, run
 from lanesum.simulator.shrink import Shrinker
 from lanesum.simulator.soak import Soak, soak
@@ -24,12 +25,14 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit status: 1 when a promise was broken."""
     options = _parser().parse_args(arguments)
     try:
+        parts = Parts(native_server=options.native_server)
+        parts.aggregator(None).close()  # it is there
         if options.replay is not None:
-            return _replay(Schedule.from_json(options.replay.read_text()), options.json)
+            return _replay(Schedule.from_json(options.replay.read_text()), parts, options.json)
     except (LanesumError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    return _soak(options)
+    return _soak(options, parts)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,13 +43,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="side by side (all processors)")
     parser.add_argument("--save", type=Path, help="write the minimal failing schedule there")
     parser.add_argument("--replay", type=Path, help="run the one schedule in this file, and show its last steps")
+    parser.add_argument("--native-server", action="store_true", help="with the compiled server")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     return parser
 
 
-def _replay(schedule: Schedule, as_json: bool) -> int:
+def _replay(schedule: Schedule, parts: Parts, as_json: bool) -> int:
     steps: collections.deque[str] = collections.deque(maxlen=_SHOWN_STEPS)
-    outcome = run(schedule, steps.append)
+    outcome = run(schedule, steps.append, parts)
     violation = outcome.violation
     if as_json:
         found = None if violation is None else {"invariant": violation.invariant.value, "detail": violation.detail}
@@ -57,7 +61,7 @@ def _replay(schedule: Schedule, as_json: bool) -> int:
     return 0 if violation is None else 1
 
 
-def _soak(options: argparse.Namespace) -> int:
+def _soak(options: argparse.Namespace, parts: Parts) -> int:
     shown = 0
 
     def progress(done: Soak) -> None:
@@ -72,6 +76,7 @@ def _soak(options: argparse.Namespace) -> int:
         seconds=options.seconds,
         processes=options.processes,
         progress=progress,
+        parts=parts,
     )
     report: dict[str, Any] = {
         "schedules": done.schedules,
@@ -87,23 +92,24 @@ def _soak(options: argparse.Namespace) -> int:
             f"{done.per_second:,.0f} schedules/s; a million takes {1e6 / max(done.per_second, 1e-9) / 60:,.0f} min"
         )
     if done.failed is not None:
-        report |= _failure(done.failed, options)
+        report |= _failure(done.failed, options, parts)
     if options.json:
         print(json.dumps(report))
     return 0 if done.failed is None else 1
 
 
-def _failure(seed: int, options: argparse.Namespace) -> dict[str, Any]:
+def _failure(seed: int, options: argparse.Namespace, parts: Parts) -> dict[str, Any]:
     """Shrink, show, and save the schedule of a seed that fails."""
-    shrinker = Shrinker(Schedule.draw(seed))
+    shrinker = Shrinker(Schedule.draw(seed), parts=parts)
     minimal = shrinker.shrink()
-    violation = run(minimal).violation
+    violation = run(minimal, parts=parts).violation
     if options.save is not None:
         options.save.parent.mkdir(parents=True, exist_ok=True)
         options.save.write_text(minimal.to_json(indent=2) + "\n")
     if not options.json:
         print(f"Seed {seed} breaks a promise: {violation}")
-        print(f"As it was drawn: python -m lanesum.simulator --schedules 1 --seed {seed}")
+        chosen = " --native-server" * parts.native_server
+        print(f"As it was drawn: python -m lanesum.simulator{chosen} --schedules 1 --seed {seed}")
         print(f"Made smaller in {shrinker.runs} runs; for --replay:")
         print(minimal.to_json())
     return {"violation": str(violation), "schedule": json.loads(minimal.to_json())}

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from lanesum.server.aggregator import Aggregator
 from lanesum.simulator.layout import Address, Layout
+from lanesum.simulator.parts import Parts
 from lanesum.simulator.placement import Bases, Placement
 from lanesum.simulator.scenario import Resize
 from lanesum_control.model import SwitchJob
@@ -115,16 +115,18 @@ class ServerNode:
 
     Args:
         folder: of the journal; None where the server never dies.
+        parts: which server.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, parts: Parts) -> None:
         self.placements: dict[Key, Placement] = {}
         self.boots = 0
         self.alive = True
         self.counted = Counts()
         self._folder = folder
+        self._parts = parts
         self.knows_jobs = True
-        self._aggregator = Aggregator(folder)
+        self._aggregator = parts.aggregator(folder)
 
     def handle(self, sender: Address, datagram: bytes, *, congested: bool = False) -> list[tuple[Address, bytes]]:
         """Answers, with their receivers."""
@@ -146,7 +148,7 @@ class ServerNode:
         self.close()
         self.alive = self.knows_jobs = False
         self.boots += 1
-        self._aggregator = Aggregator(self._folder)
+        self._aggregator = self._parts.aggregator(self._folder)
 
     def boot(self) -> None:
         """Take packets again, knowing no job."""

@@ -12,6 +12,7 @@ from typing import Any
 from lanesum.errors import ConfigurationError
 from lanesum.simulator.draw import draw_scenario
 from lanesum.simulator.network import Fault, Network, Packet
+from lanesum.simulator.parts import PYTHON, Parts
 from lanesum.simulator.scenario import Scenario
 from lanesum.simulator.simulation import Simulation, Trace
 from lanesum.simulator.violation import Violation
@@ -60,13 +61,13 @@ class Outcome:
     decisions: collections.Counter[str]  # of all switches, and of the server with "server " before the name
 
 
-def run(schedule: Schedule, trace: Trace | None = None) -> Outcome:
+def run(schedule: Schedule, trace: Trace | None = None, parts: Parts = PYTHON) -> Outcome:
     """Run it to its end or to the first violation; the same schedule has the same outcome, always.
 
-    ``trace`` is called with every step in words.
+    ``trace`` is called with every step in words; ``parts`` is what runs.
     """
     network = Network(schedule.scenario.rates, schedule.seed, schedule.faults)
-    simulation = Simulation(schedule.scenario, schedule.seed, network, trace)
+    simulation = Simulation(schedule.scenario, schedule.seed, network, trace, parts)
     violation = None
     try:
         simulation.run()

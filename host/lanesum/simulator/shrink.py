@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.simulator.network import Fault
+from lanesum.simulator.parts import PYTHON, Parts
 from lanesum.simulator.scenario import (
     ONE_SWITCH,
     RACKS,
@@ -36,14 +37,16 @@ class Shrinker:
     Args:
         schedule: one that fails.
         most_runs: stop after so many tries with what is smallest by then.
+        parts: what it fails with.
     """
 
-    def __init__(self, schedule: Schedule, most_runs: int = 3000) -> None:
-        outcome = run(schedule)
+    def __init__(self, schedule: Schedule, most_runs: int = 3000, parts: Parts = PYTHON) -> None:
+        outcome = run(schedule, parts=parts)
         if outcome.violation is None:
             raise ValueError("a schedule that does not fail cannot be made smaller")
         self.runs = 0
         self._most_runs = most_runs
+        self._parts = parts
         self._invariant: Invariant = outcome.violation.invariant
         self._best = replace(schedule, faults=outcome.faults)
 
@@ -61,7 +64,7 @@ class Shrinker:
         if self.runs >= self._most_runs:
             return False
         self.runs += 1
-        outcome = run(Schedule(scenario, self._best.seed, faults))
+        outcome = run(Schedule(scenario, self._best.seed, faults), parts=self._parts)
         if outcome.violation is None or outcome.violation.invariant is not self._invariant:
             return False
         self._best = Schedule(scenario, self._best.seed, outcome.faults)

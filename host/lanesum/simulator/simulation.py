@@ -27,6 +27,7 @@ from lanesum.simulator.layout import (
 )
 from lanesum.simulator.network import Fate, Network
 from lanesum.simulator.nodes import Key, ServerNode, SwitchNode
+from lanesum.simulator.parts import PYTHON, Parts
 from lanesum.simulator.placement import Bases, Placement
 from lanesum.simulator.scenario import SERVER, SERVER_ALONE, Kill, Resize, Scenario, Stray
 from lanesum.simulator.server_ghost import ServerGhost
@@ -49,9 +50,12 @@ class Simulation:
         seed: of the data.
         network: what happens to each packet.
         trace: called with every step in words.
+        parts: what it is made of.
     """
 
-    def __init__(self, scenario: Scenario, seed: int, network: Network, trace: Trace | None = None) -> None:
+    def __init__(
+        self, scenario: Scenario, seed: int, network: Network, trace: Trace | None = None, parts: Parts = PYTHON
+    ) -> None:
         self.now = 0.0
         self.events = 0
         self.contributions = 0
@@ -60,6 +64,7 @@ class Simulation:
         self._seed = seed
         self._network = network
         self._trace = trace
+        self._parts = parts
         self._queue: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._order = 0
         self._admitted: dict[Key, JobRun] = {}
@@ -87,7 +92,7 @@ class Simulation:
         folder = None
         if any(kill.node == SERVER for kill in self._scenario.kills):
             folder = tempfile.TemporaryDirectory(prefix="lanesum-", dir=_memory())
-        self._server = ServerNode(None if folder is None else Path(folder.name))
+        self._server = ServerNode(None if folder is None else Path(folder.name), self._parts)
         try:
             self._run()
         except Violation as violation:

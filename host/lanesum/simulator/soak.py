@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from lanesum.simulator.parts import PYTHON, Parts
 from lanesum.simulator.schedule import Schedule, run
 
 _BATCH = 100
@@ -29,11 +31,11 @@ class Soak:
         return self.schedules / self.wall_s if self.wall_s else 0.0
 
 
-def run_seeds(seeds: range) -> Soak:
+def run_seeds(seeds: range, parts: Parts = PYTHON) -> Soak:
     """Schedules of these seeds, up to the first that fails."""
     done = Soak()
     for seed in seeds:
-        outcome = run(Schedule.draw(seed))
+        outcome = run(Schedule.draw(seed), parts=parts)
         done.schedules += 1
         done.contributions += outcome.contributions
         done.events += outcome.events
@@ -50,6 +52,7 @@ def soak(
     seconds: float | None = None,
     processes: int = 1,
     progress: Callable[[Soak], None] | None = None,
+    parts: Parts = PYTHON,
 ) -> Soak:
     """Run schedules with the seeds from ``seed`` on.
 
@@ -59,10 +62,11 @@ def soak(
         seconds: at most for so long.
         processes: side by side.
         progress: called after every batch.
+        parts: what runs.
     """
     total, began = Soak(), time.monotonic()
     batches = [range(first, min(first + _BATCH, seed + schedules)) for first in range(seed, seed + schedules, _BATCH)]
-    for batch in _results(batches, processes):
+    for batch in _results(batches, processes, parts):
         total.schedules += batch.schedules
         total.contributions += batch.contributions
         total.events += batch.events
@@ -75,11 +79,11 @@ def soak(
     return total
 
 
-def _results(batches: list[range], processes: int) -> Iterator[Soak]:
+def _results(batches: list[range], processes: int, parts: Parts) -> Iterator[Soak]:
     if processes == 1 or len(batches) == 1:
-        yield from map(run_seeds, batches)
+        yield from map(functools.partial(run_seeds, parts=parts), batches)
         return
     # Not forked: whoever calls may have threads, and locks that they hold would never be let go.
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         # In order, so that the seed reported first is the smallest one.
-        yield from pool.imap(run_seeds, batches)
+        yield from pool.imap(functools.partial(run_seeds, parts=parts), batches)
