@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +24,7 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Repeats = Annotated[int | None, typer.Option(min=1, help="Runs of every case; they take turns.")]
 Seconds = Annotated[float | None, typer.Option(min=0.1, help="Length of a run.")]
 Chunks = Annotated[int | None, typer.Option(min=1, help="Packets of a round, from every worker.")]
+Picture = Annotated[Path | None, typer.Option(help="Write a picture (PNG) of the figures here.", dir_okay=False)]
 Quick = Annotated[bool, typer.Option("--quick", help="One short run of few cases, to see that it works.")]
 
 
@@ -98,10 +100,127 @@ def congestion(
     console.print(f"{result['words_wrong']} of {result['words_checked']:,} words were wrong.")
 
 
+@app.command()
+def allreduce(
+    values: Annotated[int | None, typer.Option(min=1, help="Length of the vector, float32.")] = None,
+    sizes: Annotated[
+        str, typer.Option(help="Lengths for a sweep, separated by commas; `1k` is a thousand, `25M` 25 million.")
+    ] = "",
+    workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
+    codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
+    cases: Annotated[
+        str, typer.Option(help="Of loopback, hub and sharded, separated by commas; all that can be measured here.")
+    ] = "",
+    rates: Annotated[str, typer.Option(help="Of the limited links, in Mbit/s, separated by commas.")] = "",
+    window: Annotated[int | None, typer.Option(min=1, help="Packets that a worker has under way at most.")] = None,
+    words: Annotated[int | None, typer.Option(min=2, help="Accumulator words per packet; fills the MTU.")] = None,
+    repeats: Repeats = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """All-reduce beside gloo, on loopback and behind limited links (needs root). Needs PyTorch."""
+    from lanesum.bench import allreduce as bench
+
+    settings = dataclasses.replace(
+        bench.QUICK if quick else bench.Settings(),
+        **_given(
+            values=_numbers(sizes, "--sizes") or ((values,) if values else None),
+            workers=_numbers(workers, "--workers"),
+            codecs=tuple(codecs.split(",")) if codecs else None,
+            cases=tuple(cases.split(",")) if cases else None,
+            rates_mbit=_numbers(rates, "--rates"),
+            window=window,
+            accumulator_words=words,
+            repeats=repeats,
+        ),
+    )
+    _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], "allreduce", picture, as_json)
+
+
+@app.command()
+def server(
+    workers: Annotated[int | None, typer.Option(min=1, help="That send to the server.")] = None,
+    repeats: Repeats = None,
+    seconds: Seconds = None,
+    chunks: Chunks = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Lanes per core beside memcpy, datagrams per core beside iperf3 where it is on PATH. On loopback, no root."""
+    from lanesum.bench import server as bench
+
+    settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
+    result = bench.run(dataclasses.replace(settings, **_given(workers=workers)))
+    _show(result, [(bench.LANE_COLUMNS, bench.lane_rows), (bench.COLUMNS, bench.rows)], "server", picture, as_json)
+
+
+@app.command()
+def transport(
+    workers: Annotated[int | None, typer.Option(min=2, help="Of the small all-reduces.")] = None,
+    rate: Annotated[float | None, typer.Option(min=0.5, help="Of the limited links, in Mbit/s.")] = None,
+    repeats: Repeats = None,
+    seconds: Seconds = None,
+    chunks: Chunks = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Small all-reduces beside a bare UDP echo, and packets per second of one worker. With root also in namespaces."""
+    from lanesum.bench import transport as bench
+
+    settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
+    result = bench.run(dataclasses.replace(settings, **_given(workers=workers, rate_mbit=rate)))
+    tables = [(bench.LATENCY_COLUMNS, bench.latency_rows), (bench.RATE_COLUMNS, bench.rate_rows)]
+    _show(result, tables, "transport", picture, as_json)
+
+
+_Rows = Callable[[dict[str, Any]], Iterable[tuple[str, ...]]]
+
+
+def _show(
+    result: dict[str, Any],
+    tables: Sequence[tuple[tuple[str, ...], _Rows]],
+    name: str,
+    picture: Path | None,
+    as_json: bool,
+) -> None:
+    """Tables, or JSON, and a picture if asked for."""
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        console = Console()
+        for columns, rows in tables:
+            console.print(_table(columns, rows(result)))
+        for what, why in result["left_out"].items():
+            console.print(f"{what} was not measured: {why}")
+    if picture is not None:
+        from lanesum.bench import pictures
+
+        getattr(pictures, name)(result, picture)
+
+
+def _numbers(text: str, option: str) -> tuple[int, ...] | None:
+    """Positive whole numbers, separated by commas; None where there are none."""
+    factors = {"k": 1000, "M": 10**6, "G": 10**9}
+    numbers = []
+    for part in text.split(",") if text else []:
+        try:
+            numbers.append(int(part.rstrip("kMG")) * factors.get(part[-1:], 1))
+        except ValueError as error:
+            raise ConfigurationError(f"{option}: {part!r} is no number.", "Write for example 1k,25M.") from error
+    return tuple(numbers) or None
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Those that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def _settings(settings: Any, repeats: int | None, seconds: float | None, chunks: int | None) -> Any:
     """A benchmark's settings with those options that were given."""
-    given = {"repeats": repeats, "seconds": seconds, "chunks": chunks}
-    return dataclasses.replace(settings, **{name: value for name, value in given.items() if value is not None})
+    return dataclasses.replace(settings, **_given(repeats=repeats, seconds=seconds, chunks=chunks))
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks as pictures (PNG)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from lanesum.bench.allreduce import case_name
+from lanesum.bench.reducer import GLOO
+from lanesum.errors import MissingToolError
+
+# Okabe and Ito's palette: told apart by colour-blind readers, and in grey.
+_COLORS = ("#999999", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+_MARKERS = "osD^v<>P"
+
+
+@contextlib.contextmanager
+def _figure(path: Path, columns: int, title: str, machine: dict[str, Any], *, width: float) -> Iterator[list[Any]]:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingToolError("Pictures need matplotlib.", "Run: pip install matplotlib") from error
+    matplotlib.use("Agg")  # no display, and no window toolkit is loaded
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11}):
+        figure, axes = plt.subplots(1, columns, figsize=(width * columns, 4.8), squeeze=False)
+        figure.suptitle(title, fontsize=13)
+        yield list(axes[0])
+        figure.text(0.01, 0.005, _on(machine), fontsize=8, color="#555555")
+        figure.tight_layout(rect=(0, 0.03, 1, 0.98))
+        figure.savefig(path, dpi=110)
+        plt.close(figure)
+
+
+def _on(machine: dict[str, Any]) -> str:
+    return f"{machine['processor']}, {machine['cores']} cores for all processes, commit {machine['commit']}"
+
+
+def _bars(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, float]], colors: Sequence[str]) -> None:
+    """Horizontal bars of medians with their extremes, the first one on top."""
+    medians = [figure["median"] for figure in figures]
+    below = [figure["median"] - figure["min"] for figure in figures]
+    above = [figure["max"] - figure["median"] for figure in figures]
+    bars = axes.barh(labels, medians, xerr=(below, above), color=colors, ecolor="#333333", capsize=3, height=0.65)
+    axes.bar_label(bars, labels=[f"{median:,.3g}" for median in medians], padding=6, fontsize=9)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.22 * max(figure["max"] for figure in figures))
+    axes.grid(axis="x", alpha=0.25)
+    axes.set_axisbelow(True)
+
+
+def allreduce(result: dict[str, Any], path: Path) -> None:
+    """Times by case, or curves over sizes or workers where there are several. Raises MissingToolError."""
+    figures = result["figures"]
+    for axis, name in (("values", "float32 values"), ("workers", "workers")):
+        if len({figure[axis] for figure in figures}) > 1:
+            _curves(result, path, axis, name)
+            return
+    first = figures[0]
+    groups: dict[float | None, list[dict[str, Any]]] = {}
+    for figure in figures:
+        groups.setdefault(figure["rate_mbit"], []).append(figure)
+    title = f"All-reduce of {first['values']:,} float32, {first['workers']} workers: seconds (times as fast as gloo)"
+    with _figure(path, len(groups), title, result["machine"], width=6.0) as panels:
+        for axes, (rate, some) in zip(panels, groups.items(), strict=True):
+            axes.set_title("bare loopback" if rate is None else f"links of {rate:g} Mbit/s")
+            labels = [_method(figure) for figure in some]
+            _bars(axes, labels, [figure["seconds"] for figure in some], [_color(figure) for figure in some])
+            for text, figure in zip(axes.texts, some, strict=True):
+                text.set_text(f"{text.get_text()} ({figure['times_gloo']['median']:.2f} x)")
+            axes.set_xlim(0, 1.45 * max(figure["seconds"]["max"] for figure in some))
+            axes.set_xlabel("seconds, median and extremes")
+
+
+def _curves(result: dict[str, Any], path: Path, axis: str, name: str) -> None:
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for figure in result["figures"]:
+        place = "bare loopback" if figure["rate_mbit"] is None else f"links of {figure['rate_mbit']:g} Mbit/s"
+        groups.setdefault(place, {}).setdefault(_method(figure), []).append(figure)
+    with _figure(path, len(groups), "All-reduce, times as fast as gloo", result["machine"], width=5.5) as panels:
+        for axes, (place, methods) in zip(panels, groups.items(), strict=True):
+            axes.set_title(place)
+            for number, (label, some) in enumerate(methods.items()):
+                across = [figure[axis] for figure in some]
+                ratios = [figure["times_gloo"] for figure in some]
+                medians = [ratio["median"] for ratio in ratios]
+                color, marker = _COLORS[number % len(_COLORS)], _MARKERS[number % len(_MARKERS)]
+                axes.plot(across, medians, color=color, marker=marker, markersize=5, label=label)
+                axes.fill_between(
+                    across, [one["min"] for one in ratios], [one["max"] for one in ratios], color=color, alpha=0.15
+                )
+            axes.set_xscale("log", base=10 if axis == "values" else 2)
+            axes.set_yscale("log")
+            if axis == "workers":
+                axes.set_xticks(across, [str(one) for one in across])
+            axes.set_xlabel(name)
+            axes.set_ylabel("times gloo")
+            axes.grid(alpha=0.25)
+            axes.legend(frameon=False, fontsize=9)
+
+
+def _method(figure: dict[str, Any]) -> str:
+    if figure["by"] == GLOO or figure["rate_mbit"] is None:
+        return str(figure["by"])
+    return f"{figure['by']}, {case_name(figure).rpartition(', ')[2]}"
+
+
+def _color(figure: dict[str, Any]) -> str:
+    if figure["by"] == GLOO:
+        return _COLORS[0]
+    return _COLORS[1] if figure["by"].startswith("thc") else _COLORS[2]
+
+
+def server(result: dict[str, Any], path: Path) -> None:
+    """Lanes beside memcpy, datagrams beside iperf3. Raises MissingToolError."""
+    with _figure(path, 2, "One core of the aggregation server", result["machine"], width=7.0) as (left, right):
+        left.set_title("lanes added, share of memcpy")
+        labels = [f"{figure['op']}, {figure['by']}" for figure in result["lanes"]]
+        colors = [_COLORS[1] if figure["by"] == "native" else _COLORS[2] for figure in result["lanes"]]
+        _bars(left, labels, [figure["added_to_copied"] for figure in result["lanes"]], colors)
+        left.set_xlabel("bytes of payload per second, to copying them")
+        right.set_title(f"datagrams of {result['datagram_bytes']:,} bytes, in and out")
+        some = result["datagrams"]
+        colors = [_COLORS[1] if figure["by"].startswith("server") else _COLORS[0] for figure in some]
+        _bars(right, [figure["by"] for figure in some], [figure["gbit_s_per_core"] for figure in some], colors)
+        right.set_xlabel("Gbit per second of processor time")
+
+
+def transport(result: dict[str, Any], path: Path) -> None:
+    """Round trips and packet rates. Raises MissingToolError."""
+    paths = list(dict.fromkeys(figure["path"] for figure in result["latency"]))
+    title = f"Transport, {result['workers']} workers: round trips, and packets of one worker alone"
+    with _figure(path, len(paths) + 1, title, result["machine"], width=6.0) as panels:
+        for axes, one in zip(panels, paths, strict=False):
+            some = [figure for figure in result["latency"] if figure["path"] == one]
+            labels = [f"{figure['what']}\n{figure['by']}" for figure in some]
+            _bars(axes, labels, [{**figure["p50_us"], "max": figure["p99_us"]["median"]} for figure in some], _by(some))
+            axes.set_title(f"{one}: median, line to p99")
+            axes.set_xlabel("µs")
+        rates = result["rate"]
+        labels = [f"{figure['path']}\n{figure['by']}" for figure in rates]
+        _bars(panels[-1], labels, [figure["packets_per_s"] for figure in rates], _by(rates))
+        panels[-1].set_title("packets sent and received")
+        panels[-1].set_xlabel("per second")
+
+
+def _by(figures: Sequence[dict[str, Any]]) -> list[str]:
+    colors = {"native": _COLORS[1], "Python": _COLORS[2]}
+    return [colors.get(figure["by"], _COLORS[0]) for figure in figures]
