@@ -4,10 +4,7 @@
 
 from __future__ import annotations
 
-import errno
-import select
 import threading
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -24,32 +21,19 @@ from lanesum.transport.errors import (
     SessionClosedError,
     TransportError,
 )
+from lanesum.transport.loop import Loop, PythonLoop
+from lanesum.transport.path import check_path
 from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.sockets import ServerSockets, WrapSocket
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.window import RoundWindow
-from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address, switch_stands_in
+from lanesum.udp_socket import Address, switch_stands_in
 
 # BMv2 holds 64 packets per egress port and drops what comes beyond.
 DEFAULT_WINDOW = 64
 DEFAULT_DEADLINE_S = 30.0
 # A worker that lacks a result asks for it every second at least.
 LEAVE_DEADLINE_S = 3.0
-# So many datagrams are taken in one go before new packets are sent.
-_RECEIVE_BATCH = 64
-
-# A datagram that could not be sent now counts as lost: the retransmission timer repairs it.
-_NO_ROOM = (errno.EAGAIN, errno.ENOBUFS)
-# What an ICMP message makes the kernel say, once, in the next call on a connected socket, whatever that is for: nobody
-# knows who has written it (icmp(7), udp(7)). Everything else is an error of the call itself.
-_HEARSAY = (
-    errno.ECONNREFUSED, errno.EMSGSIZE, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENONET,
-    errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.EPROTO,
-)  # fmt: skip
-# Messages would have to come within microseconds of each other to outlast so many tries.
-_TRIES = 8
-# Said by this host's own routing table if it is said every time.
-_NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH)
 
 Overlap = Callable[[], object]
 
@@ -82,8 +66,9 @@ class UdpTransport:
         deadline_s: a round without any progress for so long raises AggregationTimeoutError.
         wrap_socket: for tests: takes each of the sockets, and returns what is used in its place.
 
-    Raises ConfigurationError when the local address is not this host's or its port is in use, SessionClosedError when
-    the ticket was used before.
+    Raises ConfigurationError when the local address is not this host's or its port is in use, when packets of the job
+    would be fragmented on their way, or when the kernel's socket buffers do not hold a window of them;
+    SessionClosedError when the ticket was used before.
     """
 
     def __init__(
@@ -102,7 +87,6 @@ class UdpTransport:
         self.stats = self._rounds.stats
         self._deadline_s = deadline_s
         self._usable = True
-        self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         try:
             self._sockets = ServerSockets(
                 ticket.local, ticket.servers, shared=switch_stands_in(ticket.local), wrap_socket=wrap_socket
@@ -114,13 +98,12 @@ class UdpTransport:
                 "Check that the address belongs to this host and that no other process holds the port.",
             ) from error
         try:
+            check_path(ticket, self._sockets.filenos(), window)
             _use(ticket)
-        except SessionClosedError:
+        except LanesumError:
             self._sockets.close()
             raise
-        self._poll = select.poll()
-        for descriptor in self._sockets.filenos():
-            self._poll.register(descriptor, select.POLLIN)
+        self._loop: Loop = PythonLoop(ticket, self._rounds, self._sockets)
         self._failure: LanesumError | None = None  # what went wrong between rounds
         self._in_round = threading.Lock()
         self._attendant = Attendant(self._in_round, self._attend)
@@ -165,7 +148,7 @@ class UdpTransport:
         # Out of step until the round has ended well: an exception in between leaves the job's positions unknown.
         self._usable = False
         window = self._rounds.start(op, words)
-        self._send()
+        self._loop.send()
         if overlap is not None:
             overlap()
         self._run(window)
@@ -196,82 +179,27 @@ class UdpTransport:
 
     def _run(self, window: RoundWindow, leave_s: float | None = None) -> None:
         """Send and receive until ``window`` is finished. ``leave_s``: nobody minds if it never is."""
-        rounds = self._rounds
-        begun = last_progress = time.monotonic()
-        deadline_s = self._deadline_s if leave_s is None else min(leave_s, self._deadline_s)
-        while not window.finished:
-            now = time.monotonic()
-            answered = rounds.stats.answered_pendings
-            progress = self._receive(now)
-            if window.finished:
-                break
-            self._send()
-            if progress or (leave_s is not None and rounds.stats.answered_pendings > answered):
-                last_progress = now
-            if now - last_progress > deadline_s or (leave_s is not None and now - begun > self._deadline_s):
-                raise self._timeout_error(window)
-            timeout_s = rounds.next_timeout(now)
-            wait_s = deadline_s if timeout_s is None else min(timeout_s, deadline_s)
-            # Rounded up: poll counts in milliseconds, and waking too early would only spin.
-            self._poll.poll(wait_s * 1000 + 1)
-        rounds.finish(window)
+        if leave_s is None:
+            finished = self._loop.run(window, self._deadline_s)
+        else:
+            finished = self._loop.run(window, min(leave_s, self._deadline_s), self._deadline_s)
+        if not finished:
+            raise self._timeout_error(window)
+        self._rounds.finish(window)
         # What others asked for together with the last result should not wait for the next round.
-        self._send()
+        self._loop.send()
 
     def _attend(self) -> None:
         """Between rounds: answer who still lacks a result. What goes wrong is the next round's to raise."""
         if not self._usable:
             return
         try:
-            self._receive(time.monotonic())
-            self._send()
+            self._loop.attend()
         except LanesumError as error:
             self._failure = error
             self._usable = False
         except OSError:
             return  # closed meanwhile
-
-    def _receive(self, now: float) -> bool:
-        """Take what is waiting; True when a chunk was completed."""
-        progress = False
-        view = memoryview(self._buffer)
-        for _ in range(_RECEIVE_BATCH):
-            try:
-                size = self._sockets.receive_into(self._buffer)
-            except BlockingIOError:
-                break
-            except OSError as error:
-                if error.errno in _HEARSAY:
-                    continue  # perhaps nobody listens at the server's port yet; the deadline decides
-                raise
-            try:
-                progress |= self._rounds.receive(view[:size], now)
-            except MismatchError:
-                self._send_all(self._rounds.last_words())
-                raise
-        return progress
-
-    def _send(self) -> None:
-        self._send_all(self._rounds.due(time.monotonic()))
-
-    def _send_all(self, datagrams: list[memoryview]) -> None:
-        for datagram in datagrams:
-            self._send_one(datagram)
-
-    def _send_one(self, datagram: memoryview) -> None:
-        for left in reversed(range(_TRIES)):
-            try:
-                self._sockets.send(datagram)
-                return
-            except OSError as error:
-                if error.errno in _NO_ROOM:
-                    return
-                if error.errno not in _HEARSAY or (error.errno in _NO_WAY and not left):
-                    server = self.ticket.server_for(datagram)[0]
-                    raise TransportError(
-                        f"Worker {self.ticket.worker} cannot send to {server}: {error.strerror}.",
-                        "Check the route to the aggregation server.",
-                    ) from error
 
     def _timeout_error(self, window: RoundWindow) -> AggregationTimeoutError:
         ticket = self.ticket
@@ -309,4 +237,5 @@ class UdpTransport:
         """Give the sockets back; idempotent."""
         self._usable = False
         self._attendant.close()
+        self._loop.close()
         self._sockets.close()

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What carries datagrams between a worker's rounds and its sockets, and waits."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import time
+from typing import Protocol
+
+from lanesum.protocol.packet import server_of
+from lanesum.transport.errors import MismatchError, SessionClosedError, TransportError
+from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.sockets import ServerSockets
+from lanesum.transport.ticket import JobTicket
+from lanesum.transport.window import RoundWindow
+from lanesum.udp_socket import MAX_DATAGRAM_BYTES
+
+# So many datagrams are taken in one go before new packets are sent.
+_RECEIVE_BATCH = 64
+
+# A datagram that could not be sent now counts as lost: the retransmission timer repairs it.
+_NO_ROOM = (errno.EAGAIN, errno.ENOBUFS)
+# What an ICMP message makes the kernel say, once, in the next call on a connected socket, whatever that is for: nobody
+# knows who has written it (icmp(7), udp(7)). Everything else is an error of the call itself.
+_HEARSAY = (
+    errno.ECONNREFUSED, errno.EMSGSIZE, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENONET,
+    errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.EPROTO,
+)  # fmt: skip
+# Messages would have to come within microseconds of each other to outlast so many tries.
+_TRIES = 8
+# Said by this host's own routing table if it is said every time.
+_NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH)
+
+
+class Loop(Protocol):
+    """Runs rounds, and answers others between them.
+
+    All but ``close`` raise MismatchError and ResultGoneError as the rounds do, TransportError for packets that cannot
+    be sent, OSError for sockets that are broken, and SessionClosedError after ``close``.
+    """
+
+    def run(self, window: RoundWindow, deadline_s: float, leave_s: float | None = None) -> bool:
+        """Send and receive until ``window`` is finished; False after ``deadline_s`` without any progress.
+
+        ``leave_s``: nobody minds if the round never ends. It is progress to answer others, but all of it takes no
+        longer than that.
+        """
+
+    def send(self) -> None:
+        """Send what is due."""
+
+    def attend(self) -> None:
+        """Between rounds: answer who still lacks a result."""
+
+    def close(self) -> None:
+        """Use the sockets no more; idempotent, and from any thread."""
+
+
+def cannot_send(ticket: JobTicket, server: int, error: int) -> TransportError:
+    """The error for an errno that sending to a server, by its number, ended with."""
+    return TransportError(
+        f"Worker {ticket.worker} cannot send to {ticket.servers[server][0]}: {os.strerror(error)}.",
+        "Check the route to the aggregation server.",
+    )
+
+
+def closed_meanwhile() -> SessionClosedError:
+    """The error of a round whose session somebody else has closed."""
+    return SessionClosedError("This session was closed while a round of it was under way.")
+
+
+class PythonLoop:
+    """The loop in Python: for any kind of rounds, and sockets that need not be a kernel's."""
+
+    def __init__(self, ticket: JobTicket, rounds: RoundSequence, sockets: ServerSockets) -> None:
+        self._ticket = ticket
+        self._rounds = rounds
+        self._sockets = sockets
+        self._buffer = bytearray(MAX_DATAGRAM_BYTES)
+        self._closed = False
+        self._poll = select.poll()
+        for descriptor in sockets.filenos():
+            self._poll.register(descriptor, select.POLLIN)
+
+    def run(self, window: RoundWindow, deadline_s: float, leave_s: float | None = None) -> bool:
+        rounds = self._rounds
+        begun = last_progress = time.monotonic()
+        while not window.finished:
+            now = time.monotonic()
+            answered = rounds.stats.answered_pendings
+            progress = self._receive(now)
+            if window.finished:
+                break
+            self.send()
+            if progress or (leave_s is not None and rounds.stats.answered_pendings > answered):
+                last_progress = now
+            if now - last_progress > deadline_s or (leave_s is not None and now - begun > leave_s):
+                return False
+            timeout_s = rounds.next_timeout(now)
+            wait_s = deadline_s if timeout_s is None else min(timeout_s, deadline_s)
+            # Rounded up: poll counts in milliseconds, and waking too early would only spin.
+            self._poll.poll(wait_s * 1000 + 1)
+        return True
+
+    def send(self) -> None:
+        self._send_all(self._rounds.due(time.monotonic()))
+
+    def attend(self) -> None:
+        self._receive(time.monotonic())
+        self.send()
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _receive(self, now: float) -> bool:
+        """Take what is waiting; True when a chunk was completed."""
+        progress = False
+        view = memoryview(self._buffer)
+        for _ in range(_RECEIVE_BATCH):
+            if self._closed:
+                raise closed_meanwhile()
+            try:
+                size = self._sockets.receive_into(self._buffer)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno in _HEARSAY:
+                    continue  # perhaps nobody listens at the server's port yet; the deadline decides
+                if self._closed:
+                    raise closed_meanwhile() from error
+                raise
+            try:
+                progress |= self._rounds.receive(view[:size], now)
+            except MismatchError:
+                self._send_all(self._rounds.last_words())
+                raise
+        return progress
+
+    def _send_all(self, datagrams: list[memoryview]) -> None:
+        for datagram in datagrams:
+            self._send_one(datagram)
+
+    def _send_one(self, datagram: memoryview) -> None:
+        for left in reversed(range(_TRIES)):
+            try:
+                self._sockets.send(datagram)
+                return
+            except OSError as error:
+                if error.errno in _NO_ROOM:
+                    return
+                if self._closed:
+                    raise closed_meanwhile() from error
+                if error.errno not in _HEARSAY or (error.errno in _NO_WAY and not left):
+                    server = server_of(datagram, len(self._ticket.servers))
+                    raise cannot_send(self._ticket, server, error.errno or 0) from error

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a worker's sockets and the way to its servers have room for its packets."""
+
+from __future__ import annotations
+
+import socket
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
+from lanesum.transport.ticket import JobTicket, name_racks
+from lanesum.udp_socket import Address
+
+_IP_MTU = 14  # linux/in.h
+_IP_AND_UDP_BYTES = 28
+# What a datagram takes of a socket's buffer is not its size: the kernel counts its own bookkeeping too, and rounds
+# memory up to powers of two.
+_BOOKKEEPING_BYTES = 1024
+_MOST_TO_ASK = 1 << 30
+_BUFFERS = ((socket.SO_RCVBUF, "net.core.rmem_max"), (socket.SO_SNDBUF, "net.core.wmem_max"))
+
+
+def result_bytes(ticket: JobTicket) -> int:
+    """UDP payload of the largest packet of a job: a result, and where the job has racks and a quorum, who is in it."""
+    named = ticket.quorum and name_racks((worker, *place) for worker, place in enumerate(ticket.places))
+    trailer_words = len(ticket.rack_members) if named else 0
+    return HEADER_BYTES + (ticket.accumulator_words + trailer_words) * WORD_BYTES
+
+
+def buffer_bytes(ticket: JobTicket, window: int) -> int:
+    """What a socket needs, as the kernel counts, to hold a window of the job's results."""
+    return min(window, ticket.slots) * (2 * result_bytes(ticket) + _BOOKKEEPING_BYTES)
+
+
+def check_path(ticket: JobTicket, descriptors: list[int], window: int) -> None:
+    """Raises ConfigurationError where packets of the job would be fragmented on their way to one of its servers, or
+    where the kernel grants buffers that do not hold a window of them.
+
+    Loopback is a path as any other; its 65,535 bytes take the largest packets there are.
+    """
+    for server in ticket.servers:
+        _check_mtu(ticket, server)
+    for descriptor in descriptors:
+        with socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            for option, setting in _BUFFERS:
+                _check_buffer(sock, option, setting, ticket, window)
+
+
+def path_mtu(host: str, server: Address) -> int:
+    """Bytes of the largest IP packet that goes unfragmented from an address of this host to a server, as far as anybody
+    has said."""
+    # Of its own, because a socket forgets its route with every option that may change it.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind((host, 0))
+        probe.connect(server)
+        return probe.getsockopt(socket.IPPROTO_IP, _IP_MTU)
+
+
+def _check_mtu(ticket: JobTicket, server: Address) -> None:
+    mtu = path_mtu(ticket.local[0], server)
+    packet = result_bytes(ticket) + _IP_AND_UDP_BYTES
+    if packet > mtu:
+        words = ticket.accumulator_words - -(-(packet - mtu) // WORD_BYTES)
+        raise ConfigurationError(
+            f"Job {ticket.job} has packets of {packet:,} bytes, and the path from worker {ticket.worker} to "
+            f"{server[0]} takes {mtu:,}: they would be fragmented.",
+            f"Raise the MTU of every device on the path, or admit the job with accumulator_words = {words} or less.",
+        )
+
+
+def _check_buffer(sock: socket.socket, option: int, setting: str, ticket: JobTicket, window: int) -> None:
+    needed = buffer_bytes(ticket, window)
+    if sock.getsockopt(socket.SOL_SOCKET, option) >= needed:
+        return
+    # The kernel doubles what it is asked for, to have room for its bookkeeping.
+    ask = -(-needed // 2)
+    sock.setsockopt(socket.SOL_SOCKET, option, min(ask, _MOST_TO_ASK))
+    granted = sock.getsockopt(socket.SOL_SOCKET, option)
+    if granted < needed:
+        raise ConfigurationError(
+            f"Worker {ticket.worker} of job {ticket.job}: {min(window, ticket.slots):,} packets of "
+            f"{result_bytes(ticket):,} bytes need a socket buffer of {needed:,} bytes, and the kernel grants "
+            f"{granted:,}.",
+            f"Run `sysctl -w {setting}={ask}` as root, or take a smaller window or smaller accumulator_words.",
+        )
