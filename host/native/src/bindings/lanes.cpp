@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lane operations as Python sees them: for tests that hold every level of them to lanesum.aggregation.combine, and
 // for the benchmark.
-#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -42,28 +41,18 @@ void check_size(std::size_t size, std::size_t expected) {
     }
 }
 
-constexpr SimdLevel LEVELS[] = {SimdLevel::BASELINE, SimdLevel::AVX2, SimdLevel::AVX512};
-static_assert(std::size(LEVELS) == SIMD_LEVELS);
-
-std::string name_of(SimdLevel level) { return SIMD_LEVEL_NAMES[static_cast<std::size_t>(level)]; }
-
 std::vector<std::string> level_names() {
     std::vector<std::string> names;
-    for (const SimdLevel level : LEVELS) {
-        if (has_level(level)) {
-            names.push_back(name_of(level));
-        }
+    for (const Level &level : supported_levels()) {
+        names.emplace_back(level.name);
     }
     return names;
 }
 
 void choose_level(const std::string &name) {
-    for (const SimdLevel level : LEVELS) {
-        if (name_of(level) == name && set_lane_level(level)) {
-            return;
-        }
+    if (!set_level(name)) {
+        throw std::invalid_argument("this machine has no level " + name);
     }
-    throw std::invalid_argument("this machine has no level " + name);
 }
 
 void contribute_to(unsigned op, Words accumulator, ConstBytes payload, bool wide, std::optional<nb::bytes> code_table,
@@ -112,7 +101,7 @@ std::pair<double, double> rate(unsigned op, std::size_t words, std::size_t entri
 
 void define_lanes(nb::module_ &module) {
     module.def("lane_levels", &level_names, "Levels of vector instructions that this processor has, narrowest first.");
-    module.def("lane_level", [] { return name_of(lane_level()); }, "The level in use.");
+    module.def("lane_level", [] { return std::string(level().name); }, "The level in use.");
     module.def("set_lane_level", &choose_level, nb::arg("name"), "Use another level from now on; for tests.");
     module.def("contribute", &contribute_to, nb::arg("op"), nb::arg("accumulator"), nb::arg("payload"), nb::kw_only(),
                nb::arg("wide") = false, nb::arg("code_table") = nb::none(), nb::arg("first") = false,

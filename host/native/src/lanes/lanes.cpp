@@ -19,7 +19,7 @@ const std::byte *bytes(std::span<const std::uint32_t> words) {
 
 void contribute(LaneOp op, std::span<std::uint32_t> accumulator, const std::byte *payload, bool wide,
                 const std::uint8_t *code_table, bool first) {
-    const Kernels &run = lane_kernels();
+    const Kernels &run = *level().kernels;
     const std::size_t count = accumulator.size();
     std::uint32_t *const sums = accumulator.data();
     if (!wide && WIDENING[static_cast<std::uint32_t>(op)] == 2) {
@@ -41,13 +41,13 @@ void contribute(LaneOp op, std::span<std::uint32_t> accumulator, const std::byte
 }
 
 void merge(LaneOp op, std::span<std::uint32_t> accumulator, std::span<const std::uint32_t> words) {
-    const Kernels &run = lane_kernels();
+    const Kernels &run = *level().kernels;
     const Kernels::Merge combine = op == LaneOp::OR ? run.merge_or : op == LaneOp::MAX ? run.merge_max : run.merge_add;
     combine(accumulator.data(), words.data(), accumulator.size());
 }
 
 void store_words(std::byte *wire, std::span<const std::uint32_t> words) {
-    const Kernels &run = lane_kernels();
+    const Kernels &run = *level().kernels;
     if (wire == bytes(words)) {
         run.turn_in_place(wire, words.size());
     } else {
@@ -56,7 +56,7 @@ void store_words(std::byte *wire, std::span<const std::uint32_t> words) {
 }
 
 void load_words(std::span<std::uint32_t> words, const std::byte *wire) {
-    const Kernels &run = lane_kernels();
+    const Kernels &run = *level().kernels;
     if (wire == bytes(words)) {
         run.turn_in_place(reinterpret_cast<std::byte *>(words.data()), words.size());
     } else {

@@ -3,42 +3,50 @@
 #include "lanes/level.hpp"
 
 #include <atomic>
+#include <vector>
 
 namespace lanesum {
 namespace {
 
-const Kernels &kernels_of(SimdLevel level) {
+std::vector<Level> found() {
+    std::vector<Level> levels = {{"baseline", &BASELINE_KERNELS}};
 #if defined(__x86_64__)
-    switch (level) {
-        case SimdLevel::AVX512:
-            return AVX512_KERNELS;
-        case SimdLevel::AVX2:
-            return AVX2_KERNELS;
-        default:
-            break;
+    // Asks the operating system too, which has to save the wide registers.
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2")) {
+        levels.push_back({"avx2", &AVX2_KERNELS});
     }
-#else
-    static_cast<void>(level);
+    // All but the first processors with AVX-512 have these together.
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+        levels.push_back({"avx512", &AVX512_KERNELS});
+    }
 #endif
-    return BASELINE_KERNELS;
+    return levels;
 }
 
-std::atomic<SimdLevel> chosen{best_level()};
-std::atomic<const Kernels *> kernels{&kernels_of(best_level())};
+std::atomic<const Level *> &chosen() {
+    static std::atomic<const Level *> level = &supported_levels().back();
+    return level;
+}
 
 }  // namespace
 
-SimdLevel lane_level() { return chosen.load(std::memory_order_relaxed); }
+std::span<const Level> supported_levels() {
+    static const std::vector<Level> levels = found();
+    return levels;
+}
 
-const Kernels &lane_kernels() { return *kernels.load(std::memory_order_relaxed); }
+const Level &level() { return *chosen().load(std::memory_order_relaxed); }
 
-bool set_lane_level(SimdLevel level) {
-    if (!has_level(level)) {
-        return false;
+bool set_level(std::string_view name) {
+    for (const Level &level : supported_levels()) {
+        if (level.name == name) {
+            chosen().store(&level, std::memory_order_relaxed);
+            return true;
+        }
     }
-    chosen.store(level, std::memory_order_relaxed);
-    kernels.store(&kernels_of(level), std::memory_order_relaxed);
-    return true;
+    return false;
 }
 
 }  // namespace lanesum

@@ -1,19 +1,28 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Which of the lane kernels are used: those of the widest vectors that the machine has, unless a test says otherwise.
+// Which vector instructions are used, here and wherever else there is code for several: the widest that the processor
+// has, unless a test says otherwise.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "lanes/kernels.hpp"
-#include "simd/level.hpp"
 
 namespace lanesum {
 
-SimdLevel lane_level();
+struct Level {
+    std::string_view name;
+    const Kernels *kernels;
+};
 
-/// The kernels of that level.
-const Kernels &lane_kernels();
+/// What this processor can run, narrowest first; never empty.
+std::span<const Level> supported_levels();
 
-/// Uses another level from now on, in all threads. False: this machine does not have it, and nothing changed.
-bool set_lane_level(SimdLevel level);
+/// The level in use.
+const Level &level();
+
+/// Uses another level from now on, in all threads. False: this processor has none of that name, and nothing changed.
+bool set_level(std::string_view name);
 
 }  // namespace lanesum
