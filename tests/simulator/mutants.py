@@ -24,6 +24,7 @@ from lanesum.server.ledger import Ledger
 from lanesum.server.pieces import Pieces
 from lanesum.server.roster import Roster
 from lanesum.server.served import ServedJob
+from lanesum.transport import ticket
 from lanesum.transport.congestion import Aimd, SlotWindow
 from lanesum.transport.history import History as PacketHistory
 from lanesum.transport.membership import Membership
@@ -347,6 +348,8 @@ WORKER = (
     Mutant("a mismatch names the worker itself", RoundSequence, "_raise_mismatch",
            "RoundSize(header.op, header.racks)", "RoundSize(header.op, header.workers)"),
     Mutant("a conflict is not noticed", RoundSequence, "receive", "header.kind == Kind.CONFLICT and", "False and"),
+    Mutant("all slots are the first server's", ticket, "server_of", "% servers", "% 1"),
+    Mutant("shadow sets have servers of their own", ticket, "server_of", "% MAX_SLOTS % servers", "% servers"),
     Mutant("the window closes", Aimd, "_halve", "max(1, self.packets // 2)", "self.packets // 2",
            seed=2400),
     Mutant("slots are avoided for nothing", SlotWindow, "result",

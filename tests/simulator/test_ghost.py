@@ -156,7 +156,7 @@ def test_sending_what_takes_an_entry_that_somebody_needs_breaks_a_promise() -> N
 
 def test_giving_up_too_early_breaks_a_promise() -> None:
     run = run_of(replace(PLAN, quorum=2))
-    run.decided = {position: position for position in range(2 * SLOTS + 1)}
+    run.decided[SERVER] = {position: position for position in range(2 * SLOTS + 1)}
     run.check_gone(0, "somebody")
     with pytest.raises(Violation) as raised:
         run.check_gone(1, "somebody")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import json
 import random
 from pathlib import Path
@@ -20,7 +21,7 @@ from lanesum.simulator import Schedule, run
 from lanesum.simulator.__main__ import main
 from lanesum.simulator.bounds import bounds
 from lanesum.simulator.network import CORRUPT, DELAY, DUPLICATE, LOSE, MARK, MOST_LOSSES, Network
-from lanesum.simulator.scenario import AT_UPPER, NETWORKS, SERVER, UPPER, Rates, Scenario
+from lanesum.simulator.scenario import AT_UPPER, NETWORKS, SERVERS, UPPER, Rates, Scenario
 from lanesum.simulator.strays import KINDS
 from lanesum.simulator.truth import JobTruth
 from lanesum.simulator.wire import CONTRIBUTION, Seen, read, version_kind
@@ -68,8 +69,12 @@ def test_schedules_are_of_every_kind() -> None:
     assert set(faults) == {LOSE, DUPLICATE, DELAY, CORRUPT, MARK}
     assert {scenario.network for scenario in scenarios} == set(NETWORKS)
     assert {len(scenario.lines) for scenario in scenarios} == {1, 2, 3}
+    assert {(s.network, s.servers) for s in scenarios} == set(itertools.product(NETWORKS, (1, 2, 3)))
+    assert any(
+        0 < job.quorum < len(job.workers) for s in scenarios if s.servers > 1 for li in s.lines for job in li.jobs
+    )
     assert {stray.kind for scenario in scenarios for stray in scenario.strays} == set(KINDS)
-    assert {SERVER, UPPER, "rack0", "rack1"} <= {kill.node for scenario in scenarios for kill in scenario.kills}
+    assert {*SERVERS, UPPER, "rack0", "rack1"} <= {kill.node for scenario in scenarios for kill in scenario.kills}
     assert any(scenario.resizes for scenario in scenarios)
     assert any(AT_UPPER in scenario.homes for scenario in scenarios)
     assert {line.lease is None for line in lines} == {True, False}

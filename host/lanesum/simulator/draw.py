@@ -15,6 +15,7 @@ from lanesum.simulator.scenario import (
     RACKS,
     SERVER,
     SERVER_ALONE,
+    SERVERS,
     UPPER,
     JobPlan,
     Kill,
@@ -90,7 +91,7 @@ class _Drawing:
         kills = self._kills()
         planned = tuple(self._line(line, tags, contributions, pool) for line in range(lines))
         kinds = KINDS_WITHOUT_SWITCHES if self._network == SERVER_ALONE else KINDS
-        return Scenario(
+        scenario = Scenario(
             network=self._network,
             lines=planned,
             homes=self._homes,
@@ -101,6 +102,17 @@ class _Drawing:
             strays=tuple(self._stray(lines, kinds) for _ in range(rng.choice((0, 0, 1, 3, 6)))),
             rates=self._rates(),
         )
+        return self._with_servers(scenario) if rng.random() < 0.3 else scenario
+
+    def _with_servers(self, scenario: Scenario) -> Scenario:
+        """More servers than one; drawn last, so that a seed means the same otherwise."""
+        rng = self._rng
+        servers = rng.choice((2, 2, 3))
+        kills = tuple(
+            replace(kill, node=rng.choice(SERVERS[:servers])) if kill.node == SERVER else kill
+            for kill in scenario.kills
+        )
+        return replace(scenario, servers=servers, kills=kills)
 
     def _draw_homes(self) -> list[int]:
         if self._network != RACKS:

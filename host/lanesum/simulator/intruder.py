@@ -11,7 +11,7 @@ from lanesum.simulator.job import JobRun
 from lanesum.simulator.layout import (
     OUTSIDER,
     OUTSIDER_ADDRESS,
-    SERVER_ADDRESS,
+    SERVER_ADDRESSES,
     Address,
     Layout,
     endpoint,
@@ -20,7 +20,7 @@ from lanesum.simulator.layout import (
     ip_text,
 )
 from lanesum.simulator.nodes import ServerNode, SwitchNode
-from lanesum.simulator.scenario import SERVER, SERVER_ALONE, Stray
+from lanesum.simulator.scenario import SERVER_ALONE, Stray
 from lanesum.simulator.violation import Invariant, Violation
 from lanesum.simulator.worker import SimulatedWorker
 
@@ -31,7 +31,7 @@ class Intruder:
     Args:
         layout: who hangs where.
         switches: by name.
-        server: the server.
+        servers: by name.
         sockets: workers by address.
         receive: a datagram gets into the socket at an address.
         arrive_at_host: a frame arrives at a host, with whether it must not get any further.
@@ -41,14 +41,14 @@ class Intruder:
         self,
         layout: Layout,
         switches: Mapping[str, SwitchNode],
-        server: ServerNode,
+        servers: Mapping[str, ServerNode],
         sockets: Mapping[Address, SimulatedWorker],
         receive: Callable[[Address, bytes], None],
         arrive_at_host: Callable[[str, bytes, bool], None],
     ) -> None:
         self._layout = layout
         self._switches = switches
-        self._server = server
+        self._servers = servers
         self._sockets = sockets
         self._receive = receive
         self._arrive_at_host = arrive_at_host
@@ -56,10 +56,11 @@ class Intruder:
     def send(self, stray: Stray, run: JobRun) -> None:
         """A stray that is aimed at a worker of ``run``. Raises Violation where it has an effect."""
         own = run.placement.addresses[stray.worker]
+        server = self._layout.servers[stray.value % len(self._layout.servers)]
         if self._layout.network == SERVER_ALONE:
             if strays.is_down(stray.kind):
                 self._receive(own, strays.downward(stray, run))
-            elif self._server.handle(strays.sender_of(stray, run), strays.upward(stray, run)):
+            elif self._servers[server].handle(strays.sender_of(stray, run), strays.upward(stray, run)):
                 raise Violation(Invariant.ISOLATION, f"answers to a stray packet ({stray.kind})")
             return
         others = [one for one in self._sockets.values() if one.address[0] != own[0]]
@@ -68,7 +69,7 @@ class Intruder:
         if stray.kind == strays.PASSING:
             self._pass_through(stray, run)
         elif strays.is_down(stray.kind):
-            self._inject((SERVER, 0), SERVER_ADDRESS, own, strays.downward(stray, run), stray)
+            self._inject((server, 0), SERVER_ADDRESSES[server], own, strays.downward(stray, run), stray)
         elif strays.is_false(stray.kind):
             sender = others[stray.value % len(others)].address if others else OUTSIDER_ADDRESS
             source = strays.source_of_false(stray, sender)
@@ -77,18 +78,20 @@ class Intruder:
             begin = place
             if stray.kind == "outsider" or strays.is_spoofed(stray.kind):
                 begin = elsewhere if stray.kind == "spoofed_inside" else (OUTSIDER, 0)
-            self._inject(begin, strays.sender_of(stray, run), SERVER_ADDRESS, strays.upward(stray, run), stray)
+            source = strays.sender_of(stray, run)
+            self._inject(begin, source, SERVER_ADDRESSES[server], strays.upward(stray, run), stray)
 
     def _inject(
         self, place: tuple[str, int], source: Address, destination: Address, datagram: bytes, stray: Stray
     ) -> None:
         """A stray goes its way at once and without misfortune; nobody may answer it."""
         for receiver, frame in self._follow(place, frame_to_switch(source, destination, datagram)):
-            if receiver == SERVER:
-                arrived = kernel.unpack(frame, endpoint(SERVER_ADDRESS[0]))
-                if arrived is not None and arrived.port == SERVER_ADDRESS[1]:
+            if receiver in self._servers:
+                ip, port = SERVER_ADDRESSES[receiver]
+                arrived = kernel.unpack(frame, endpoint(ip))
+                if arrived is not None and arrived.port == port:
                     sender = ip_text(arrived.source_ip), arrived.source_port
-                    if self._server.handle(sender, arrived.payload):
+                    if self._servers[receiver].handle(sender, arrived.payload):
                         raise Violation(Invariant.ISOLATION, f"answers to a stray packet ({stray.kind})")
             elif strays.is_down(stray.kind) or strays.is_false(stray.kind):
                 self._arrive_at_host(receiver, frame, stray.kind == "false_server")

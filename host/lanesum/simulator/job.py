@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections
 import struct
 
 from lanesum.simulator.layout import code_table
@@ -34,7 +35,7 @@ class JobRun:
     Attributes:
         accepted: by worker, positions with a result.
         sent: by position, the set of workers that have sent it.
-        decided: positions in the order in which the server gave a result, for whom it decides.
+        decided: by server, positions in the order in which it gave a result, for whom it decides.
         is_shared: its slots on switches may be others' too.
     """
 
@@ -52,7 +53,8 @@ class JobRun:
         self.stopped = False
         self.accepted: list[set[int]] = [set() for _ in plan.workers]
         self.sent: dict[int, int] = {}
-        self.decided: dict[int, int] = {}  # position -> how many had been decided before
+        # Position -> how many had been decided before.
+        self.decided: collections.defaultdict[str, dict[int, int]] = collections.defaultdict(dict)
         self.mismatched = False  # a worker has noticed
         self.is_shared = any(job.role & Role.SHARED for job in placement.switches.values())
         self._results: dict[int, tuple[int, bytes]] = {}  # position -> contributors and words
@@ -143,8 +145,9 @@ class JobRun:
             raise Violation(Invariant.EXACTNESS, f"{node} sends a result over workers {workers:#x} only: {seen}")
         if self.words_of(datagram) != self.truth.combined(position, workers):
             raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")
-        if node == SERVER and position not in self.decided:
-            self.decided[position] = len(self.decided)
+        if node == SERVER:
+            decided = self.decided[self._server_of(position)]
+            decided.setdefault(position, len(decided))
 
     def _check_pending(self, node: str, seen: Seen, position: int) -> None:
         plan = self.plan
@@ -171,10 +174,14 @@ class JobRun:
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, but nobody is missing")
 
     def check_gone(self, position: int, who: str) -> None:
-        """The server may have lost a result only to newer ones."""
-        since = len(self.decided) - 1 - self.decided.get(position, len(self.decided))
+        """A server may have lost a result only to newer ones of its own."""
+        decided = self.decided[self._server_of(position)]
+        since = len(decided) - 1 - decided.get(position, len(decided))
         if not self.plan.quorum or since < max(self.plan.history, 2 * self.plan.slots):
             raise Violation(Invariant.BOUNDED, f"{who} gives position {position} up, after which {since} were decided")
+
+    def _server_of(self, position: int) -> str:
+        return self.placement.server_of(shadow_slot(position, self.plan.slots))
 
     def _check_aggregate(self, node: str, seen: Seen, position: int, datagram: bytes) -> None:
         members = self.placement.members_at(node)

@@ -10,19 +10,22 @@ import struct
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.simulator import kernel
 from lanesum.simulator.kernel import Endpoint
-from lanesum.simulator.scenario import AT_UPPER, ONE_SWITCH, RACKS, SERVER, SERVER_ALONE, UPPER, Scenario, rack_switch
+from lanesum.simulator.scenario import AT_UPPER, ONE_SWITCH, RACKS, SERVER_ALONE, SERVERS, UPPER, Scenario, rack_switch
 from lanesum_control.model import SWITCH_MAC, HostPort
 
 Address = tuple[str, int]
 Place = tuple[str, int]  # node, port
 
-SERVER_ADDRESS: Address = ("10.0.1.1", UDP_PORT)
+SERVER_ADDRESSES: dict[str, Address] = {
+    name: (f"10.0.1.{number}", UDP_PORT) for number, name in enumerate(SERVERS, start=1)
+}
+_SERVER_OF_IP = {ip: name for name, (ip, _) in SERVER_ADDRESSES.items()}
 # On a port and with an address of its own; member of nothing.
 OUTSIDER_ADDRESS: Address = ("10.0.2.1", 40000)
 OUTSIDER = "outsider"
 _OTHER_UDP_PORTS = 40000
 MAX_WORKERS = 16
-_TRUNKS, _UPLINK, _SERVER_PORT, _OUTSIDER_PORT = 100, 110, 120, 121
+_TRUNKS, _UPLINK, _SERVER_PORT, _OUTSIDER_PORT = 100, 110, 120, 119  # of the first server; the next ones follow
 
 
 def host_name(host: int) -> str:
@@ -72,12 +75,14 @@ class Layout:
 
     Attributes:
         switches: names.
+        servers: names; each slot has one of them.
         wires: (node, port) to (node, port) at the other end.
         latency_s: of the wires that are no host's.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         self.network = scenario.network
+        self.servers = SERVERS[: scenario.servers]
         self._homes = scenario.homes
         self.hosts = 1 + max(one.host for line in scenario.lines for job in line.jobs for one in job.workers)
         self.trunk_s = scenario.trunk_s
@@ -91,7 +96,8 @@ class Layout:
             for rack in racks:
                 self._wire((rack_switch(rack), _UPLINK), (UPPER, _TRUNKS + rack))
         if scenario.network != SERVER_ALONE:
-            self._wire((self.top, _SERVER_PORT), (SERVER, 0))
+            for number, server in enumerate(self.servers):
+                self._wire((self.top, _SERVER_PORT + number), (server, 0))
             self._wire((self.top, _OUTSIDER_PORT), (OUTSIDER, 0))
             for host in range(self.hosts):
                 self._wire((self.switch_of(host), host), (host_name(host), 0))
@@ -102,8 +108,12 @@ class Layout:
 
     @property
     def top(self) -> str:
-        """The switch that the server hangs at."""
+        """The switch that the servers hang at."""
         return self.switches[-1]
+
+    def server_of(self, shadow_slot: int) -> str:
+        """The server that has the slot of a packet."""
+        return self.servers[(shadow_slot & 0x7FFF) % len(self.servers)]
 
     def home(self, host: int) -> int:
         """The rack of a host, or ``AT_UPPER``."""
@@ -115,7 +125,7 @@ class Layout:
         return UPPER if home == AT_UPPER else rack_switch(home)
 
     def way_up(self, switch: str) -> int:
-        """The port of a switch that leads to the server."""
+        """The port of a switch that leads to the servers, or to the first one."""
         return _SERVER_PORT if switch == self.top else _UPLINK
 
     def host_port(self, switch: str, ip: str) -> HostPort:
@@ -124,7 +134,9 @@ class Layout:
         port, attached = self.way_up(switch), switch == self.top
         if ip == OUTSIDER_ADDRESS[0]:
             port = _OUTSIDER_PORT if attached else port
-        elif ip != SERVER_ADDRESS[0]:
+        elif ip in _SERVER_OF_IP:
+            port += self.servers.index(_SERVER_OF_IP[ip]) if attached else 0
+        else:
             host = int(ip.rsplit(".", 1)[1]) - 1
             attached = self.switch_of(host) == switch
             if attached:
@@ -135,5 +147,6 @@ class Layout:
 
     def all_hosts(self, switch: str) -> list[HostPort]:
         """Everybody, as a controller adds them."""
-        ips = (SERVER_ADDRESS[0], OUTSIDER_ADDRESS[0], *map(host_ip, range(self.hosts)))
+        servers = (SERVER_ADDRESSES[server][0] for server in self.servers)
+        ips = (*servers, OUTSIDER_ADDRESS[0], *map(host_ip, range(self.hosts)))
         return [self.host_port(switch, ip) for ip in ips]

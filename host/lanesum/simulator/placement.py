@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.server.aggregator import Place, ServerJob
-from lanesum.simulator.layout import SERVER_ADDRESS, Address, Layout, address, code_table, host_ip, ip_text
+from lanesum.simulator.layout import SERVER_ADDRESSES, Address, Layout, address, code_table, host_ip, ip_text
 from lanesum.simulator.scenario import AT_UPPER, RACKS, SERVER_ALONE, UPPER, JobPlan, Scenario, rack_switch
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.model import DEFAULT_LEASE_TICKS, NO_ROLE, Member, Role, SwitchJob
@@ -123,6 +123,10 @@ class Placement:
             lease=lease,
         )
 
+    def server_of(self, shadow_slot: int) -> str:
+        """The server that has the slot of a packet."""
+        return self._layout.server_of(shadow_slot)
+
     def members_at(self, switch: str) -> tuple[int, ...]:
         """The set of workers (bit ``n`` for worker ``n``) behind each bit of a switch's bitmaps."""
         return self._members_at[switch]
@@ -157,7 +161,7 @@ class Placement:
             workers=len(plan.workers),
             slots=plan.slots,
             accumulator_words=self._words,
-            servers=(SERVER_ADDRESS,),
+            servers=tuple(SERVER_ADDRESSES[server] for server in self._layout.servers),
             local=self.addresses[worker],
             epoch=plan.first_epoch,
             quorum=plan.quorum,

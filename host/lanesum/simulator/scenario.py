@@ -10,11 +10,12 @@ from typing import Any
 
 from lanesum.protocol.lanes import LaneOp
 
-# Nobody but the server; one switch before it; a switch for each rack, and one above them.
+# Nobody but the servers; one switch before them; a switch for each rack, and one above them.
 SERVER_ALONE, ONE_SWITCH, RACKS = "server", "switch", "racks"
 NETWORKS = (SERVER_ALONE, ONE_SWITCH, RACKS)
 
 SERVER = "server"
+SERVERS = (SERVER, "server2", "server3")  # as many as a scenario may have
 UPPER = "upper"
 AT_UPPER = -1  # home of a host that hangs at the upper switch itself
 
@@ -112,7 +113,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """A switch or the server dies at ``at_s`` and loses its memory.
+    """A switch or a server dies at ``at_s`` and loses its memory.
 
     It takes packets again after ``down_s``; a switch has routes ``routes_s`` later, and both have their jobs back
     ``jobs_s`` after that.
@@ -161,7 +162,10 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """``homes``: the rack of each host by its number, or ``AT_UPPER``; of no account where only a server is."""
+    """``homes``: the rack of each host by its number, or ``AT_UPPER``; of no account where only servers are.
+
+    ``servers``: how many; all hang at the same switch, where there is one.
+    """
 
     network: str
     lines: tuple[Line, ...]
@@ -172,6 +176,7 @@ class Scenario:
     resizes: tuple[Resize, ...] = ()
     strays: tuple[Stray, ...] = ()
     rates: Rates = field(default_factory=Rates)
+    servers: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -181,6 +186,8 @@ class Scenario:
         """Raises KeyError, TypeError or ValueError for what ``to_dict`` did not make."""
         if data["network"] not in NETWORKS:
             raise ValueError(f"network is one of {', '.join(NETWORKS)}, not {data['network']}")
+        if data.get("servers", 1) not in range(1, len(SERVERS) + 1):
+            raise ValueError(f"there are 1 to {len(SERVERS)} servers, not {data['servers']}")
         made = {
             "lines": tuple(
                 Line(tuple(_job(job) for job in line["jobs"]), line["start_s"], line["lease"]) for line in data["lines"]

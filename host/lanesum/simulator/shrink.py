@@ -16,6 +16,7 @@ from lanesum.simulator.scenario import (
     RACKS,
     SERVER,
     SERVER_ALONE,
+    SERVERS,
     JobPlan,
     Kill,
     Line,
@@ -122,6 +123,10 @@ def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faul
         simple = Kill(kill.at_s, kill.node, 0.0)
         if kill != simple:
             yield replace(scenario, kills=_with(scenario.kills, index, simple)), faults
+    if scenario.servers > 1:
+        left = SERVERS[: scenario.servers - 1]
+        kills = tuple(kill for kill in scenario.kills if kill.node not in SERVERS or kill.node in left)
+        yield replace(scenario, servers=len(left), kills=kills), faults
     if scenario.accumulator_words > 2:
         yield replace(scenario, accumulator_words=2), faults
     rates = Rates(longest_delay_s=scenario.rates.longest_delay_s)
@@ -132,14 +137,14 @@ def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faul
 def _smaller_networks(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faults]]:
     """With fewer switches; a host's links keep their faults."""
     if scenario.network == RACKS:
-        kept = tuple(kill for kill in scenario.kills if kill.node == SERVER)
+        kept = tuple(kill for kill in scenario.kills if kill.node in SERVERS)
         smaller_one = replace(scenario, network=ONE_SWITCH, homes=(0,) * len(scenario.homes), kills=kept, resizes=())
         yield smaller_one, _with_links(faults, rack_switch(0))
         plain = tuple(host % 2 for host in range(len(scenario.homes)))
         if scenario.homes != plain:
             yield replace(scenario, homes=plain), faults
     if scenario.network == ONE_SWITCH:
-        kept = tuple(kill for kill in scenario.kills if kill.node == SERVER)
+        kept = tuple(kill for kill in scenario.kills if kill.node in SERVERS)
         yield replace(scenario, network=SERVER_ALONE, kills=kept, resizes=()), _with_links(faults, SERVER)
 
 

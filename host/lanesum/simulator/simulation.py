@@ -17,7 +17,7 @@ from lanesum.simulator.intruder import Intruder
 from lanesum.simulator.job import JobRun
 from lanesum.simulator.layout import (
     OUTSIDER,
-    SERVER_ADDRESS,
+    SERVER_ADDRESSES,
     Address,
     Layout,
     endpoint,
@@ -29,7 +29,7 @@ from lanesum.simulator.network import Fate, Network
 from lanesum.simulator.nodes import Key, ServerNode, SwitchNode
 from lanesum.simulator.parts import PYTHON, Parts
 from lanesum.simulator.placement import Bases, Placement
-from lanesum.simulator.scenario import SERVER, SERVER_ALONE, Kill, Resize, Scenario, Stray
+from lanesum.simulator.scenario import SERVER, SERVER_ALONE, SERVERS, Kill, Resize, Scenario, Stray
 from lanesum.simulator.server_ghost import ServerGhost
 from lanesum.simulator.violation import Invariant, Violation
 from lanesum.simulator.watched_switch import WatchedSwitch
@@ -77,8 +77,8 @@ class Simulation:
             name: SwitchNode(name, self._layout, self._bases, scenario.accumulator_words, self._microseconds)
             for name in self._layout.switches
         }
-        self._server: ServerNode
-        self._server_ghost = ServerGhost()
+        self._servers: dict[str, ServerNode] = {}
+        self._server_ghosts = {name: ServerGhost() for name in self._layout.servers}
         self._watched = {
             name: WatchedSwitch(node, self._layout, self._admitted, self._microseconds, self._say)
             for name, node in self._switches.items()
@@ -90,9 +90,10 @@ class Simulation:
     def run(self) -> None:
         """Until nothing is under way any more. Raises Violation."""
         folder = None
-        if any(kill.node == SERVER for kill in self._scenario.kills):
+        if any(kill.node in SERVERS for kill in self._scenario.kills):
             folder = tempfile.TemporaryDirectory(prefix="lanesum-", dir=_memory())
-        self._server = ServerNode(None if folder is None else Path(folder.name), self._parts)
+        for name in self._layout.servers:
+            self._servers[name] = ServerNode(None if folder is None else Path(folder.name) / name, self._parts)
         try:
             self._run()
         except Violation as violation:
@@ -104,12 +105,13 @@ class Simulation:
             crash.at_s = self.now
             raise crash from error
         finally:
-            self._server.close()
             for node in self._switches.values():
                 self.decisions += node.decisions()
-            self.decisions += collections.Counter(
-                {f"server {name}": count for name, count in self._server.decisions().items()}
-            )
+            for server in self._servers.values():
+                server.close()
+                self.decisions += collections.Counter(
+                    {f"server {name}": count for name, count in server.decisions().items()}
+                )
             if folder is not None:
                 folder.cleanup()
 
@@ -118,12 +120,12 @@ class Simulation:
         for line, plan in enumerate(scenario.lines):
             self._at(plan.start_s, self._admit, line, 0)
         intruder = Intruder(
-            self._layout, self._switches, self._server, self._sockets, self._receive, self._arrive_at_host
+            self._layout, self._switches, self._servers, self._sockets, self._receive, self._arrive_at_host
         )
         for stray in scenario.strays:
             self._at(stray.at_s, self._stray, intruder, stray)
         for kill in scenario.kills:
-            if kill.node == SERVER or kill.node in self._switches:
+            if kill.node in self._servers or kill.node in self._switches:
                 self._at(kill.at_s, self._kill, kill)
         for resize in scenario.resizes:
             if resize.node in self._switches:
@@ -138,7 +140,8 @@ class Simulation:
             action(*arguments)
         if self._ended != len(scenario.lines):
             raise Violation(Invariant.BOUNDED, "nothing is under way any more, and jobs have not ended")
-        self._server_ghost.check_counters(self._server.decisions())
+        for name, ghost in self._server_ghosts.items():
+            ghost.check_counters(self._servers[name].decisions())
 
     def _at(self, time_s: float, action: Callable[..., None], *arguments: Any) -> None:
         self._order += 1
@@ -157,7 +160,8 @@ class Simulation:
         run = JobRun(line, number, plan, placement, self.now, self._seed, self._scenario.accumulator_words)
         self._say("{} is admitted in line {}, on {}", run, line, ", ".join(placement.switches) or "no switch")
         key = plan.job, plan.tag
-        self._server.admit(key, placement)
+        for server in self._servers.values():
+            server.admit(key, placement)
         for name, job in placement.switches.items():
             self._switches[name].admit(job)
         self._runs[line] = self._admitted[key] = run
@@ -177,7 +181,8 @@ class Simulation:
         run.admitted = False
         key = run.plan.job, run.plan.tag
         self._say("{} is removed", run)
-        self._server.remove(key)
+        for server in self._servers.values():
+            server.remove(key)
         for node in self._switches.values():
             node.remove(key)
         del self._admitted[key]
@@ -209,14 +214,16 @@ class Simulation:
     # Deaths.
 
     def _node(self, name: str) -> SwitchNode | ServerNode:
-        return self._server if name == SERVER else self._switches[name]
+        return self._servers[name] if name in self._servers else self._switches[name]
 
     def _kill(self, kill: Kill) -> None:
         node = self._node(kill.node)
         self._say("{} dies", kill.node)
         node.kill()
-        ghost = self._server_ghost if kill.node == SERVER else self._watched[kill.node].ghost
-        ghost.forget()
+        if kill.node in self._servers:
+            self._server_ghosts[kill.node].forget()
+        else:
+            self._watched[kill.node].ghost.forget()
         self._at(self.now + kill.down_s, self._revive, kill, node.boots, 0)
 
     def _revive(self, kill: Kill, boots: int, stage: int) -> None:
@@ -254,16 +261,21 @@ class Simulation:
         """A worker sends a contribution."""
         self.contributions += 1
         place = host_name(worker.plan.host)
+        server = self._layout.server_of(seen.shadow_slot)
+        chosen = worker.ticket.server_for(datagram)
+        if chosen != SERVER_ADDRESSES[server]:
+            raise Violation(Invariant.SENDING, f"{worker} sends {seen} to {chosen}, who does not have the slot")
         if self._scenario.network == SERVER_ALONE:
-            fate = self._network.fate(f"{place}>{SERVER}", seen)
+            fate = self._network.fate(f"{place}>{server}", seen)
             self._say("{} sends {}", worker, seen, fate=fate)
             if fate.damage is not None:
                 return  # the server's kernel drops it
             for delay_s in fate.delays_s:
-                self._at(self.now + worker.plan.latency_s + delay_s, self._serve, worker.address, datagram, False)
+                arrives_s = self.now + worker.plan.latency_s + delay_s
+                self._at(arrives_s, self._serve, server, worker.address, datagram, False)
             return
         self._say("{} sends {}", worker, seen)
-        frame = frame_to_switch(worker.address, SERVER_ADDRESS, datagram)
+        frame = frame_to_switch(worker.address, chosen, datagram)
         self._transmit((place, 0), frame, worker.plan.latency_s)
 
     # Frames.
@@ -321,12 +333,13 @@ class Simulation:
     # Hosts.
 
     def _arrive_at_host(self, node: str, frame: bytes, is_damaged: bool) -> None:
-        if node == SERVER:
-            datagram = kernel.unpack(frame, endpoint(SERVER_ADDRESS[0]))
-            if datagram is not None and datagram.port == SERVER_ADDRESS[1]:
+        if node in self._servers:
+            ip, port = SERVER_ADDRESSES[node]
+            datagram = kernel.unpack(frame, endpoint(ip))
+            if datagram is not None and datagram.port == port:
                 self._check_whole(is_damaged, node)
                 sender = ip_text(datagram.source_ip), datagram.source_port
-                self._serve(sender, datagram.payload, datagram.congested)
+                self._serve(node, sender, datagram.payload, datagram.congested)
             return
         if node == OUTSIDER:
             return
@@ -334,8 +347,8 @@ class Simulation:
         if worker is None:
             return
         datagram = kernel.unpack(frame, endpoint(worker.address[0]))
-        # Connected sockets take nothing but the server's.
-        if datagram is None or (ip_text(datagram.source_ip), datagram.source_port) != SERVER_ADDRESS:
+        # Connected sockets take nothing but the servers'.
+        if datagram is None or (ip_text(datagram.source_ip), datagram.source_port) not in worker.ticket.servers:
             return
         self._check_whole(is_damaged, node)
         self._receive(worker.address, datagram.payload)
@@ -350,26 +363,27 @@ class Simulation:
         if not worker.over:
             worker.receive(datagram, self.now)
 
-    def _serve(self, sender: Address, datagram: bytes, congested: bool) -> None:
-        """A datagram arrives at the server."""
-        if not self._server.alive:
+    def _serve(self, name: str, sender: Address, datagram: bytes, congested: bool) -> None:
+        """A datagram arrives at a server."""
+        server = self._servers[name]
+        if not server.alive:
             return
-        before = self._server.counts()
-        answers = self._server.handle(sender, datagram, congested=congested)
-        after = self._server.counts()
+        before = server.counts()
+        answers = server.handle(sender, datagram, congested=congested)
+        after = server.counts()
         for receiver, answer in answers:
             self._check_answer(receiver, answer)
         seen = read(datagram)
         run = self._admitted.get((seen.job, seen.tag))
         decided = [name for name in after if after[name] != before[name]]
-        if run is not None and sender in run.placement.addresses and self._server.knows_jobs:
+        if run is not None and sender in run.placement.addresses and server.knows_jobs:
             by_address = {one: worker for worker, one in enumerate(run.placement.addresses)}
             answered = [(by_address[receiver], read(answer), answer) for receiver, answer in answers]
-            self._server_ghost.check(run, by_address[sender], seen, decided, answered)
+            self._server_ghosts[name].check(run, by_address[sender], seen, decided, answered)
         elif answers or decided != ["refused"]:
             raise Violation(Invariant.ISOLATION, f"the server does {decided} with {seen} of {sender}, who is no member")
         for receiver, answer in answers:
-            self._answer(receiver, answer)
+            self._answer(name, receiver, answer)
 
     def _check_answer(self, receiver: Address, answer: bytes) -> None:
         seen = read(answer)
@@ -378,17 +392,17 @@ class Simulation:
             raise Violation(Invariant.ISOLATION, f"the server sends {seen} to {receiver}, who is no member")
         run.check(SERVER, seen, answer)
 
-    def _answer(self, receiver: Address, datagram: bytes) -> None:
-        """An answer leaves the server."""
+    def _answer(self, server: str, receiver: Address, datagram: bytes) -> None:
+        """An answer leaves a server."""
         worker = self._sockets[receiver]
         if self._scenario.network != SERVER_ALONE:
-            self._say("the server sends {} to {}", read(datagram), worker)
-            frame = frame_to_switch(SERVER_ADDRESS, receiver, datagram)
-            self._transmit((SERVER, 0), frame, self._layout.trunk_s)
+            self._say("{} sends {} to {}", server, read(datagram), worker)
+            frame = frame_to_switch(SERVER_ADDRESSES[server], receiver, datagram)
+            self._transmit((server, 0), frame, self._layout.trunk_s)
             return
         seen = read(datagram)
-        fate = self._network.fate(f"{SERVER}>{host_name(worker.plan.host)}", seen)
-        self._say("the server sends {} to {}", seen, worker, fate=fate)
+        fate = self._network.fate(f"{server}>{host_name(worker.plan.host)}", seen)
+        self._say("{} sends {} to {}", server, seen, worker, fate=fate)
         if fate.damage is not None:
             return  # the worker's kernel drops it
         for delay_s in fate.delays_s:

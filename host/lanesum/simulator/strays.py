@@ -8,8 +8,8 @@ import struct
 from collections.abc import Callable
 
 from lanesum.simulator.job import JobRun
-from lanesum.simulator.layout import OUTSIDER_ADDRESS, SERVER_ADDRESS, Address
-from lanesum.simulator.scenario import Stray
+from lanesum.simulator.layout import OUTSIDER_ADDRESS, SERVER_ADDRESSES, Address
+from lanesum.simulator.scenario import SERVER, Stray
 from lanesum.simulator.truth import random_words
 from lanesum.simulator.wire import (
     CONFLICT,
@@ -115,7 +115,7 @@ def _too_few(stray: Stray, run: JobRun) -> bytes:
 
 def source_of_false(stray: Stray, own: Address) -> Address:
     """What a false answer names as its source."""
-    return SERVER_ADDRESS if stray.kind == "false_server" else own
+    return SERVER_ADDRESSES[SERVER] if stray.kind == "false_server" else own
 
 
 def _contribution(stray: Stray, run: JobRun) -> Seen:

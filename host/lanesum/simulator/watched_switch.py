@@ -11,7 +11,7 @@ from lanesum.protocol.spec import UDP_PORT
 from lanesum.simulator import kernel
 from lanesum.simulator.ghost import SwitchGhost
 from lanesum.simulator.job import JobRun
-from lanesum.simulator.layout import SERVER_ADDRESS, Layout, endpoint, ip_text
+from lanesum.simulator.layout import SERVER_ADDRESSES, Layout, endpoint, ip_text
 from lanesum.simulator.nodes import Key, SwitchNode
 from lanesum.simulator.violation import Invariant, Violation
 from lanesum.simulator.wire import COLLISION, CONTRIBUTION, ECN, HEADER_BYTES, RESEND, RESULT, UPPER, Seen, read
@@ -135,7 +135,13 @@ class WatchedSwitch:
         run = self._admitted.get((seen.job, seen.tag))
         if run is None:
             raise Violation(Invariant.ISOLATION, f"{node} sends {seen} for a job that is not there")
-        towards = {SERVER_ADDRESS} if seen.aggregate else set(run.placement.addresses)
+        server = SERVER_ADDRESSES[self._layout.server_of(seen.shadow_slot)]
+        towards = {server} if seen.aggregate else set(run.placement.addresses)
         if (ip, datagram.port) not in towards:
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen} to {ip}:{datagram.port}")
+        source = ip_text(datagram.source_ip), datagram.source_port
+        if not seen.aggregate and source != server:
+            raise Violation(
+                Invariant.ANSWERS, f"{node} sends {seen} in the name of {source}, who does not have the slot"
+            )
         run.check(node, seen, datagram.payload)

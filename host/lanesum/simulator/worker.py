@@ -51,6 +51,7 @@ class SimulatedWorker:
         wake: asks for a ``turn`` at a time.
 
     Attributes:
+        ticket: its own.
         done: has all results; still answers those who lack one.
         over: does nothing any more.
     """
@@ -66,8 +67,8 @@ class SimulatedWorker:
         self.over = False
         self.woken_at = float("inf")
         self.counted: collections.Counter[str] = collections.Counter()
-        self._ticket = run.placement.ticket(worker)
-        self._rounds = RoundSequence(self._ticket, window=plan.window, congestion=plan.congestion)
+        self.ticket = run.placement.ticket(worker)
+        self._rounds = RoundSequence(self.ticket, window=plan.window, congestion=plan.congestion)
         self._window: RoundWindow | None = None
         self._number = 0  # of the round
         self._odd = plan.mismatch is not None and plan.mismatch.worker == worker
@@ -218,7 +219,7 @@ class SimulatedWorker:
             shadow_slot=shadow_slot(position, plan.slots),
             op=plan.rounds[number].op,
             spare=0,
-            workers=1 << self._ticket.place[1],
+            workers=1 << self.ticket.place[1],
             racks=plan.rounds[number].words,
             fan_in_workers=self.worker,
             fan_in_racks=0,
@@ -264,7 +265,7 @@ class SimulatedWorker:
         if len(datagram) != HEADER_BYTES:
             return False
         seen = read(datagram)
-        rack, bit = self._ticket.place
+        rack, bit = self.ticket.place
         has_mine = seen.racks >> rack & 1 if seen.flags & UPPER else seen.workers >> bit & 1
         return seen.kind == PENDING and not has_mine
 
