@@ -32,22 +32,20 @@ from lanesum_switch.veth import obstacle
 
 LOOPBACK, SHARDED = "loopback", "sharded"
 CASES = (LOOPBACK, HUB, SHARDED)
-COLUMNS = (
+SPEED_COLUMNS = ("case", "workers", "values", "by", "seconds", "times gloo", "MB/s")
+COST_COLUMNS = (
     "case",
     "workers",
     "values",
     "by",
-    "seconds",
-    "times gloo",
-    "goodput, MB/s",
-    "on the wire, MB",
-    "of that needed",
+    "MB on the wire",
+    "needed",
     "CPU s/GB",
     "sent again",
-    "encode / network / decode, s",
+    "encode, s",
+    "network, s",
+    "decode, s",
 )
-# One all-reduce of so many values is long enough to be timed; smaller ones are repeated.
-_VALUES_PER_RUN = 1 << 20
 _MOST_ITERATIONS = 200
 # Bytes of memory that a worker needs for a value, as measured: vector, sum, and what the codec works with.
 _BYTES_PER_VALUE = {GLOO: 12, "thc": 32, "thc-uniform": 32, "fixed": 48}
@@ -64,6 +62,7 @@ class Settings:
         rates_mbit: of every worker's link, in each direction.
         codecs: by name.
         repeats: runs of every case; they take turns.
+        values_per_run: shorter vectors are reduced so often that it comes to so many, at most 200 times.
         window: packets that a worker has under way at most.
         accumulator_words: of a packet; by default a result fills the MTU.
     """
@@ -74,6 +73,7 @@ class Settings:
     rates_mbit: tuple[float, ...] = (200.0, 1000.0)
     codecs: tuple[str, ...] = ("thc", "fixed")
     repeats: int = 5
+    values_per_run: int = 1 << 20
     window: int = 64
     accumulator_words: int = FULL_ACCUMULATOR_WORDS
 
@@ -83,18 +83,27 @@ class Settings:
             raise ConfigurationError(f"There is no case {', '.join(unknown)}.", f"Known ones: {', '.join(CASES)}.")
         if min(self.values, default=0) < 1 or min(self.rates_mbit, default=0) <= 0 or min(self.workers, default=0) < 2:
             raise ConfigurationError("An all-reduce needs two workers, one value and a rate above 0 at least.")
+        for codec in self.codecs:
+            for workers in self.workers:
+                get(codec, workers=workers)
 
 
-QUICK = Settings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2)
+QUICK = Settings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2, values_per_run=40_000)
 
 
 @dataclass(frozen=True, slots=True)
-class _Method:
+class Method:
     """``by``: gloo or a job. ``case``, ``codec``: of the job."""
 
     by: str
     case: str | None = None
     codec: str | None = None
+
+
+def compare(method: Method, measured: Measured, expected: str | None) -> None:
+    """Raises BenchError where a sum has another digest than expected; None expects nothing."""
+    if expected is not None and measured.digest != expected:
+        raise BenchError(f"The sum of {measured.reduction.values:,} values by {method.by} is wrong.")
 
 
 class _Group:
@@ -110,8 +119,8 @@ class _Group:
             for case in cases
             for codec in settings.codecs
         ]
-        self._methods = [_Method(GLOO)] + [
-            _Method(f"{codec} {case}", case, codec) for case in cases for codec in settings.codecs
+        self._methods = [Method(GLOO)] + [
+            Method(f"{codec} {case}", case, codec) for case in cases for codec in settings.codecs
         ]
 
     @contextlib.contextmanager
@@ -139,17 +148,17 @@ class _Group:
             methods = [method for method in self._methods if self._fits(method, values)]
             checks = {method: workers.measure(Reduction(method.by, values, 1, check=True)) for method in methods}
             for method, check in checks.items():
-                self._compare(method, check, check.workers[0].expected)
-            iterations = max(1, min(_MOST_ITERATIONS, _VALUES_PER_RUN // values))
-            runs: dict[_Method, list[Measured]] = {method: [] for method in methods}
+                compare(method, check, check.workers[0].expected)
+            iterations = max(1, min(_MOST_ITERATIONS, self._settings.values_per_run // values))
+            runs: dict[Method, list[Measured]] = {method: [] for method in methods}
             for _ in range(self._settings.repeats):
                 for method, measured in runs.items():
                     measured.append(workers.measure(Reduction(method.by, values, iterations)))
-                    self._compare(method, measured[-1], checks[method].workers[0].expected)
+                    compare(method, measured[-1], checks[method].workers[0].expected)
             for method, measured in runs.items():
                 self.figures.append(self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method]))
 
-    def _fits(self, method: _Method, values: int) -> bool:
+    def _fits(self, method: Method, values: int) -> bool:
         """Whether all workers' memory is there; without, the kernel would end one of them."""
         needed = self._workers * values * _BYTES_PER_VALUE.get(method.codec or GLOO, max(_BYTES_PER_VALUE.values()))
         free = _free_memory()
@@ -161,13 +170,8 @@ class _Group:
             raise BenchError(f"{where}: {self.left_out[where]}.", "Measure smaller vectors or fewer workers.")
         return False
 
-    @staticmethod
-    def _compare(method: _Method, measured: Measured, expected: str | None) -> None:
-        if expected is not None and measured.digest != expected:
-            raise BenchError(f"The sum of {measured.reduction.values:,} values by {method.by} is wrong.")
-
     def _figure(
-        self, method: _Method, rate: float | None, runs: list[Measured], peers: list[Measured], check: Measured
+        self, method: Method, rate: float | None, runs: list[Measured], peers: list[Measured], check: Measured
     ) -> dict[str, Any]:
         values = runs[0].reduction.values
         gbyte = values * WORD_BYTES / 1e9
@@ -198,7 +202,7 @@ class _Group:
             "exact_sum_checked": check.workers[0].expected is not None,
         }
 
-    def _needed(self, method: _Method, values: int) -> Wire:
+    def _needed(self, method: Method, values: int) -> Wire:
         """Bytes of words that have to cross the links, each once: no headers, and nothing twice."""
         workers = self._workers
         if method.codec is None:
@@ -278,22 +282,28 @@ def case_name(figure: dict[str, Any]) -> str:
     return links if figure["by"] == GLOO else f"{links}, {figure['case']}"
 
 
-def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``COLUMNS``."""
+def _labels(figure: dict[str, Any]) -> tuple[str, str, str, str]:
+    return case_name(figure), str(figure["workers"]), f"{figure['values']:,}", figure["by"]
+
+
+def speed_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``SPEED_COLUMNS``; MB are of float32 values."""
     for figure in result["figures"]:
-        phases = " / ".join(f"{figure[f'{name}_s']['median']:.3g}" for name in ("encode", "network", "decode"))
+        digits = 2 if figure["seconds"]["median"] >= 1 else 3 if figure["seconds"]["median"] >= 0.1 else 5
+        goodput = f"{figure['goodput_mbyte_s']['median']:,.1f}"
+        yield *_labels(figure), text(figure["seconds"], digits), text(figure["times_gloo"]), goodput
+
+
+def cost_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``COST_COLUMNS``; ``needed``: share of the wire's bytes that had to cross it."""
+    for figure in result["figures"]:
         wire = figure["wire_mbyte_up"]["median"] + figure["wire_mbyte_down"]["median"]
+        again = figure["retransmissions"] / max(1, figure["packets"])
+        phases = [f"{figure[f'{name}_s']['median']:.3g}" for name in ("encode", "network", "decode")]
         yield (
-            case_name(figure),
-            str(figure["workers"]),
-            f"{figure['values']:,}",
-            figure["by"],
-            text(figure["seconds"], 3 if figure["seconds"]["median"] >= 0.1 else 5),
-            text(figure["times_gloo"]),
-            f"{figure['goodput_mbyte_s']['median']:,.1f}",
+            *_labels(figure),
             f"{wire:,.2f}",
             f"{figure['wire_efficiency']['median']:.0%}",
             f"{figure['cpu_s_per_gbyte']['median']:.2f}",
-            str(figure["retransmissions"]),
-            "-" if figure["by"] == GLOO else phases,
+            *(["-"] * 4 if figure["by"] == GLOO else [f"{again:.1%}", *phases]),
         )

@@ -47,11 +47,15 @@ def _bars(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, float]],
     below = [figure["median"] - figure["min"] for figure in figures]
     above = [figure["max"] - figure["median"] for figure in figures]
     bars = axes.barh(labels, medians, xerr=(below, above), color=colors, ecolor="#333333", capsize=3, height=0.65)
-    axes.bar_label(bars, labels=[f"{median:,.3g}" for median in medians], padding=6, fontsize=9)
+    axes.bar_label(bars, labels=[_short(median) for median in medians], padding=6, fontsize=9)
     axes.invert_yaxis()
     axes.set_xlim(0, 1.22 * max(figure["max"] for figure in figures))
     axes.grid(axis="x", alpha=0.25)
     axes.set_axisbelow(True)
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def allreduce(result: dict[str, Any], path: Path) -> None:
@@ -121,13 +125,11 @@ def server(result: dict[str, Any], path: Path) -> None:
     with _figure(path, 2, "One core of the aggregation server", result["machine"], width=7.0) as (left, right):
         left.set_title("lanes added, share of memcpy")
         labels = [f"{figure['op']}, {figure['by']}" for figure in result["lanes"]]
-        colors = [_COLORS[1] if figure["by"] == "native" else _COLORS[2] for figure in result["lanes"]]
-        _bars(left, labels, [figure["added_to_copied"] for figure in result["lanes"]], colors)
+        _bars(left, labels, [figure["added_to_copied"] for figure in result["lanes"]], _by(result["lanes"]))
         left.set_xlabel("bytes of payload per second, to copying them")
         right.set_title(f"datagrams of {result['datagram_bytes']:,} bytes, in and out")
         some = result["datagrams"]
-        colors = [_COLORS[1] if figure["by"].startswith("server") else _COLORS[0] for figure in some]
-        _bars(right, [figure["by"] for figure in some], [figure["gbit_s_per_core"] for figure in some], colors)
+        _bars(right, [figure["by"] for figure in some], [figure["gbit_s_per_core"] for figure in some], _by(some))
         right.set_xlabel("Gbit per second of processor time")
 
 
@@ -150,5 +152,6 @@ def transport(result: dict[str, Any], path: Path) -> None:
 
 
 def _by(figures: Sequence[dict[str, Any]]) -> list[str]:
+    """Colours by implementation; peers are grey."""
     colors = {"native": _COLORS[1], "Python": _COLORS[2]}
-    return [colors.get(figure["by"], _COLORS[0]) for figure in figures]
+    return [colors.get(figure["by"].rpartition(" ")[2], _COLORS[0]) for figure in figures]

@@ -135,7 +135,8 @@ def allreduce(
             repeats=repeats,
         ),
     )
-    _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], "allreduce", picture, as_json)
+    tables = [(bench.SPEED_COLUMNS, bench.speed_rows), (bench.COST_COLUMNS, bench.cost_rows)]
+    _show(bench.run(settings), tables, "allreduce", picture, as_json)
 
 
 @app.command()
