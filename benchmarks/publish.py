@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lanesum.bench import congestion, faults
+from lanesum.bench import allreduce, congestion, faults, server, transport
 from lanesum.protocol.generate import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,16 +54,54 @@ def congestion_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(congestion.COLUMNS, congestion.rows(result)), "", _measured(result)])
 
 
+def allreduce_table(result: dict[str, Any]) -> str:
+    """All-reduce beside gloo."""
+    speed = _markdown(allreduce.SPEED_COLUMNS, allreduce.speed_rows(result))
+    cost = _markdown(allreduce.COST_COLUMNS, allreduce.cost_rows(result))
+    return "\n".join([*speed, "", *cost, "", _on_one_machine(result)])
+
+
+def sweep_table(result: dict[str, Any]) -> str:
+    """All-reduce beside gloo, without what it costs."""
+    speed = _markdown(allreduce.SPEED_COLUMNS, allreduce.speed_rows(result))
+    return "\n".join([*speed, "", _on_one_machine(result)])
+
+
+def server_tables(result: dict[str, Any]) -> str:
+    """Lanes and datagrams of one core."""
+    lanes = _markdown(server.LANE_COLUMNS, server.lane_rows(result))
+    datagrams = _markdown(server.COLUMNS, server.rows(result))
+    return "\n".join([*lanes, "", *datagrams, "", _on_one_machine(result)])
+
+
+def transport_tables(result: dict[str, Any]) -> str:
+    """Round trips, and packets of one worker."""
+    latency = _markdown(transport.LATENCY_COLUMNS, transport.latency_rows(result))
+    rate = _markdown(transport.RATE_COLUMNS, transport.rate_rows(result))
+    return "\n".join([*latency, "", *rate, "", _on_one_machine(result)])
+
+
 def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (columns, ["---"] * len(columns), *rows)]
 
 
 def _measured(result: dict[str, Any]) -> str:
+    return (
+        f"Medians of {result['repeats']} runs of {result['seconds_per_run']:g} s (smallest to largest), "
+        f"{_machine(result)}. {result['words_wrong']} of {result['words_checked']:,} words were wrong."
+    )
+
+
+def _on_one_machine(result: dict[str, Any]) -> str:
+    left_out = "".join(f" Not measured: {name} ({why})." for name, why in result["left_out"].items())
+    return f"Medians of {result['repeats']} runs (smallest to largest), {_machine(result)}.{left_out}"
+
+
+def _machine(result: dict[str, Any]) -> str:
     machine = result["machine"]
     return (
-        f"Medians of {result['repeats']} runs of {result['seconds_per_run']:g} s (smallest to largest), at commit "
-        f"{machine['commit']}, on {machine['processor']}, {machine['cores']} cores for all processes together, Python "
-        f"{machine['python']}. {result['words_wrong']} of {result['words_checked']:,} words were wrong."
+        f"at commit {machine['commit']}, on {machine['processor']}, {machine['cores']} cores for all processes "
+        f"together, Python {machine['python']}"
     )
 
 
@@ -72,14 +110,23 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "loss figures": ("faults.json", PAGE, loss_table),
     "sharing figures": ("faults.json", PAGE, sharing_table),
     "congestion figures": ("congestion.json", PAGE, congestion_table),
+    "all-reduce figures": ("allreduce.json", PAGE, allreduce_table),
+    "all-reduce by size": ("allreduce-sizes.json", PAGE, sweep_table),
+    "all-reduce by workers": ("allreduce-workers.json", PAGE, sweep_table),
+    "server figures": ("server.json", PAGE, server_tables),
+    "transport figures": ("transport.json", PAGE, transport_tables),
 }
-# What `--measure` may name.
-BENCHMARKS = ("switch", "faults", "congestion")
+# What `--measure` may name, and the arguments of `lanesum bench` that it stands for.
+BENCHMARKS: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in ("switch", "faults", "congestion", "allreduce", "server", "transport")},
+    "allreduce-sizes": ("allreduce", "--cases", "hub", "--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
+    "allreduce-workers": ("allreduce", "--workers", "2,4,8,16", "--values", "4000000", "--repeats", "3"),
+}
 
 
 def measure(name: str) -> None:
     """Run a benchmark and keep its result. Raises CalledProcessError."""
-    command = [sys.executable, "-m", "lanesum.cli", "bench", name, "--json"]
+    command = [sys.executable, "-m", "lanesum.cli", "bench", *BENCHMARKS[name], "--json"]
     result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(json.loads(result.stdout), indent=2) + "\n")
 
@@ -89,8 +136,9 @@ def published() -> dict[Path, str]:
     pages: dict[Path, str] = {}
     for name, (results, page, table) in TABLES.items():
         path = ROOT / page
-        result = json.loads((RESULTS / results).read_text())
-        pages[path] = replace_generated(pages.get(path, path.read_text()), name, table(result))
+        kept = RESULTS / results
+        text = table(json.loads(kept.read_text())) if kept.exists() else f"Not measured yet: `--measure {kept.stem}`."
+        pages[path] = replace_generated(pages.get(path, path.read_text()), name, text)
     return pages
 
 
