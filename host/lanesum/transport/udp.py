@@ -207,10 +207,13 @@ class UdpTransport:
         what = (
             f"Job {ticket.job}, round {window.epoch}: no progress for {self._deadline_s:g} s at worker {ticket.worker}"
         )
+        alike = ""
+        if len(ticket.servers) > 1:
+            alike = f" All workers need the same servers in the same order; this one has {ticket.server_names}."
         if missing:
             names = ", ".join(map(str, missing))
             return AggregationTimeoutError(
-                f"{what}; still missing: worker {names}.", "Look at the logs of the workers named.", missing
+                f"{what}; still missing: worker {names}.", f"Look at the logs of the workers named.{alike}", missing
             )
         if window.strangers:
             return AggregationTimeoutError(
@@ -220,7 +223,7 @@ class UdpTransport:
             )
         if window.answered:
             return AggregationTimeoutError(
-                f"{what}, although packets came back before.", "Check the path to the switch and its drops.", ()
+                f"{what}, although packets came back before.", f"Check the path to the switch and its drops.{alike}", ()
             )
         return AggregationTimeoutError(
             f"{what}; nothing ever came back from {ticket.server_names}.",
