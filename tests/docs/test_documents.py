@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from lanesum.cli.app import app
 from lanesum.resources import checkout_root
 
 ROOT = checkout_root() or Path()
@@ -120,12 +122,10 @@ def check_options(words: list[str]) -> None:
     subcommands = [word for word in words[:2] if not word.startswith("-")]
     if words[0] in ("switch", "server", "controller", "run"):
         subcommands = subcommands[:1]
-    result = subprocess.run(
-        [sys.executable, "-m", "lanesum.cli", *subcommands, "--help"], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
+    result = CliRunner().invoke(app, [*subcommands, "--help"])
+    assert result.exit_code == 0, result.output
     for option in (word.split("=")[0] for word in words if word.startswith("--")):
-        assert option in result.stdout, f"{option} is no option of lanesum {' '.join(subcommands)}"
+        assert option in result.output, f"{option} is no option of lanesum {' '.join(subcommands)}"
 
 
 def test_published_figures_are_the_measured_ones() -> None:
