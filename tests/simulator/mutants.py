@@ -24,7 +24,7 @@ from lanesum.server.ledger import Ledger
 from lanesum.server.pieces import Pieces
 from lanesum.server.roster import Roster
 from lanesum.server.served import ServedJob
-from lanesum.transport import ticket
+from lanesum.transport import rounds, ticket
 from lanesum.transport.congestion import Aimd, SlotWindow
 from lanesum.transport.history import History as PacketHistory
 from lanesum.transport.membership import Membership
@@ -345,7 +345,7 @@ WORKER = (
            "if False:"),
     Mutant("being too late is not noticed", RoundSequence, "_take_pending", "elif self._ticket.quorum:",
            "elif False:"),
-    Mutant("a mismatch names the worker itself", RoundSequence, "_raise_mismatch",
+    Mutant("a mismatch names the worker itself", rounds, "mismatch_error",
            "RoundSize(header.op, header.racks)", "RoundSize(header.op, header.workers)"),
     Mutant("a conflict is not noticed", RoundSequence, "receive", "header.kind == Kind.CONFLICT and", "False and"),
     Mutant("all slots are the first server's", ticket, "server_of", "% servers", "% 1"),

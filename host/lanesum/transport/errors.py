@@ -9,6 +9,9 @@ from typing import Any
 
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.packet import Header
+from lanesum.protocol.spec import Flag
+from lanesum.transport.ticket import JobTicket
 
 
 class TransportError(LanesumError):
@@ -65,3 +68,30 @@ class MismatchError(TransportError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.what, self.next_step, self.worker, self.brought, self.expected)
+
+
+def gone_error(ticket: JobTicket, header: Header) -> ResultGoneError:
+    """What a pending answer with GONE means to the worker that has the ticket."""
+    return ResultGoneError(
+        f"Job {ticket.job}, round {header.epoch}: worker {ticket.worker} is too late; the quorum went on without it, "
+        "and the result is no longer kept.",
+        "Join the job again, with the state of a worker that is up to date.",
+    )
+
+
+def mismatch_error(ticket: JobTicket, header: Header, own: RoundSize | None) -> MismatchError:
+    """What a conflict means; ``own``: what the worker that has the ticket brought to that round, if it is in it."""
+    brought = RoundSize(header.fan_in_racks, header.workers)
+    expected = RoundSize(header.op, header.racks)
+    # Between racks the offender is a rack's aggregate, which has no worker's number; and the field has 8 bits.
+    candidates = () if header.flags & Flag.UPPER else range(header.fan_in_workers, ticket.workers, 256)
+    worker = candidates[0] if len(candidates) == 1 else None
+    who = f"worker {' or '.join(map(str, candidates))}" if candidates else "another rack"
+    mine = f"; worker {ticket.worker} itself has {own}" if own is not None else ""
+    return MismatchError(
+        f"Job {ticket.job}, round {header.epoch}: {who} brought {brought}, others {expected}{mine}.",
+        "All workers must reduce tensors of the same sizes, with the same codec, in the same order.",
+        worker,
+        brought,
+        expected,
+    )

@@ -17,7 +17,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, MAX_SLOTS, VERSION, Flag, Kind
 from lanesum.transport.congestion import CongestionControl, congestion_control
-from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize
+from lanesum.transport.errors import gone_error, mismatch_error
 from lanesum.transport.history import History
 from lanesum.transport.link import Link
 from lanesum.transport.membership import Membership
@@ -116,11 +116,7 @@ class RoundSequence:
             if not header.flags & Flag.GONE:
                 window.take_pending(header, now)
             elif self._ticket.quorum:
-                raise ResultGoneError(
-                    f"Job {self._ticket.job}, round {header.epoch}: worker {self._ticket.worker} is too late; the "
-                    "quorum went on without it, and the result is no longer kept.",
-                    "Join the job again, with the state of a worker that is up to date.",
-                )
+                raise gone_error(self._ticket, header)
         elif not self._link.membership.has_mine(header) and not header.flags & Flag.GONE:
             bypass = bool(header.flags & Flag.BYPASS)
             self._history.ask(header.epoch, header.chunk, bypass=bypass, now=now)
@@ -135,24 +131,12 @@ class RoundSequence:
 
     def _raise_mismatch(self, header: Header) -> NoReturn:
         self.stats.conflicts += 1
-        ticket = self._ticket
-        brought = RoundSize(header.fan_in_racks, header.workers)
-        expected = RoundSize(header.op, header.racks)
-        # Between racks the offender is a rack's aggregate, which has no worker's number; and the field has 8 bits.
-        candidates = () if header.flags & Flag.UPPER else range(header.fan_in_workers, ticket.workers, 256)
-        worker = candidates[0] if len(candidates) == 1 else None
-        who = f"worker {' or '.join(map(str, candidates))}" if candidates else "another rack"
         own = self._window
-        if own is not None and own.epoch == header.epoch:
-            self._last_words = own.past_switches(header.chunk)
-        mine = f"; worker {ticket.worker} itself has {own.size}" if own and own.epoch == header.epoch else ""
-        raise MismatchError(
-            f"Job {ticket.job}, round {header.epoch}: {who} brought {brought}, others {expected}{mine}.",
-            "All workers must reduce tensors of the same sizes, with the same codec, in the same order.",
-            worker,
-            brought,
-            expected,
-        )
+        if own is None or own.epoch != header.epoch:
+            self._last_words = []
+            raise mismatch_error(self._ticket, header, None)
+        self._last_words = own.past_switches(header.chunk)
+        raise mismatch_error(self._ticket, header, own.size)
 
     @property
     def answered(self) -> bool:

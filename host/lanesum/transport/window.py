@@ -29,6 +29,8 @@ from lanesum.transport.rtt import MAX_RTO_S
 # A packet that so many later ones have overtaken counts as lost: software switches reorder by a few at most.
 REORDERING = 8
 _PENDING_BACK_OFF = 4
+# Every timeout is cut long before.
+_MOST_BACK_OFF = 1 << 16
 # So many timers that run out with no answer in between mean that the path is silent: the first is what a late worker
 # looks like, and the answer to the second try may be lost by chance.
 _SILENT_AFTER = 3
@@ -207,7 +209,7 @@ class RoundWindow:
         first = self._timed()
         if first is not None and first not in lost and self._timer_left(self._outstanding[first], now) <= 0:
             state = self._outstanding[first]
-            self._back_off *= 2
+            self._back_off = min(2 * self._back_off, _MOST_BACK_OFF)
             link.unanswered += 1
             if link.unanswered >= _SILENT_AFTER:
                 link.congestion.silence(link.sequence, len(self._outstanding))

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's rounds with their compiled part; to be used like those in ``lanesum.transport.rounds``."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.packet import Header
+from lanesum.protocol.spec import MAX_SLOTS, Kind
+from lanesum.transport.congestion import congestion_control
+from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize, gone_error, mismatch_error
+from lanesum.transport.stats import TransportStats
+from lanesum.transport.ticket import JobTicket
+
+
+class NativeWindow:
+    """Looks and behaves like ``RoundWindow``; made by ``NativeRounds.start``.
+
+    What ``result`` and ``contributors`` return are views of the round's own memory, which lives as long as they do.
+    """
+
+    def __init__(self, core: Any, size: RoundSize, words: NDArray[np.uint32]) -> None:
+        self.core = core
+        self.chunks: int = core.chunks
+        self.epoch: int = core.epoch
+        self.size = size
+        self.words: NDArray[np.uint32] | None = words  # the compiled part reads them until the round has ended
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.core.finished)
+
+    @property
+    def answered(self) -> bool:
+        return bool(self.core.answered)
+
+    @property
+    def strangers(self) -> int:
+        return int(self.core.strangers)
+
+    def is_done(self, chunk: int) -> bool:
+        return bool(self.core.is_done(chunk))
+
+    def missing_workers(self) -> tuple[int, ...]:
+        return tuple(self.core.missing_workers())
+
+    def result(self) -> NDArray[np.uint32]:
+        assert self.finished
+        words: NDArray[np.uint32] = self.core.result()
+        return words
+
+    def contributors(self) -> NDArray[np.uint32]:
+        bitmaps: NDArray[np.uint32] = self.core.contributors()
+        return bitmaps
+
+
+class NativeRounds:
+    """Looks and behaves like ``RoundSequence``, except that words are not copied: they must not change in their round.
+
+    Args:
+        native: the compiled module.
+        ticket, window: see ``RoundSequence``.
+        congestion: ``"aimd"`` or ``"fixed"``.
+
+    Attributes:
+        core: the compiled rounds.
+
+    Raises ConfigurationError for an unknown congestion control.
+    """
+
+    def __init__(
+        self, native: ModuleType, ticket: JobTicket, *, window: int = MAX_SLOTS, congestion: str = "aimd"
+    ) -> None:
+        congestion_control(congestion, window)
+        self.core = native.RoundSequence(
+            job=ticket.job,
+            tag=ticket.tag,
+            worker=ticket.worker,
+            workers=ticket.workers,
+            slots=ticket.slots,
+            accumulator_words=ticket.accumulator_words,
+            epoch=ticket.epoch,
+            quorum=ticket.quorum,
+            places=ticket.places,
+            window=window,
+            congestion=congestion,
+        )
+        self._completed: int = native.TAKEN_COMPLETED
+        self._link = self.core.link
+        self._ticket = ticket
+        self._window: NativeWindow | None = None
+
+    @property
+    def stats(self) -> TransportStats:
+        """Counts since the beginning; a copy, which any thread may ask for."""
+        return TransportStats(**self.core.stats())
+
+    @property
+    def epoch(self) -> int:
+        return int(self.core.epoch)
+
+    @property
+    def position(self) -> int:
+        return int(self.core.position)
+
+    def start(self, op: LaneOp, words: NDArray[np.uint32]) -> NativeWindow:
+        """See ``RoundSequence.start``; ``words`` must not change until the round has ended."""
+        assert self._window is None
+        if words.size >> 32:
+            Header(racks=words.size).pack()  # says what is wrong with that
+        words = np.ascontiguousarray(words, np.uint32)
+        self._window = NativeWindow(self.core.start(op, words), RoundSize(op, words.size), words)
+        return self._window
+
+    def finish(self, window: NativeWindow) -> None:
+        """See ``RoundSequence.finish``."""
+        assert window is self._window and window.finished
+        self.core.finish()
+        window.words = self._window = None
+
+    def due(self, now: float) -> list[memoryview]:
+        """See ``RoundSequence.due``."""
+        datagrams: list[memoryview] = self.core.due(now)
+        return datagrams
+
+    def next_timeout(self, now: float) -> float | None:
+        """See ``RoundSequence.next_timeout``."""
+        left_s: float | None = self.core.next_timeout(now)
+        return left_s
+
+    def receive(self, datagram: bytes | memoryview, now: float) -> bool:
+        """See ``RoundSequence.receive``."""
+        taken: int = self.core.receive(datagram, now)
+        if taken > self._completed:
+            raise self.verdict(datagram)
+        return taken == self._completed
+
+    def verdict(self, datagram: bytes | memoryview) -> MismatchError | ResultGoneError:
+        """What a datagram means that the compiled part has taken for the end of the session."""
+        header = Header.unpack(datagram)
+        if header.kind == Kind.PENDING:
+            return gone_error(self._ticket, header)
+        own = self._window
+        return mismatch_error(self._ticket, header, own.size if own and own.epoch == header.epoch else None)
+
+    def last_words(self) -> list[memoryview]:
+        """See ``RoundSequence.last_words``."""
+        datagrams: list[memoryview] = self.core.last_words()
+        return datagrams
+
+    @property
+    def answered(self) -> bool:
+        return bool(self.core.answered)
+
+    def missing_workers(self) -> tuple[int, ...]:
+        """See ``RoundSequence.missing_workers``."""
+        return tuple(self.core.missing_workers())
