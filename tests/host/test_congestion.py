@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,17 +14,26 @@ from hypothesis import strategies as st
 from virtual_job import answer, read, ticket
 
 from lanesum.errors import ConfigurationError
+from lanesum.native import availability
 from lanesum.protocol import Flag, Kind, LaneOp
-from lanesum.transport import RoundSequence
-from lanesum.transport.congestion import Aimd, Fixed, SlotWindow, congestion_control
+from lanesum.transport import congestion
+from lanesum.transport.choose import AnyRounds, make_rounds
+from lanesum.transport.congestion import congestion_control
+
+pytestmark = pytest.mark.usefixtures("implementation")
 
 EVERYBODY = 0b1
 
 
-def lone(chunks: int, window: int, congestion: str = "aimd", slots: int = 64) -> RoundSequence:
+def parts() -> Any:
+    """Where the classes of ``lanesum.transport.congestion`` are, of the implementation that is tested."""
+    return availability().core or congestion
+
+
+def lone(chunks: int, window: int, congestion: str = "aimd", slots: int = 64) -> AnyRounds:
     """A round of a job with one worker."""
     to = ticket(0, 1, slots=slots)
-    rounds = RoundSequence(to, window=window, congestion=congestion)
+    rounds = make_rounds(to, window=window, congestion=congestion)
     rounds.start(LaneOp.ADD32, np.zeros(2 * chunks, np.uint32))
     return rounds
 
@@ -57,17 +67,19 @@ def test_fixed_windows_do_not_move() -> None:
     for chunk in range(16):
         rounds.receive(result(chunk, Flag.ECN), 0.0)
         assert [header.chunk for header in read(rounds.due(0.0))] == [16 + chunk]
-    Fixed(3).silence(0, 3)
-    assert congestion_control("fixed", 3).packets == 3
+    fixed = parts().Fixed(3)
+    fixed.silence(0, 3)
+    fixed.result(0, 3, marked=True)
+    assert congestion_control("fixed", 3).packets == fixed.packets == 3
 
 
 def test_an_unknown_control_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="no congestion control 'cubic'"):
-        RoundSequence(ticket(), congestion="cubic")
+        make_rounds(ticket(), congestion="cubic")
 
 
 def test_one_packet_more_for_a_window_of_clean_results() -> None:
-    control = Aimd(64)
+    control = parts().Aimd(64)
     control.result(0, 1, marked=True)
     assert control.packets == 32
     for number in range(1, 33):
@@ -78,7 +90,7 @@ def test_one_packet_more_for_a_window_of_clean_results() -> None:
 
 @given(st.lists(st.sampled_from(["clean", "marked", "silent"]), max_size=200), st.integers(1, 64))
 def test_the_window_stays_between_one_and_its_most(events: list[str], most: int) -> None:
-    control = Aimd(most)
+    control = parts().Aimd(most)
     for number, event in enumerate(events):
         if event == "silent":
             control.silence(number, control.packets)
@@ -90,7 +102,7 @@ def test_the_window_stays_between_one_and_its_most(events: list[str], most: int)
 def test_silence_halves_but_a_late_worker_does_not() -> None:
     """One timer without an answer is what a late worker looks like; three are a path that is dead."""
     to = ticket(0, 2, slots=64)
-    silent, late = (RoundSequence(to, window=16) for _ in range(2))
+    silent, late = (make_rounds(to, window=16) for _ in range(2))
     for rounds in (silent, late):
         rounds.start(LaneOp.ADD32, np.zeros(2 * 200, np.uint32))
         now, tries = 0.0, 0
@@ -108,7 +120,7 @@ def test_silence_halves_but_a_late_worker_does_not() -> None:
 
 
 def test_loss_of_a_lone_packet_says_nothing_about_the_window() -> None:
-    control = Aimd(16)
+    control = parts().Aimd(16)
     control.silence(1, under_way=1)
     control.silence(1, under_way=8)
     assert control.packets == 16
@@ -118,7 +130,7 @@ def test_loss_of_a_lone_packet_says_nothing_about_the_window() -> None:
 
 def turns(collisions: list[bool]) -> list[bool]:
     """Which turns of one slot go past the switches."""
-    window = SlotWindow()
+    window = parts().SlotWindow()
     bypassed = []
     for collided in collisions:
         bypassed.append(window.bypass(5))
@@ -145,7 +157,7 @@ def test_all_workers_leave_the_same_slots_alone(seed: int) -> None:
     choices = []
     for worker in range(workers):
         to = ticket(worker, workers, slots=slots)
-        rounds = RoundSequence(to, window=generator.randint(1, 4))
+        rounds = make_rounds(to, window=generator.randint(1, 4))
         window = rounds.start(LaneOp.ADD32, np.zeros(2 * chunks, np.uint32))
         chosen: dict[int, bool] = {}
         now = 0.0

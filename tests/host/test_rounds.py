@@ -9,9 +9,12 @@ import pytest
 from virtual_job import answer, read, ticket
 
 from lanesum.protocol import Flag, Header, Kind, LaneOp
-from lanesum.transport import JobTicket, RoundSequence, RoundWindow
+from lanesum.transport import JobTicket
+from lanesum.transport.choose import AnyRounds, AnyWindow, make_rounds
 from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize
 from lanesum.transport.rtt import MIN_RTO_S
+
+pytestmark = pytest.mark.usefixtures("implementation")
 
 ALL = 0b11
 LATER = 1.0
@@ -23,15 +26,15 @@ def words(count: int) -> np.ndarray:
     return np.arange(count, dtype=np.uint32)
 
 
-def begin(to: JobTicket, count: int = 4) -> tuple[RoundSequence, RoundWindow]:
+def begin(to: JobTicket, count: int = 4) -> tuple[AnyRounds, AnyWindow]:
     """A round of ``count`` words under way, all that fits sent at 0."""
-    rounds = RoundSequence(to)
+    rounds = make_rounds(to)
     window = rounds.start(LaneOp.ADD32, words(count))
     rounds.due(0.0)
     return rounds, window
 
 
-def complete(rounds: RoundSequence, window: RoundWindow, to: JobTicket, epoch: int = 0) -> None:
+def complete(rounds: AnyRounds, window: AnyWindow, to: JobTicket, epoch: int = 0) -> None:
     """All results come, and the round ends."""
     chunk = 0
     while not window.finished:
@@ -43,7 +46,7 @@ def complete(rounds: RoundSequence, window: RoundWindow, to: JobTicket, epoch: i
 
 def test_contributions_say_round_size_and_sender() -> None:
     to = ticket(3, 4, places=PLACES, slots=2, epoch=9)
-    rounds = RoundSequence(to)
+    rounds = make_rounds(to)
     rounds.start(LaneOp.MAX, words(5))
     headers = read(rounds.due(0.0))
     common = {"job": 7, "tag": 0xC0FFEE, "epoch": 9, "op": LaneOp.MAX, "words": 2}
@@ -53,7 +56,7 @@ def test_contributions_say_round_size_and_sender() -> None:
 
 def test_worker_numbers_beyond_a_byte_are_cut() -> None:
     places = tuple((rack, bit) for rack in range(10) for bit in range(30))
-    rounds = RoundSequence(ticket(299, 300, places=places))
+    rounds = make_rounds(ticket(299, 300, places=places))
     rounds.start(LaneOp.ADD32, words(1))
     (header,) = read(rounds.due(0.0))
     assert (header.workers, header.fan_in_workers) == (1 << 29, 299 & 0xFF)
@@ -224,7 +227,7 @@ def test_an_answer_to_a_try_that_went_elsewhere_is_heard_at_once() -> None:
 def test_who_has_the_result_sends_again_for_those_who_lack_it() -> None:
     """In the running round and from earlier ones; whatever was sent then, byte for byte."""
     to = ticket(worker=1)
-    rounds = RoundSequence(to)
+    rounds = make_rounds(to)
     window = rounds.start(LaneOp.ADD32, words(4))
     first = [bytes(datagram) for datagram in rounds.due(0.0)]
     rounds.receive(answer(to, workers=ALL, chunk=0), 1e-3)
@@ -259,7 +262,7 @@ def test_what_is_not_known_or_not_sent_yet_is_not_answered() -> None:
 @pytest.mark.parametrize("counts", [(30,), (6, 6, 6), (2, 2, 2, 2, 2, 2), (30, 2), (2, 30, 4)])
 def test_the_history_has_the_last_two_turns_of_all_slots(counts: tuple[int, ...]) -> None:
     to = ticket(worker=1, slots=2)
-    rounds = RoundSequence(to)
+    rounds = make_rounds(to)
     positions = []
     for epoch, count in enumerate(counts):
         complete(rounds, rounds.start(LaneOp.ADD32, words(count)), to, epoch)
@@ -352,6 +355,19 @@ def test_conflicts_name_both_values_and_the_worker() -> None:
         "worker 0 itself has 4 words for ADD32."
     )
     assert rounds.stats.conflicts == 1
+
+
+def test_last_words_are_those_to_the_last_conflict() -> None:
+    to = ticket(0, 3)
+    rounds, _ = begin(to, 4)
+    assert rounds.last_words() == []
+    for epoch, chunks in ((0, [1]), (1, [])):
+        with pytest.raises(MismatchError):
+            rounds.receive(answer(to, Kind.CONFLICT, epoch=epoch, chunk=1), 0.0)
+        assert [(header.chunk, header.flags) for header in read(rounds.last_words())] == [
+            (chunk, Flag.RESEND | Flag.BYPASS) for chunk in chunks
+        ]
+    assert rounds.stats.conflicts == 2 and rounds.stats.answered_pendings == 1
 
 
 def test_conflicts_of_racks_and_of_large_jobs_do_not_guess() -> None:

@@ -5,26 +5,29 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from lanesum.protocol import HEADER_BYTES, Flag, Header, Kind, LaneOp
-from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.choose import AnyRounds, make_rounds
 from lanesum.transport.ticket import JobTicket
 
+pytestmark = pytest.mark.usefixtures("implementation")
 
-def rounds_of(quorum: int = 0) -> RoundSequence:
+
+def rounds_of(quorum: int = 0) -> AnyRounds:
     """Two workers, two slots, two words in a packet, and a round of eight packets."""
-    rounds = RoundSequence(JobTicket(job=1, tag=2, worker=0, workers=2, slots=2, accumulator_words=2, quorum=quorum))
+    rounds = make_rounds(JobTicket(job=1, tag=2, worker=0, workers=2, slots=2, accumulator_words=2, quorum=quorum))
     rounds.start(LaneOp.ADD32, np.arange(16, dtype=np.uint32))
     return rounds
 
 
-def sent(rounds: RoundSequence) -> list[int]:
+def sent(rounds: AnyRounds) -> list[int]:
     """Chunks that are sent for the first time."""
     headers = [Header.unpack(datagram) for datagram in rounds.due(0.0)]
     return [header.chunk for header in headers if not header.flags & Flag.RESEND]
 
 
-def take_result(rounds: RoundSequence, chunk: int, flags: int = 0) -> None:
+def take_result(rounds: AnyRounds, chunk: int, flags: int = 0) -> None:
     header = Header(
         kind=Kind.RESULT, flags=flags, job=1, tag=2, epoch=0, chunk=chunk, op=LaneOp.ADD32, workers=3,
         fan_in_workers=2, words=2,

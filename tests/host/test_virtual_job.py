@@ -14,6 +14,8 @@ from lanesum.protocol import Flag, Header, Kind, LaneOp
 from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize
 from lanesum.transport.rtt import MIN_RTO_S
 
+pytestmark = pytest.mark.usefixtures("implementation")
+
 OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.MAX, LaneOp.OR, LaneOp.ADD8X4)
 sizes = st.lists(st.integers(0, 24), min_size=1, max_size=6)
 

@@ -5,22 +5,26 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from virtual_job import answer, read, ticket
 
 from lanesum.protocol import Flag, Kind, LaneOp
-from lanesum.transport import JobTicket, RoundSequence
+from lanesum.transport import JobTicket
+from lanesum.transport.choose import AnyRounds, make_rounds
 from lanesum.transport.rtt import INITIAL_RTO_S, MAX_RTO_S, MIN_RTO_S
+
+pytestmark = pytest.mark.usefixtures("implementation")
 
 CHUNKS = 20
 
 
-def begin(to: JobTicket, chunks: int) -> RoundSequence:
-    rounds = RoundSequence(to)
+def begin(to: JobTicket, chunks: int) -> AnyRounds:
+    rounds = make_rounds(to)
     rounds.start(LaneOp.ADD32, np.zeros(chunks * to.accumulator_words, np.uint32))
     return rounds
 
 
-def chunks_due(rounds: RoundSequence, now: float) -> list[int]:
+def chunks_due(rounds: AnyRounds, now: float) -> list[int]:
     return [header.chunk for header in read(rounds.due(now))]
 
 
@@ -134,3 +138,15 @@ def test_at_the_end_of_a_round_fewer_packets_make_a_loss() -> None:
     assert rounds.next_timeout(1e-3) == 3e-3
     assert chunks_due(rounds, 3.9e-3) == []
     assert chunks_due(rounds, 4.1e-3) == [1]
+
+
+def test_a_path_may_be_silent_for_long() -> None:
+    """Thousands of timers, each twice as long as the one before, up to a second."""
+    rounds = begin(ticket(), 1)
+    now = 0.0
+    for _ in range(2000):
+        rounds.due(now)
+        left_s = rounds.next_timeout(now)
+        assert left_s is not None and 0 < left_s <= MAX_RTO_S
+        now += left_s
+    assert left_s == MAX_RTO_S

@@ -20,7 +20,8 @@ from lanesum.aggregation.combine import combine, expand
 from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
 from lanesum.server import Aggregator, ServerJob
 from lanesum.server.jobs import DEFAULT_HISTORY
-from lanesum.transport import JobTicket, RoundSequence, RoundWindow, TransportStats
+from lanesum.transport import JobTicket, TransportStats
+from lanesum.transport.choose import AnyRounds, AnyWindow, make_rounds
 from lanesum.transport.errors import TransportError
 
 Words = NDArray[np.uint32]
@@ -62,9 +63,9 @@ class Worker:
 
     ticket: JobTicket
     plan: Plan
-    rounds: RoundSequence
+    rounds: AnyRounds
     starts_at: float = 0.0
-    window: RoundWindow | None = None
+    window: AnyWindow | None = None
     results: list[Words] = field(default_factory=list)
     contributors: list[NDArray[np.uint32]] = field(default_factory=list)
     error: TransportError | None = None
@@ -115,7 +116,7 @@ class VirtualJob:
     ) -> None:
         self.tickets = [ticket(worker, len(plans), **fields) for worker in range(len(plans))]
         self.workers = [
-            Worker(one, plan, RoundSequence(one, window=window), (starts or {}).get(one.worker, 0.0))
+            Worker(one, plan, make_rounds(one, window=window), (starts or {}).get(one.worker, 0.0))
             for one, plan in zip(self.tickets, plans, strict=True)
         ]
         self.now = 0.0

@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Two implementations of a worker's rounds, one suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lanesum.native import VARIABLE, availability
+
+
+@pytest.fixture(params=["python", "native"], scope="module")
+def implementation(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Which rounds ``make_rounds`` makes; skipped, saying why, where the compiled ones are not there."""
+    found = availability()
+    if request.param == "native" and found.core is None:
+        pytest.skip(found.reason)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "required" if request.param == "native" else "off")
+        yield request.param
