@@ -16,13 +16,14 @@ _ECN_CAPABLE = 0x02
 
 
 def open_udp_socket(
-    local: Address, *, peer: Address | None = None, shared: bool = False, ecn: bool = False
+    local: Address, *, peer: Address | None = None, shared: bool = False, ecn: bool = False, together: bool = False
 ) -> socket.socket:
     """A non-blocking IPv4 socket with large buffers, bound to ``local``.
 
     With ``peer`` it sends there and receives from there only. ``shared`` lets several sockets of one program have the
     same local address, each with its own peer. With ``ecn`` queues on the way may mark its packets instead of dropping
-    them. Raises OSError; nothing is left open then.
+    them. ``together`` shares the address, and what is sent there, with others that say so (SO_REUSEPORT). Raises
+    OSError; nothing is left open then.
     """
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
@@ -30,6 +31,8 @@ def open_udp_socket(
             sock.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
         if shared:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if together:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if ecn:
             # Before the route is looked up: the kernel forgets it, and its MTU, when this changes.
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _ECN_CAPABLE)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from lanesum.protocol.packet import Packet
 from lanesum.protocol.spec import Flag, Kind
 from lanesum.server import AggregationServer, Place, ServerJob
 from lanesum.server.client import RemoteServer
+from lanesum.server.udp import Offload
 from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -102,7 +104,8 @@ def test_garbage_and_congestion_come_in_by_the_socket() -> None:
 
 
 def test_a_bug_costs_one_datagram(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    with AggregationServer((LOCALHOST, 0)) as server, sockets(1) as job:
+    # With a quorum: what the compiled server asks Python.
+    with AggregationServer((LOCALHOST, 0)) as server, sockets(2, quorum=1) as job:
         server.aggregator.admit(job.job)
         handle = server.aggregator.handle
         broken = job.workers.packet(0, spare=99)
@@ -136,6 +139,86 @@ def test_losses_are_repaired_by_replays() -> None:
         replay = Packet.unpack(job.receive(0))
         assert (replay.header.kind, replay.header.flags) == (Kind.RESULT, Flag.RESEND)
         assert np.array_equal(replay.payload, Packet.unpack(lost[0]).payload)
+
+
+def test_a_port_has_one_server_however_many_threads() -> None:
+    for first, second in ((1, 3), (3, 1), (3, 3)):
+        with (
+            AggregationServer((LOCALHOST, 0), threads=first) as server,
+            pytest.raises(ConfigurationError, match=r"cannot bind 127\.0\.0\.1"),
+        ):
+            AggregationServer(server.address, threads=second)
+        with AggregationServer(server.address, threads=second):  # given back
+            pass
+    with pytest.raises(ConfigurationError, match="at least one"):
+        AggregationServer((LOCALHOST, 0), threads=0)
+
+
+def _threads() -> tuple[int, int]:
+    """Compiled ones and Python's."""
+    compiled = (path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
+    python = (thread.name for thread in threading.enumerate())
+    return list(compiled).count("lanesum-server"), list(python).count("lanesum-server")
+
+
+def test_no_thread_is_left(implementation: str) -> None:
+    assert _threads() == (0, 0)
+    with AggregationServer((LOCALHOST, 0), threads=3):
+        assert _threads() == ((3, 0) if implementation == "native" else (0, 1))
+    assert _threads() == (0, 0)
+    AggregationServer((LOCALHOST, 0), threads=3).close()  # never started
+    assert _threads() == (0, 0)
+
+
+@pytest.mark.parametrize("offload", ["auto", "on", "off"])
+@pytest.mark.parametrize("quorum", [0, 4])
+def test_many_senders_meet_in_one_entry(offload: Offload, quorum: int) -> None:
+    """The kernel deals senders out to the threads."""
+    with AggregationServer((LOCALHOST, 0), threads=3, offload=offload) as server:
+        with sockets(8, slots=CHUNKS, quorum=quorum) as job:
+            server.admit(job.job)
+            for chunk in range(CHUNKS):
+                for worker in range(8):
+                    job.send(server.address, worker, chunk)
+            for worker in range(8):
+                seen = {}
+                while len(seen) < CHUNKS:
+                    result = Packet.unpack(job.receive(worker))
+                    seen[result.header.chunk] = job.workers.check(result).bit_count()
+                assert set(seen.values()) == {quorum or 8}
+        assert server.status().refused == {} and server.broken == 0
+
+
+def test_jobs_come_and_go_while_packets_arrive() -> None:
+    stop = threading.Event()
+    with AggregationServer((LOCALHOST, 0), threads=3) as server, sockets(4) as job:
+
+        def send() -> None:
+            chunk = 0
+            while not stop.is_set():
+                for worker in range(4):
+                    job.send(server.address, worker, chunk % 8, epoch=chunk // 8)
+                chunk += 1
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        for tag in range(200):
+            server.admit(dataclasses.replace(job.job, tag=tag, quorum=tag % 2))
+            server.admit(job.job)
+            server.remove(job.job.job)
+        server.admit(job.job)
+        before = server.status().decisions.get("contribute_and_complete", 0)
+        while server.status().decisions.get("contribute_and_complete", 0) == before:
+            job.workers.check(Packet.unpack(job.receive(0)))
+        stop.set()
+        sender.join()
+        assert server.broken == 0
+
+
+def test_an_unknown_offload_is_refused(implementation: str) -> None:
+    if implementation == "native":
+        with pytest.raises(ConfigurationError, match="none of auto, on, off"):
+            AggregationServer((LOCALHOST, 0), offload="perhaps")  # type: ignore[arg-type]
 
 
 def test_port_taken_and_every_server_another_instance() -> None:

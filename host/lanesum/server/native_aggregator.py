@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -14,13 +13,6 @@ from lanesum.server.jobs import ServerJob
 from lanesum.server.ledger import Decision
 from lanesum.server.served import Datagrams
 from lanesum.udp_socket import Address
-
-# Whether datagrams to an address may leave as super-packets.
-Joins = Callable[[Address], bool]
-
-
-def _never(_address: Address) -> bool:
-    return False
 
 
 class NativeAggregator:
@@ -32,17 +24,15 @@ class NativeAggregator:
     Args:
         native: the compiled module.
         journal_folder: see ``Aggregator``.
-        joins: asked once for every member of a job that is admitted.
 
     Attributes:
         core: the compiled aggregator.
     """
 
-    def __init__(self, native: ModuleType, journal_folder: Path | None = None, joins: Joins = _never) -> None:
+    def __init__(self, native: ModuleType, journal_folder: Path | None = None) -> None:
         self.core = native.Aggregator()
         self._deciding = Aggregator(journal_folder)
         self._jobs: dict[int, ServerJob] = {}
-        self._joins = joins
 
     @property
     def journal_folder(self) -> Path | None:
@@ -89,9 +79,7 @@ class NativeAggregator:
         self.core.admit(
             job=job.job,
             tag=job.tag,
-            members=[
-                (*address, place.worker, place.rack, place.bit, self._joins(address)) for address, place in members
-            ],
+            members=[(*address, place.worker, place.rack, place.bit) for address, place in members],
             slots=job.slots,
             ops=list(job.ops),
             code_table=job.code_table,

@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,7 +46,7 @@ class Aggregator:
         self,
         job: int,
         tag: int,
-        members: list[tuple[str, int, int, int, int, bool]],
+        members: list[tuple[str, int, int, int, int]],
         slots: int,
         ops: list[int],
         code_table: bytes | None,
@@ -60,3 +63,174 @@ class Aggregator:
     def decisions(self) -> dict[str, int]: ...
     def refused(self) -> dict[str, int]: ...
     def owner(self, job: int, slot: int, shadow: int) -> tuple[int, int] | None: ...
+
+class UdpServer:
+    def __init__(
+        self,
+        aggregator: Aggregator,
+        sockets: list[int],
+        gso: bool,
+        gro: bool,
+        others: Callable[[tuple[str, int], bytes, bool], list[tuple[tuple[str, int], bytes]]],
+    ) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def broken(self) -> int: ...
+
+TAKEN_COMPLETED: int
+TAKEN_CONFLICT: int
+TAKEN_GONE: int
+
+class RttEstimator:
+    shortest_s: float | None
+    quick_timeout_s: float
+    timeout_s: float
+    def sample(self, rtt_s: float) -> None: ...
+
+class CongestionControl:
+    packets: int
+    def result(self, sent: int, following: int, marked: bool) -> None: ...
+    def silence(self, following: int, under_way: int) -> None: ...
+
+class Fixed(CongestionControl):
+    def __init__(self, packets: int) -> None: ...
+
+class Aimd(CongestionControl):
+    def __init__(self, most: int) -> None: ...
+
+class SlotWindow:
+    def bypass(self, slot: int) -> bool: ...
+    def result(self, slot: int, collided: bool) -> None: ...
+
+class Link:
+    congestion: CongestionControl
+    slots: SlotWindow
+    rtt: RttEstimator
+    sequence: int
+    unanswered: int
+
+class RoundWindow:
+    chunks: int
+    epoch: int
+    strangers: int
+    finished: bool
+    answered: bool
+    def is_done(self, chunk: int) -> bool: ...
+    def missing_workers(self) -> list[int]: ...
+    def result(self) -> NDArray[np.uint32]: ...
+    def contributors(self) -> NDArray[np.uint32]: ...
+
+class RoundSequence:
+    epoch: int
+    position: int
+    answered: bool
+    link: Link
+    def __init__(
+        self,
+        *,
+        job: int,
+        tag: int,
+        worker: int,
+        workers: int,
+        slots: int,
+        accumulator_words: int,
+        epoch: int,
+        quorum: int,
+        places: Sequence[tuple[int, int]],
+        window: int,
+        congestion: str,
+    ) -> None: ...
+    def stats(self) -> dict[str, int]: ...
+    def start(self, op: int, words: NDArray[np.uint32]) -> RoundWindow: ...
+    def finish(self) -> None: ...
+    def due(self, now: float) -> list[memoryview]: ...
+    def next_timeout(self, now: float) -> float | None: ...
+    def receive(self, datagram: bytes | memoryview, now: float) -> int: ...
+    def last_words(self) -> list[memoryview]: ...
+    def missing_workers(self) -> list[int]: ...
+
+class CodecKernels:
+    """As lanesum.codecs.kernels.Kernels says, and what only tests use."""
+
+    level: str
+    def __init__(self, level: str | None = None) -> None: ...
+    @staticmethod
+    def levels() -> list[str]: ...
+    def random_words(
+        self, seed: int, stream: int, worker: int, round: int, chunk: int, out: NDArray[np.uint32]
+    ) -> None: ...
+    def hadamard_transform(self, values: NDArray[np.float32], block: int) -> None: ...
+    def square_sums(self, values: NDArray[np.float32], chunk: int, out: NDArray[np.float64]) -> None: ...
+    def rotate(
+        self,
+        values: NDArray[np.float32],
+        powers: tuple[float, float],
+        signs: NDArray[np.uint32],
+        block: int,
+        out: NDArray[np.float32],
+    ) -> None: ...
+    def quantize(
+        self,
+        rotated: NDArray[np.float32],
+        factor: float,
+        cells: NDArray[np.uint32],
+        seed: int,
+        worker: int,
+        round: int,
+        chunk: int,
+        words: NDArray[np.uint32],
+    ) -> None: ...
+    def decode(
+        self,
+        lanes: NDArray[np.uint32],
+        offset: float,
+        counts: NDArray[np.float32] | None,
+        average: bool,
+        signs: NDArray[np.uint32],
+        block: int,
+        factors: tuple[float, float, float],
+        limit: float,
+        scratch: NDArray[np.float32],
+        out: NDArray[np.float32],
+    ) -> None: ...
+    def residual(
+        self,
+        codes: NDArray[np.uint32],
+        levels: NDArray[np.float32],
+        included: NDArray[np.uint8] | None,
+        signs: NDArray[np.uint32],
+        block: int,
+        factors: tuple[float, float, float],
+        limit: float,
+        values: NDArray[np.float32],
+        scratch: NDArray[np.float32],
+        out: NDArray[np.float32],
+    ) -> None: ...
+    def magnitudes(self, values: NDArray[np.float32], block: int, out: NDArray[np.uint32]) -> None: ...
+    def to_integers(
+        self,
+        values: NDArray[np.float32],
+        maxima: NDArray[np.float32],
+        peak: float,
+        block: int,
+        out: NDArray[np.int32],
+    ) -> None: ...
+    def from_integers(
+        self,
+        sums: NDArray[np.int32],
+        maxima: NDArray[np.float32],
+        peak: float,
+        block: int,
+        divisor: float,
+        counts: NDArray[np.float64] | None,
+        out: NDArray[np.float32],
+    ) -> None: ...
+    def integer_residual(
+        self,
+        values: NDArray[np.float32],
+        integers: NDArray[np.int32],
+        maxima: NDArray[np.float32],
+        peak: float,
+        block: int,
+        out: NDArray[np.float32],
+    ) -> None: ...

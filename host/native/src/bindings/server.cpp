@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The server's logic for Python: lanesum/server/native_aggregator.py.
+// The server for Python: lanesum/server/native_aggregator.py and native_loop.py.
 #include <arpa/inet.h>
 
 #include <cstring>
@@ -17,6 +17,7 @@
 
 #include "bindings/module.hpp"
 #include "server/aggregator.hpp"
+#include "server/udp_server.hpp"
 
 namespace nb = nanobind;
 
@@ -25,14 +26,14 @@ namespace {
 
 using namespace lanesum::server;
 
-/// ip, port, worker, rack, bit, joins
-using BoundMember = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>;
+/// ip, port, worker, rack, bit
+using BoundMember = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
 /// With what one caller at a time needs; the lock on the interpreter sees to that.
 struct BoundAggregator {
     Aggregator aggregator;
     Answers answers;
-    Counters counters;
+    Counters &counters = aggregator.new_counters();
 };
 
 std::optional<sockaddr_in> parsed(const std::string &ip, std::uint16_t port) {
@@ -70,11 +71,11 @@ void admit(BoundAggregator &self, std::uint32_t job, std::uint32_t tag, const st
     admitted.accumulator_words = accumulator_words;
     admitted.two_levels = two_levels;
     admitted.on_switches = on_switches;
-    for (const auto &[ip, port, worker, rack, bit, joins] : members) {
+    for (const auto &[ip, port, worker, rack, bit] : members) {
         const std::optional<sockaddr_in> address = parsed(ip, port);
         require(address.has_value(), "no IPv4 address");
         require(worker == admitted.members.size() && rack < MAX_RACKS && bit < MAX_WORKERS, "not in order, or beyond");
-        admitted.members.push_back({*address, {worker, rack, bit}, joins});
+        admitted.members.push_back({*address, {worker, rack, bit}});
     }
     for (const std::uint32_t op : ops) {
         require(op < LANE_OPS, "no operation");
@@ -109,7 +110,7 @@ std::optional<nb::list> handle_one(BoundAggregator &self, const std::string &ip,
 nb::dict decisions(const BoundAggregator &self) {
     nb::dict counted;
     for (std::size_t i = 0; i < DECISION_NAMES.size(); ++i) {
-        if (const std::uint64_t count = self.counters.decisions(i)) {
+        if (const std::uint64_t count = self.aggregator.decisions(i)) {
             counted[DECISION_NAMES[i]] = count;
         }
     }
@@ -119,7 +120,7 @@ nb::dict decisions(const BoundAggregator &self) {
 nb::dict refused(const BoundAggregator &self) {
     nb::dict counted;
     for (std::size_t i = 0; i < REFUSAL_NAMES.size(); ++i) {
-        if (const std::uint64_t count = self.counters.refused(i)) {
+        if (const std::uint64_t count = self.aggregator.refused(i)) {
             counted[REFUSAL_NAMES[i]] = count;
         }
     }
@@ -144,6 +145,41 @@ std::optional<std::tuple<std::uint32_t, std::uint32_t>> owner(const BoundAggrega
     return std::tuple(entry->owner.epoch, entry->owner.chunk);
 }
 
+/// Threads wait for the lock on the interpreter when they hand a datagram up, so nobody who has it waits for them.
+class BoundUdpServer {
+public:
+    BoundUdpServer(BoundAggregator &aggregator, const std::vector<int> &sockets, bool gso, bool gro, nb::callable others)
+        : others_(std::move(others)),
+          server_(sockets, aggregator.aggregator, gso, gro,
+                  [this](const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
+                         Answers &answers) { hand_up(sender, datagram, congested, answers); }) {}
+
+    ~BoundUdpServer() { stop(); }
+
+    void start() { server_.start(); }
+
+    void stop() {
+        const nb::gil_scoped_release released;
+        server_.stop();
+    }
+
+    std::uint64_t broken() const { return server_.broken(); }
+
+private:
+    void hand_up(const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested, Answers &answers) {
+        const nb::gil_scoped_acquire acquired;
+        for (const nb::handle one : others_(as_tuple(sender), as_bytes(datagram), congested)) {
+            const auto [to, bytes] = nb::cast<std::tuple<std::tuple<std::string, std::uint16_t>, nb::bytes>>(one);
+            const std::span<std::byte> copy = answers.room(bytes.size());
+            std::memcpy(copy.data(), bytes.data(), bytes.size());
+            answers.add(parsed(std::get<0>(to), std::get<1>(to)).value(), copy);
+        }
+    }
+
+    nb::callable others_;
+    UdpServer server_;
+};
+
 }  // namespace
 
 void define_server(nb::module_ &module) {
@@ -161,6 +197,12 @@ void define_server(nb::module_ &module) {
         .def("decisions", &decisions)
         .def("refused", &refused)
         .def("owner", &owner, nb::arg("job"), nb::arg("slot"), nb::arg("shadow"));
+    nb::class_<BoundUdpServer>(module, "UdpServer", "The server on sockets that stay the caller's.")
+        .def(nb::init<BoundAggregator &, const std::vector<int> &, bool, bool, nb::callable>(), nb::arg("aggregator"),
+             nb::arg("sockets"), nb::arg("gso"), nb::arg("gro"), nb::arg("others"), nb::keep_alive<1, 2>())
+        .def("start", &BoundUdpServer::start)
+        .def("stop", &BoundUdpServer::stop)
+        .def("broken", &BoundUdpServer::broken);
 }
 
 }  // namespace lanesum::bindings

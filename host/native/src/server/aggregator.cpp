@@ -51,6 +51,29 @@ std::shared_ptr<const Jobs> Aggregator::jobs() const {
     return jobs_;
 }
 
+Counters &Aggregator::new_counters() {
+    const std::lock_guard guard(lock_);
+    return counters_.emplace_back();
+}
+
+std::uint64_t Aggregator::decisions(std::size_t decision) const {
+    const std::lock_guard guard(lock_);
+    std::uint64_t count = 0;
+    for (const Counters &counters : counters_) {
+        count += counters.decisions(decision);
+    }
+    return count;
+}
+
+std::uint64_t Aggregator::refused(std::size_t refusal) const {
+    const std::lock_guard guard(lock_);
+    std::uint64_t count = 0;
+    for (const Counters &counters : counters_) {
+        count += counters.refused(refusal);
+    }
+    return count;
+}
+
 bool handle(const Jobs &jobs, const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
             Answers &answers, Counters &counters) {
     if (datagram.size() < HEADER_BYTES) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -18,7 +19,7 @@
 namespace lanesum::server {
 
 /// What was done with datagrams. Written by one thread at a time, read by any.
-class Counters {
+class alignas(64) Counters {  // no two threads' on one cache line
 public:
     void count(const Outcome &outcome);
 
@@ -49,12 +50,20 @@ public:
     /// A snapshot: admitting and removing do not wait for who works with an earlier one.
     std::shared_ptr<const Jobs> jobs() const;
 
+    /// For one more thread that handles datagrams; they stay as long as the aggregator.
+    Counters &new_counters();
+
+    /// Of all threads together, by the number of the decision or refusal.
+    std::uint64_t decisions(std::size_t decision) const;
+    std::uint64_t refused(std::size_t refusal) const;
+
 private:
     template <typename Change>
     void change(Change change);
 
-    mutable std::mutex lock_;  // guards the pointer, not what it points to, which never changes
+    mutable std::mutex lock_;  // guards the pointer and the list, not what jobs_ points to, which never changes
     std::shared_ptr<const Jobs> jobs_ = std::make_shared<const Jobs>();
+    std::deque<Counters> counters_;
 };
 
 /// Answers to one datagram, and counts it.

@@ -22,14 +22,13 @@ public:
     struct Answer {
         sockaddr_in to;
         std::span<const std::byte> bytes;
-        bool joins;
     };
 
     /// Space for a datagram; it stays until ``clear``. Throws std::bad_alloc.
     std::span<std::byte> room(std::size_t bytes);
 
-    void add(const Member &to, std::span<const std::byte> bytes) { list_.push_back({to.address, bytes, to.joins}); }
-    void add(const Answer &answer) { list_.push_back(answer); }
+    void add(const Member &to, std::span<const std::byte> bytes) { add(to.address, bytes); }
+    void add(const sockaddr_in &to, std::span<const std::byte> bytes) { list_.push_back({to, bytes}); }
 
     std::span<const Answer> list() const { return list_; }
 

@@ -24,7 +24,6 @@ struct Place {
 struct Member {
     sockaddr_in address;
     Place place;
-    bool joins = false;  ///< datagrams to this member may leave as super-packets
 };
 
 /// Without what only jobs with a quorum have.
