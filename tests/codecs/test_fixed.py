@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
 from lanesum.codecs import CodecContext, CodecError, FixedPoint
+from lanesum.codecs.kernels import kernels
 from lanesum.codecs.simulate import simulate
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -64,12 +65,11 @@ def test_the_largest_values_of_all_workers_never_overflow(workers: int) -> None:
 
 
 def test_rounds_half_to_even() -> None:
-    codec = FixedPoint(workers=2**16)
-    step = np.float32(1 / codec.peak)
-    x = np.array([1.0, 0, 0, 0, 0], dtype=np.float32)
-    x[1:] = np.array([0.5, 1.5, 2.5, -0.5]) * step
-    integers = codec._integers(x, x[0] * np.full(5, float(step)))
-    assert integers[1:].tolist() == [0, 2, 2, 0]
+    peak = 2**14
+    x = np.array([1.0, 0.5 / peak, 1.5 / peak, 2.5 / peak, -0.5 / peak], dtype=np.float32)
+    integers = np.empty(5, dtype=np.int32)
+    kernels().to_integers(x, np.ones(1, dtype=np.float32), peak, 5, integers)
+    assert integers.tolist() == [peak, 0, 2, 2, 0]
 
 
 def test_magnitudes_from_zero_to_the_largest() -> None:

@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as hnp
 from lanesum import codecs
 from lanesum.codecs import THC, Aggregate, CodecContext, CodecError
 from lanesum.codecs.hadamard import hadamard_transform
-from lanesum.codecs.packing import lane_contribution, unpack_lanes
+from lanesum.codecs.packing import lane_contribution, unpack_codes, unpack_lanes
 from lanesum.codecs.random import signs
 from lanesum.codecs.simulate import simulate
 from lanesum.codecs.thc_tables import PUBLISHED
@@ -102,11 +102,11 @@ def test_codes_are_the_two_neighbouring_levels_with_the_right_probability() -> N
     # Positions on the grid [0, 30]: inside a gap of 3, of 2, of 1, on a level, at the ends and beyond them.
     wanted = np.array([1.2, 10.5, 13.25, 14.0, 0.0, 30.0, -4.0, 33.0], dtype=np.float32)
     chunk = codec.chunks(rotated.size)[0]
-    norms = np.ones(1, dtype=np.float32)
     steps = 30 / (2 * codec.limit) * 2
     rotated[:] = np.tile((wanted - 15) / np.float32(steps), 1 << 13)
-    codes = codec._quantize(rotated, [chunk], norms, norms, CodecContext(workers=1, worker=0, seed=9))
-    levels = np.array(DEFAULT)[codes].reshape(-1, 8)
+    words = np.empty(chunk.length // 8, dtype=np.uint32)
+    codec.coder.quantize(rotated, chunk, 1.0, 1.0, CodecContext(workers=1, worker=0, seed=9), words)
+    levels = np.array(DEFAULT)[unpack_codes(words)].reshape(-1, 8)
     for column, (low, high) in enumerate([(0, 3), (9, 11), (13, 14), (14, 14), (0, 0), (30, 30), (0, 0), (30, 30)]):
         assert set(levels[:, column].tolist()) <= {low, high}
     expected = np.clip(wanted, 0, 30)
@@ -176,9 +176,9 @@ def test_the_largest_lane_sum_does_not_carry(name: str, workers: int, top: int) 
     codec = codecs.get(name, workers=workers)
     assert isinstance(codec, THC)
     rotated = np.zeros(4096, dtype=np.float32)
-    chunk = codec.chunks(4096)[0]
     rotated[5] = 1.0
-    codec._rotate_back(rotated, chunk, 1.0, 1)
+    hadamard_transform(rotated)
+    rotated *= signs(4096, seed=42)
     run = simulate(codec, [rotated] * workers)
     lanes = unpack_lanes(run.aggregates[1])
     assert lanes[5] == top

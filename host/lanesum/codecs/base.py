@@ -21,7 +21,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Generic, NoReturn, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,8 +190,10 @@ def description(codec: Codec) -> str:
 
 
 def checked_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
-    """Return ``x`` as a contiguous vector, or raise the CodecError that says why it cannot be sent."""
-    tensor = f"tensor {context.tensor!r}" if context.tensor else "the vector"
+    """Return ``x`` as a contiguous vector, or raise the CodecError that says why it cannot be sent.
+
+    Whether all elements are finite is left to the codec's own first pass: see :func:`refuse_not_finite`.
+    """
     if context.workers > workers:
         raise CodecError(
             f"{context.workers} workers would sum lanes that are sized for {workers}.",
@@ -199,16 +201,23 @@ def checked_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
         )
     if not isinstance(x, np.ndarray) or x.dtype != np.float32 or x.ndim != 1:
         found = f"{x.dtype} with shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
-        raise CodecError(f"Expected {tensor} as a float32 array of one dimension, not {found}.")
-    finite = np.isfinite(x)
-    if not finite.all():
-        index = int(np.argmin(finite))
-        raise CodecError(
-            f"Cannot encode {tensor}: element {index} is {x[index]}, and {x.size - int(finite.sum())} "
-            f"of {x.size} elements are not finite.",
-            "Nothing of it was sent: skip the step or lower the loss scale.",
-        )
+        raise CodecError(f"Expected {_named(context)} as a float32 array of one dimension, not {found}.")
     return np.ascontiguousarray(x)
+
+
+def refuse_not_finite(x: Vector, context: CodecContext) -> NoReturn:
+    """Raise the CodecError for a vector with a NaN or an infinity in it; a codec finds that in its first pass."""
+    finite = np.isfinite(x)
+    index = int(np.argmin(finite))
+    raise CodecError(
+        f"Cannot encode {_named(context)}: element {index} is {x[index]}, and {x.size - int(finite.sum())} "
+        f"of {x.size} elements are not finite.",
+        "Nothing of it was sent: skip the step or lower the loss scale.",
+    )
+
+
+def _named(context: CodecContext) -> str:
+    return f"tensor {context.tensor!r}" if context.tensor else "the vector"
 
 
 def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:

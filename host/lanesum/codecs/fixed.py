@@ -27,8 +27,10 @@ from lanesum.codecs.base import (
     Vector,
     checked_vector,
     checked_words,
+    refuse_not_finite,
     uniform_contributors,
 )
+from lanesum.codecs.kernels import kernels
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -77,44 +79,33 @@ class FixedPoint:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
         scale_shape, value_shape = self.shapes(vector.size)
 
-        magnitudes = np.maximum.reduceat(np.abs(vector), np.arange(0, vector.size, self.block))
-        reply = yield Round(LaneOp.MAX, magnitudes.view(np.uint32), label="scale")
-        unit = self._units(checked_words(reply, scale_shape))[: vector.size]
+        magnitudes = np.empty(scale_shape.words, dtype=np.uint32)
+        kernels().magnitudes(vector, self.block, magnitudes)
+        if not np.isfinite(magnitudes.view(np.float32)).all():
+            refuse_not_finite(vector, context)
+        reply = yield Round(LaneOp.MAX, magnitudes, label="scale")
+        maxima = checked_words(reply, scale_shape).view(np.float32)
+        if not (np.isfinite(maxima) & (maxima >= 0)).all():
+            raise CodecError("The aggregate of the scale round is not a list of non-negative floats.")
 
-        integers = self._integers(vector, unit)
-        residual = Deferred(partial(_residual, vector, integers, unit)) if context.keep_residual else None
+        integers = np.empty(vector.size, dtype=np.int32)
+        kernels().to_integers(vector, maxima, self.peak, self.block, integers)
+        residual = Deferred(partial(self._residual, vector, integers, maxima)) if context.keep_residual else None
         reply = yield Round(LaneOp.ADD32, integers.view(np.uint32), residual, label="values")
         sums = checked_words(reply, value_shape).view(np.int32)
 
-        values = sums * unit
-        if context.average:
-            values /= uniform_contributors(reply) or np.asarray(reply.contributors)
-        left = None if residual is None else _add_excluded(residual(), vector, reply)
-        # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
-        with np.errstate(over="ignore"):
-            return Result(values.astype(np.float32), left)
+        count = uniform_contributors(reply) if context.average else 1
+        counts = np.asarray(reply.contributors, dtype=np.float64) if count is None else None
+        values = np.empty(vector.size, dtype=np.float32)
+        kernels().from_integers(sums, maxima, self.peak, self.block, count or 1, counts, values)
+        return Result(values, None if residual is None else _add_excluded(residual(), vector, reply))
 
-    def _units(self, words: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """Value of one integer step for every coordinate, rounded up to whole blocks (float64)."""
-        maxima = words.view(np.float32)
-        if not (np.isfinite(maxima) & (maxima >= 0)).all():
-            raise CodecError("The aggregate of the scale round is not a list of non-negative floats.")
-        return np.repeat(maxima.astype(np.float64) / self.peak, self.block)
-
-    def _integers(self, vector: Vector, unit: NDArray[np.float64]) -> NDArray[np.int32]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scaled = vector / unit
-        # An all-zero block has unit 0. The limit matters only where a quorum's maximum leaves this worker
-        # out.
-        scaled = np.where(unit > 0, scaled, 0.0)
-        np.rint(scaled, out=scaled)
-        return np.clip(scaled, -self.peak, self.peak, out=scaled).astype(np.int32)
-
-
-def _residual(vector: Vector, integers: NDArray[np.int32], unit: NDArray[np.float64]) -> Vector:
-    return (vector - integers * unit).astype(np.float32)
+    def _residual(self, vector: Vector, integers: NDArray[np.int32], maxima: Vector) -> Vector:
+        left = np.empty_like(vector)
+        kernels().integer_residual(vector, integers, maxima, self.peak, self.block, left)
+        return left
 
 
 def _add_excluded(residual: Vector, vector: Vector, reply: Aggregate) -> Vector:
     """Where this worker's words were not summed, everything it had to say is still unsaid."""
-    return np.where(reply.included, residual, vector)
+    return residual if np.all(reply.included) else np.where(reply.included, residual, vector)

@@ -15,10 +15,8 @@ scaled by a power of two before the transform, so that no magnitude of float32 o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -35,45 +33,23 @@ from lanesum.codecs.base import (
     RoundShape,
     Steps,
     Vector,
+    Words,
     checked_vector,
     checked_words,
+    refuse_not_finite,
     uniform_contributors,
 )
-from lanesum.codecs.hadamard import hadamard_transform
-from lanesum.codecs.packing import (
-    CODES_PER_WORD,
-    LANE_MAX,
-    LANES_PER_WORD,
-    pack_codes,
-    unpack_lanes,
-)
-from lanesum.codecs.random import Stream, random_words, signs, uniforms
+from lanesum.codecs.kernels import kernels
+from lanesum.codecs.packing import CODES_PER_WORD, LANE_MAX, LANES_PER_WORD
+from lanesum.codecs.reference import FLOAT32_MAX
+from lanesum.codecs.thc_chunks import Chunk, ChunkCoder
 from lanesum.codecs.thc_tables import best_table, support_limit
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
-FLOAT32_MAX = float(np.finfo(np.float32).max)
 #: Length of the independent transforms of ``rotation="block"``: ten butterfly stages, as the artifact ships.
 BLOCK = 1024
-# Coordinates quantized at a time, so that the temporaries stay in cache.
-_TILE = 1 << 16
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Part of a vector with one norm: ``vector[start:stop]``, padded to ``length`` codes that begin at ``offset``."""
-
-    index: int
-    start: int
-    stop: int
-    offset: int
-    length: int
-
-    @property
-    def codes(self) -> slice:
-        """Where the chunk's coordinates are in an array of all padded chunks."""
-        return slice(self.offset, self.offset + self.length)
 
 
 class THC:
@@ -128,12 +104,9 @@ class THC:
 
         self._table = np.zeros(CODE_TABLE_ENTRIES, dtype=np.uint8)
         self._table[: len(self.values)] = self.values
-        # For every unit cell of [0, g]: the code of the level below, that level, and the gap to the next one.
-        cells = np.arange(self.granularity + 1)
-        below = np.searchsorted(self.values[1:-1], cells, side="right")
-        self._code_below = below.astype(np.uint8)
-        self._level_below = np.take(self.values, below).astype(np.float32)
-        self._gap = np.diff(self.values)[below].astype(np.float32)
+        block = None if rotation == "full" else BLOCK
+        #: The codec's arithmetic, chunk by chunk.
+        self.coder = ChunkCoder(self.values, self.limit, block=block, diagonal_seed=diagonal_seed, workers=workers)
 
     @property
     def code_table(self) -> NDArray[np.uint8] | None:
@@ -168,7 +141,7 @@ class THC:
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`; two rounds, ``norm`` and ``codes``.
 
-        The rotation overlaps the norm round, and the residual's inverse rotation the code round.
+        The rotation of the first chunk overlaps the norm round, and the residual's inverse rotation the code round.
         """
         vector = checked_vector(x, context, self.workers)
         if vector.size == 0:
@@ -176,140 +149,75 @@ class THC:
         norm_shape, code_shape = self.shapes(vector.size)
         chunks = self.chunks(vector.size)
 
-        norms = _norms(vector, chunks, context)
-        rotated = Deferred(partial(self._rotate, vector, chunks, norms))
-        reply = yield Round(LaneOp.MAX, norms.view(np.uint32), rotated, label="norm")
+        norms = self._norms(vector, chunks, context)
+        # Only the first: one chunk at a time stays in cache, and needs no second vector.
+        first = Deferred(partial(self._rotate_first, vector, chunks[0], norms))
+        reply = yield Round(LaneOp.MAX, norms.view(np.uint32), first, label="norm")
         peaks = checked_words(reply, norm_shape).view(np.float32)
         if not (np.isfinite(peaks) & (peaks >= 0)).all():
             raise CodecError("The aggregate of the norm round is not a list of non-negative floats.")
 
-        codes = self._quantize(rotated(), chunks, norms, peaks, context)
+        codes = np.empty(code_shape.words, dtype=np.uint32)
+        rotated = first()
+        for chunk in chunks:
+            norm, peak = float(norms[chunk.index]), float(peaks[chunk.index])
+            if chunk.index > 0:
+                self.coder.rotate(vector[chunk.values], chunk, norm, rotated[: chunk.length])
+            self.coder.quantize(rotated[: chunk.length], chunk, norm, peak, context, codes[chunk.codes])
         residual = partial(self._residual, vector, chunks, codes, peaks)
         own = Deferred(partial(residual, True)) if context.keep_residual else None
-        reply = yield Round(self.op, pack_codes(codes), own, label="codes")
-        sums = unpack_lanes(checked_words(reply, code_shape))
+        reply = yield Round(self.op, codes, own, label="codes")
 
-        values = self._decode(sums, vector.size, chunks, peaks, reply, context.average)
+        values = self._decode(checked_words(reply, code_shape), vector.size, chunks, peaks, reply, context.average)
         if own is None:
             return Result(values)
         return Result(values, own() if np.all(reply.included) else residual(reply.included))
 
-    def _block(self, chunk: Chunk) -> int:
-        return chunk.length if self.rotation == "full" else min(BLOCK, chunk.length)
-
-    def _rotate(self, vector: Vector, chunks: list[Chunk], norms: Vector) -> Vector:
-        """All padded chunks, each brought to a norm of 0.5 to 1, times the diagonal, transformed, not normalized."""
-        rotated = np.zeros(chunks[-1].codes.stop, dtype=np.float32)
+    def _norms(self, vector: Vector, chunks: list[Chunk], context: CodecContext) -> Vector:
+        """Euclidean norm of every chunk, float32; added up in float64, where the squares of all float32 fit."""
+        sums = np.empty(len(chunks))
+        kernels().square_sums(vector, self.chunk, sums)
+        if not np.isfinite(sums).all():
+            refuse_not_finite(vector, context)
+        norms = np.sqrt(sums)
         for chunk in chunks:
-            y = rotated[chunk.codes]
-            y[: chunk.stop - chunk.start] = vector[chunk.start : chunk.stop]
-            _multiply_power(y, -math.frexp(norms[chunk.index])[1])
-            y *= _diagonal(chunk.length, self.diagonal_seed)
-            hadamard_transform(y, block=self._block(chunk), normalize=False)
+            if norms[chunk.index] > FLOAT32_MAX:
+                raise CodecError(
+                    f"The norm of elements {chunk.start} to {chunk.stop - 1} of tensor {context.tensor!r} is "
+                    f"{norms[chunk.index]:.3g}, more than float32 holds.",
+                    "Nothing of it was sent: skip the step or lower the loss scale.",
+                )
+        return norms.astype(np.float32)
+
+    def _rotate_first(self, vector: Vector, chunk: Chunk, norms: Vector) -> Vector:
+        """The rotated first chunk, which is the longest; its space is the next ones', too."""
+        rotated = np.empty(chunk.length, dtype=np.float32)
+        self.coder.rotate(vector[chunk.values], chunk, float(norms[chunk.index]), rotated)
         return rotated
 
-    def _quantize(
-        self, rotated: Vector, chunks: list[Chunk], norms: Vector, peaks: Vector, context: CodecContext
-    ) -> NDArray[np.uint8]:
-        codes = np.zeros(rotated.size, dtype=np.uint8)
-        half = np.float32(self.granularity / 2)
-        for chunk in chunks:
-            norm, peak = float(norms[chunk.index]), float(peaks[chunk.index])
-            if peak == 0:
-                continue
-            deviation = peak / math.sqrt(chunk.length) * math.sqrt(self._block(chunk))
-            steps = self.granularity / (2 * self.limit) * 2.0 ** math.frexp(norm)[1] / deviation
-            # A quorum may leave the largest norm out. Everything is clamped then; the cap only avoids infinity.
-            factor = np.float32(min(steps, 1e30))
-            dither = uniforms(
-                random_words(
-                    chunk.length,
-                    seed=context.seed,
-                    stream=Stream.ROUNDING,
-                    worker=context.worker,
-                    round=context.round,
-                    chunk=chunk.index,
-                )
-            )
-            y, out = rotated[chunk.codes], codes[chunk.codes]
-            for start in range(0, chunk.length, _TILE):
-                tile = slice(start, start + _TILE)
-                position = np.clip(y[tile] * factor + half, 0, np.float32(self.granularity))
-                cell = position.astype(np.intp)
-                position -= self._level_below[cell]
-                up = position > dither[tile] * self._gap[cell]
-                np.add(self._code_below[cell], up, out=out[tile])
-        return codes
-
     def _decode(
-        self,
-        sums: NDArray[np.uint8],
-        size: int,
-        chunks: list[Chunk],
-        peaks: Vector,
-        reply: Aggregate,
-        average: bool,
+        self, sums: Words, size: int, chunks: list[Chunk], peaks: Vector, reply: Aggregate, average: bool
     ) -> Vector:
         count = uniform_contributors(reply)
         values = np.empty(size, dtype=np.float32)
+        scratch = np.empty(chunks[0].length, dtype=np.float32)
         for chunk in chunks:
-            y = np.multiply(sums[chunk.codes], np.float32(2), dtype=np.float32)
-            if count is not None:
-                y -= np.float32(count * self.granularity)
-            else:
-                words = slice(chunk.offset // LANES_PER_WORD, chunk.codes.stop // LANES_PER_WORD)
-                counts = np.repeat(np.asarray(reply.contributors)[words].astype(np.float32), LANES_PER_WORD)
-                y -= counts * np.float32(self.granularity)
-                if average:
-                    y /= counts
-            divisor = count if average and count is not None else 1
-            self._rotate_back(y, chunk, float(peaks[chunk.index]), divisor)
-            values[chunk.start : chunk.stop] = y[: chunk.stop - chunk.start]
+            contributors = np.asarray(reply.contributors)[chunk.lanes] if count is None else count
+            peak = float(peaks[chunk.index])
+            self.coder.decode(sums[chunk.lanes], chunk, peak, contributors, average, scratch, values[chunk.values])
         return values
 
-    def _rotate_back(self, y: Vector, chunk: Chunk, peak: float, divisor: int) -> None:
-        """Turn ``y``, in halves of a table step, into values of the vector, in place.
-
-        All arithmetic on elements is float32 in one order, and the one real factor is applied as a float32
-        mantissa and a power of two: every worker gets the same bits.
-        """
-        if peak == 0:
-            y.fill(0)
-            return
-        block = self._block(chunk)
-        hadamard_transform(y, block=block, normalize=False)
-        y *= _diagonal(chunk.length, self.diagonal_seed)
-        scale = peak * self.limit / (self.granularity * divisor) / (math.sqrt(chunk.length) * math.sqrt(block))
-        mantissa, exponent = math.frexp(scale)
-        y *= np.float32(mantissa)
-        with np.errstate(over="ignore"):
-            _multiply_power(y, exponent)
-        # Levels reach T times the norm: only then can an estimate be larger than float32.
-        if peak * self.limit * self.workers > FLOAT32_MAX:
-            np.clip(y, -FLOAT32_MAX, FLOAT32_MAX, out=y)
-
     def _residual(
-        self,
-        vector: Vector,
-        chunks: list[Chunk],
-        codes: NDArray[np.uint8],
-        peaks: Vector,
-        included: bool | NDArray[np.bool_],
+        self, vector: Vector, chunks: list[Chunk], codes: Words, peaks: Vector, included: bool | NDArray[np.bool_]
     ) -> Vector:
-        """What this worker's summed codes did not say: its vector minus their own decoding."""
-        residual = vector.copy()
-        lanes = self._table[codes]
-        counted = np.repeat(np.broadcast_to(included, codes.size // LANES_PER_WORD), LANES_PER_WORD)
+        """What this worker's summed codes did not say, for the whole vector."""
+        residual = np.empty_like(vector)
+        scratch = np.empty(chunks[0].length, dtype=np.float32)
+        summed = None if included is True else np.broadcast_to(included, codes.size * CODES_PER_WORD // LANES_PER_WORD)
         for chunk in chunks:
-            y = np.multiply(lanes[chunk.codes], np.float32(2), dtype=np.float32)
-            y -= np.float32(self.granularity)
-            if included is not True:
-                y *= counted[chunk.codes]
-            self._rotate_back(y, chunk, float(peaks[chunk.index]), 1)
-            left = residual[chunk.start : chunk.stop]
-            with np.errstate(over="ignore"):
-                left -= y[: chunk.stop - chunk.start]
-            np.clip(left, -FLOAT32_MAX, FLOAT32_MAX, out=left)
+            counted = None if summed is None else summed[chunk.lanes]
+            peak, out = float(peaks[chunk.index]), residual[chunk.values]
+            self.coder.residual(vector[chunk.values], codes[chunk.codes], chunk, peak, counted, scratch, out)
         return residual
 
 
@@ -347,31 +255,3 @@ def _check_lane(granularity: int, workers: int, levels: int) -> None:
         f"g={granularity} x {workers} workers = {granularity * workers} exceeds the 8-bit lane's {LANE_MAX}:",
         f"use {', or '.join(options)}." if options else "use fewer workers, or fewer bits.",
     )
-
-
-def _norms(vector: Vector, chunks: list[Chunk], context: CodecContext) -> Vector:
-    """Euclidean norm of every chunk, float32; added up in float64, where the squares of all float32 fit."""
-    norms = [float(np.sqrt(np.square(vector[chunk.start : chunk.stop], dtype=np.float64).sum())) for chunk in chunks]
-    for chunk, norm in zip(chunks, norms, strict=True):
-        if norm > FLOAT32_MAX:
-            raise CodecError(
-                f"The norm of elements {chunk.start} to {chunk.stop - 1} of tensor {context.tensor!r} is "
-                f"{norm:.3g}, more than float32 holds.",
-                "Nothing of it was sent: skip the step or lower the loss scale.",
-            )
-    return np.array(norms, dtype=np.float32)
-
-
-def _multiply_power(y: Vector, exponent: int) -> None:
-    """Multiply by ``2**exponent`` in place, also where that power alone is beyond float32."""
-    half = exponent // 2 if abs(exponent) > 120 else 0
-    for part in (half, exponent - half):
-        if part:
-            y *= np.float32(2.0**part)
-
-
-@lru_cache(maxsize=8)
-def _diagonal(count: int, seed: int) -> NDArray[np.float32]:
-    diagonal = signs(count, seed=seed)
-    diagonal.flags.writeable = False
-    return diagonal

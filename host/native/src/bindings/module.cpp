@@ -3,6 +3,7 @@
 #include "bindings/module.hpp"
 
 NB_MODULE(_core, module) {
+    lanesum::bindings::define_codecs(module);
     lanesum::bindings::define_io(module);
     lanesum::bindings::define_lanes(module);
     lanesum::bindings::define_protocol(module);

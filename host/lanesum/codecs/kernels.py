@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The codecs' loops over elements: compiled where that is installed, else NumPy's (:mod:`lanesum.codecs.reference`).
+
+Both have the same bits, so workers of one job need not have the same. All arrays have one dimension and are contiguous;
+results go into arrays that the caller made. The compiled ones run without the GIL and may run in several threads at
+once, on different results.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from types import ModuleType
+from typing import Protocol, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs import reference
+from lanesum.native import availability
+
+Floats: TypeAlias = NDArray[np.float32]
+Words: TypeAlias = NDArray[np.uint32]
+
+
+class Kernels(Protocol):
+    """What a set of loops has to have; :mod:`lanesum.codecs.reference` says what each of them does."""
+
+    def square_sums(self, values: Floats, chunk: int, out: NDArray[np.float64]) -> None: ...
+
+    def rotate(self, values: Floats, powers: tuple[float, float], signs: Words, block: int, out: Floats) -> None: ...
+
+    def quantize(
+        self,
+        rotated: Floats,
+        factor: float,
+        cells: Words,
+        seed: int,
+        worker: int,
+        round: int,
+        chunk: int,
+        words: Words,
+    ) -> None: ...
+
+    def decode(
+        self,
+        lanes: Words,
+        offset: float,
+        counts: Floats | None,
+        average: bool,
+        signs: Words,
+        block: int,
+        factors: tuple[float, float, float],
+        limit: float,
+        scratch: Floats,
+        out: Floats,
+    ) -> None: ...
+
+    def residual(
+        self,
+        codes: Words,
+        levels: Floats,
+        included: NDArray[np.uint8] | None,
+        signs: Words,
+        block: int,
+        factors: tuple[float, float, float],
+        limit: float,
+        values: Floats,
+        scratch: Floats,
+        out: Floats,
+    ) -> None: ...
+
+    def magnitudes(self, values: Floats, block: int, out: Words) -> None: ...
+
+    def to_integers(self, values: Floats, maxima: Floats, peak: float, block: int, out: NDArray[np.int32]) -> None: ...
+
+    def from_integers(
+        self,
+        sums: NDArray[np.int32],
+        maxima: Floats,
+        peak: float,
+        block: int,
+        divisor: float,
+        counts: NDArray[np.float64] | None,
+        out: Floats,
+    ) -> None: ...
+
+    def integer_residual(
+        self, values: Floats, integers: NDArray[np.int32], maxima: Floats, peak: float, block: int, out: Floats
+    ) -> None: ...
+
+
+def kernels() -> Kernels:
+    """The loops to use; see :func:`lanesum.native.availability` for who decides and what it raises."""
+    core = availability().core
+    # mypy checks the module against the protocol here.
+    return reference if core is None else compiled(core)
+
+
+@functools.cache
+def compiled(core: ModuleType) -> Kernels:
+    """Those of the compiled part; NumPy's where it was installed before it had any."""
+    build = getattr(core, "CodecKernels", None)
+    return reference if build is None else cast(Kernels, build())
+
+
+def powers_of_two(exponent: int) -> tuple[float, float]:
+    """Two factors, each inside float32, whose product is ``2**exponent``; the first is 1 unless one alone is beyond."""
+    half = exponent // 2 if abs(exponent) > 120 else 0
+    return math.ldexp(1.0, half), math.ldexp(1.0, exponent - half)

@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// The codecs' loops on NumPy arrays, with the interface of lanesum/codecs/reference.py. Nothing is copied or converted:
+// an array of another type is a TypeError, one of another length a ValueError. All run without the GIL.
+#include "codecs/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/module.hpp"
+#include "lanes/level.hpp"
+
+namespace nb = nanobind;
+
+namespace lanesum::bindings {
+namespace {
+
+template <typename Element>
+using Array = nb::ndarray<Element, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename Element>
+using Maybe = std::optional<Array<Element>>;
+using Powers = std::array<float, 2>;
+using Factors = std::array<float, 3>;
+
+constexpr std::uint32_t ROUNDING = 2;  // as random.Stream
+
+void require(bool fits, const char *what) {
+    if (!fits) {
+        throw std::invalid_argument(std::string("codec kernel: ") + what);
+    }
+}
+
+std::size_t blocks(std::size_t count, std::size_t block) {
+    require(block > 0, "a block has at least one value");
+    return count / block + (count % block != 0);
+}
+
+template <typename Element>
+const Element *data_or_null(const Maybe<Element> &array) {
+    return array ? array->data() : nullptr;
+}
+
+codecs::RandomKey random_key(std::uint64_t seed, std::uint32_t stream, std::uint32_t worker, std::uint64_t round,
+                             std::uint32_t chunk) {
+    return {{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
+            chunk,
+            static_cast<std::uint32_t>(round),
+            stream << 24 | worker};
+}
+
+codecs::Rotation rotation(const Array<const std::uint32_t> &signs, std::size_t length, std::size_t block,
+                          std::size_t count) {
+    require(std::has_single_bit(length) && length >= 8, "a padded chunk is a power of two of 8 or more");
+    require(std::has_single_bit(block) && block <= length, "a transform is a power of two of at most the chunk");
+    require(signs.size() >= blocks(length, 32), "a sign for each coordinate");
+    require(count <= length, "a chunk is not longer than it is padded");
+    return {signs.data(), length, block};
+}
+
+codecs::Scale scale(const Factors &factors, float limit) { return {factors[0], {factors[1], factors[2]}, limit}; }
+
+/// Where the transform may work: in the result, unless that lacks the padding.
+float *workspace(const Array<float> &out, const Array<float> &scratch, std::size_t length) {
+    if (out.size() == length) {
+        return out.data();
+    }
+    require(scratch.size() >= length, "scratch is as long as the padded chunk");
+    return scratch.data();
+}
+
+class CodecKernels {
+public:
+    explicit CodecKernels(const std::optional<std::string> &level) {
+        level_ = level.value_or(std::string(lanesum::level().name));
+        for (const Level &known : supported_levels()) {
+            if (known.name == level_) {
+                kernels_ = &codecs::kernels(level_);
+                return;
+            }
+        }
+        throw std::invalid_argument("this processor has no " + level_);
+    }
+
+    static std::vector<std::string> levels() {
+        std::vector<std::string> names;
+        for (const Level &known : supported_levels()) {
+            names.emplace_back(known.name);
+        }
+        return names;
+    }
+
+    const std::string &level() const { return level_; }
+
+    void random_words(std::uint64_t seed, std::uint32_t stream, std::uint32_t worker, std::uint64_t round,
+                      std::uint32_t chunk, Array<std::uint32_t> out) const {
+        const nb::gil_scoped_release released;
+        kernels_->random_words(random_key(seed, stream, worker, round, chunk), out.data(), out.size());
+    }
+
+    void hadamard_transform(Array<float> values, std::size_t block) const {
+        require(std::has_single_bit(block) && values.size() % block == 0, "blocks are powers of two and fill the array");
+        require(values.size() % 8 == 0, "values come in eights");
+        const nb::gil_scoped_release released;
+        for_length(values.size()).hadamard_transform(values.data(), values.size(), block);
+    }
+
+    void square_sums(Array<const float> values, std::size_t chunk, Array<double> out) const {
+        require(out.size() == blocks(values.size(), chunk), "one sum per chunk");
+        const nb::gil_scoped_release released;
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            const std::size_t start = i * chunk;
+            out.data()[i] = kernels_->square_sum(values.data() + start, std::min(chunk, values.size() - start));
+        }
+    }
+
+    void rotate(Array<const float> values, Powers powers, Array<const std::uint32_t> signs, std::size_t block,
+                Array<float> out) const {
+        const codecs::Rotation how = rotation(signs, out.size(), block, values.size());
+        const nb::gil_scoped_release released;
+        for_length(how.length).rotate(values.data(), values.size(), powers.data(), how, out.data());
+    }
+
+    void quantize(Array<const float> rotated, float factor, Array<const std::uint32_t> cells, std::uint64_t seed,
+                  std::uint32_t worker, std::uint64_t round, std::uint32_t chunk, Array<std::uint32_t> words) const {
+        require(cells.size() > 1 && cells.size() <= 256, "there are 2 to 256 cells");
+        require(words.size() * 8 == rotated.size(), "eight codes fill a word");
+        const std::size_t granularity = cells.size() - 1;
+        codecs::Cells unit{static_cast<float>(granularity), static_cast<float>(granularity) / 2, cells.size() <= 32, {}};
+        std::copy_n(cells.data(), cells.size(), unit.entries);
+        const nb::gil_scoped_release released;
+        for_length(rotated.size()).quantize(rotated.data(), rotated.size(), factor, unit,
+                           random_key(seed, ROUNDING, worker, round, chunk), words.data());
+    }
+
+    void decode(Array<const std::uint32_t> lanes, float offset, Maybe<const float> counts, bool average,
+                Array<const std::uint32_t> signs, std::size_t block, Factors factors, float limit,
+                Array<float> scratch, Array<float> out) const {
+        const codecs::Rotation how = rotation(signs, lanes.size() * 4, block, out.size());
+        require(!counts || counts->size() == lanes.size(), "one count per accumulator word");
+        float *const work = workspace(out, scratch, how.length);
+        const nb::gil_scoped_release released;
+        for_length(how.length).decode(lanes.data(), {offset, data_or_null(counts), average}, how, scale(factors, limit), work,
+                         out.data(), out.size());
+    }
+
+    void residual(Array<const std::uint32_t> codes, Array<const float> levels, Maybe<const std::uint8_t> included,
+                  Array<const std::uint32_t> signs, std::size_t block, Factors factors, float limit,
+                  Array<const float> values, Array<float> scratch, Array<float> out) const {
+        const codecs::Rotation how = rotation(signs, codes.size() * 8, block, out.size());
+        require(levels.size() == 16, "there are 16 codes");
+        require(!included || included->size() == codes.size() * 2, "one choice per accumulator word");
+        require(values.size() == out.size(), "a residual is as long as the vector");
+        float *const work = workspace(out, scratch, how.length);
+        const nb::gil_scoped_release released;
+        for_length(how.length).residual(codes.data(), levels.data(), data_or_null(included), how, scale(factors, limit),
+                           values.data(), work, out.data(), out.size());
+    }
+
+    void magnitudes(Array<const float> values, std::size_t block, Array<std::uint32_t> out) const {
+        require(out.size() == blocks(values.size(), block), "one magnitude per block");
+        const nb::gil_scoped_release released;
+        kernels_->magnitudes(values.data(), values.size(), block, out.data());
+    }
+
+    void to_integers(Array<const float> values, Array<const float> maxima, double peak, std::size_t block,
+                     Array<std::int32_t> out) const {
+        require(maxima.size() == blocks(values.size(), block), "one magnitude per block");
+        require(out.size() == values.size(), "one integer per value");
+        require(peak >= 1 && peak <= INT32_MAX, "the peak is a positive integer of 32 bits");
+        const nb::gil_scoped_release released;
+        kernels_->to_integers(values.data(), values.size(), block, maxima.data(), peak, out.data());
+    }
+
+    void from_integers(Array<const std::int32_t> sums, Array<const float> maxima, double peak, std::size_t block,
+                       double divisor, Maybe<const double> counts, Array<float> out) const {
+        require(maxima.size() == blocks(sums.size(), block), "one magnitude per block");
+        require(out.size() == sums.size(), "one value per integer");
+        require(!counts || counts->size() == sums.size(), "one count per value");
+        const nb::gil_scoped_release released;
+        kernels_->from_integers(sums.data(), sums.size(), block, maxima.data(), peak, divisor, data_or_null(counts),
+                                out.data());
+    }
+
+    void integer_residual(Array<const float> values, Array<const std::int32_t> integers, Array<const float> maxima,
+                          double peak, std::size_t block, Array<float> out) const {
+        require(maxima.size() == blocks(values.size(), block), "one magnitude per block");
+        require(integers.size() == values.size() && out.size() == values.size(), "as many integers as values");
+        const nb::gil_scoped_release released;
+        kernels_->integer_residual(values.data(), integers.data(), values.size(), block, maxima.data(), peak,
+                                   out.data());
+    }
+
+private:
+    const codecs::Kernels &for_length(std::size_t length) const {
+        return length % codecs::LEAST_LENGTH == 0 ? *kernels_ : codecs::BASELINE;
+    }
+
+    std::string level_;
+    const codecs::Kernels *kernels_ = nullptr;
+};
+
+}  // namespace
+
+void define_codecs(nb::module_ &module) {
+    // noconvert: what nanobind converted would be a copy, and results would be lost with it.
+    const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
+    nb::class_<CodecKernels>(module, "CodecKernels",
+                             "The codecs' loops; see lanesum.codecs.kernels. ``level``: vector instructions to use.")
+        .def(nb::init<const std::optional<std::string> &>(), nb::arg("level") = nb::none())
+        .def_static("levels", &CodecKernels::levels, "Levels that this processor has, narrowest first.")
+        .def_prop_ro("level", &CodecKernels::level)
+        .def("random_words", &CodecKernels::random_words, nb::arg("seed"), nb::arg("stream"), nb::arg("worker"),
+             nb::arg("round"), nb::arg("chunk"), array("out"))
+        .def("hadamard_transform", &CodecKernels::hadamard_transform, array("values"), nb::arg("block"))
+        .def("square_sums", &CodecKernels::square_sums, array("values"), nb::arg("chunk"), array("out"))
+        .def("rotate", &CodecKernels::rotate, array("values"), nb::arg("powers"), array("signs"), nb::arg("block"),
+             array("out"))
+        .def("quantize", &CodecKernels::quantize, array("rotated"), nb::arg("factor"), array("cells"), nb::arg("seed"),
+             nb::arg("worker"), nb::arg("round"), nb::arg("chunk"), array("words"))
+        .def("decode", &CodecKernels::decode, array("lanes"), nb::arg("offset"), array("counts").none(),
+             nb::arg("average"), array("signs"), nb::arg("block"), nb::arg("factors"), nb::arg("limit"),
+             array("scratch"), array("out"))
+        .def("residual", &CodecKernels::residual, array("codes"), array("levels"), array("included").none(),
+             array("signs"), nb::arg("block"), nb::arg("factors"), nb::arg("limit"), array("values"), array("scratch"),
+             array("out"))
+        .def("magnitudes", &CodecKernels::magnitudes, array("values"), nb::arg("block"), array("out"))
+        .def("to_integers", &CodecKernels::to_integers, array("values"), array("maxima"), nb::arg("peak"),
+             nb::arg("block"), array("out"))
+        .def("from_integers", &CodecKernels::from_integers, array("sums"), array("maxima"), nb::arg("peak"),
+             nb::arg("block"), nb::arg("divisor"), array("counts").none(), array("out"))
+        .def("integer_residual", &CodecKernels::integer_residual, array("values"), array("integers"), array("maxima"),
+             nb::arg("peak"), nb::arg("block"), array("out"));
+}
+
+}  // namespace lanesum::bindings

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// The steps of ``fixed``, in float64; as in lanesum/codecs/reference.py. ``maxima`` has one magnitude per block.
+
+void magnitudes(const float *values, std::size_t count, std::size_t block, std::uint32_t *out) {
+    for (std::size_t start = 0; start < count; start += block, ++out) {
+        const std::size_t size = least(block, count - start);
+        std::uint32_t largest = 0;
+        for (std::size_t i = 0; i < size; ++i) {
+            std::uint32_t bits;
+            __builtin_memcpy(&bits, values + start + i, sizeof bits);
+            // Without the sign, the order of floats is that of their bits; infinity and NaN are above all others.
+            bits &= 0x7FFFFFFFu;
+            largest = largest < bits ? bits : largest;
+        }
+        *out = largest;
+    }
+}
+
+void to_integers(const float *values, std::size_t count, std::size_t block, const float *maxima, double peak,
+                 std::int32_t *out) {
+    // Adding it leaves no bits for fractions, so that the addition rounds half to even; the integer is in the low bits.
+    constexpr double no_fraction = 0x1.8p52;
+    for (std::size_t start = 0; start < count; start += block, ++maxima) {
+        const std::size_t size = least(block, count - start);
+        const double unit = static_cast<double>(*maxima) / peak;
+        if (!(unit > 0)) {
+            __builtin_memset(out + start, 0, size * sizeof *out);
+            continue;
+        }
+        for (std::size_t i = 0; i < size; ++i) {
+            double scaled = values[start + i] / unit;
+            scaled = scaled > peak ? peak : scaled;
+            scaled = scaled < -peak ? -peak : scaled;
+            scaled += no_fraction;
+            std::uint64_t bits;
+            __builtin_memcpy(&bits, &scaled, sizeof bits);
+            out[start + i] = static_cast<std::int32_t>(bits);
+        }
+    }
+}
+
+void from_integers(const std::int32_t *sums, std::size_t count, std::size_t block, const float *maxima, double peak,
+                   double divisor, const double *counts, float *out) {
+    for (std::size_t start = 0; start < count; start += block, ++maxima) {
+        const std::size_t end = start + least(block, count - start);
+        const double unit = static_cast<double>(*maxima) / peak;
+        if (counts == nullptr) {
+            for (std::size_t i = start; i < end; ++i) {
+                out[i] = static_cast<float>(sums[i] * unit / divisor);
+            }
+        } else {
+            for (std::size_t i = start; i < end; ++i) {
+                out[i] = static_cast<float>(sums[i] * unit / counts[i]);
+            }
+        }
+    }
+}
+
+void integer_residual(const float *values, const std::int32_t *integers, std::size_t count, std::size_t block,
+                      const float *maxima, double peak, float *out) {
+    for (std::size_t start = 0; start < count; start += block, ++maxima) {
+        const std::size_t end = start + least(block, count - start);
+        const double unit = static_cast<double>(*maxima) / peak;
+        for (std::size_t i = start; i < end; ++i) {
+            out[i] = static_cast<float>(values[i] - integers[i] * unit);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// All loops, for vectors of LANESUM_VECTOR_BYTES. Each level's file includes this once, in a namespace of its own and
+// compiled for its own instructions; so nothing here may call an inline function that others share.
+
+#include "codecs/vectors.inl"
+
+#include "codecs/philox.inl"
+
+#include "codecs/hadamard.inl"
+
+#include "codecs/thc.inl"
+
+#include "codecs/fixed.inl"
+
+constexpr Kernels ALL = {
+    .random_words = random_words,
+    .hadamard_transform = hadamard_transform,
+    .square_sum = square_sum,
+    .rotate = rotate,
+    .quantize = quantize,
+    .decode = decode,
+    .residual = residual,
+    .magnitudes = magnitudes,
+    .to_integers = to_integers,
+    .from_integers = from_integers,
+    .integer_residual = integer_residual,
+};
