@@ -74,6 +74,24 @@ def test_ports_of_all_switches_at_once(tmp_path: Path) -> None:
                 port.close()
 
 
+def test_every_server_has_a_port_and_a_process() -> None:
+    tree = TREE.with_servers(3)
+    assert {"server", "server2", "server3"} <= names_in(tree).processes & names_in(tree).links
+    ports = loopback_ports(tree, "s0")
+    assert [number for number, port in ports.items() if isinstance(port, ServerPort)] == [
+        tree.ports("s0")[server] for server in tree.server_hosts()
+    ]
+    for port in ports.values():
+        port.close()
+
+
+def test_on_loopback_a_switch_is_not_between_a_worker_and_a_server_on_its_host() -> None:
+    beside = TREE.with_servers(2, on_workers=True)
+    assert {"server", "server2"} <= names_in(beside).processes
+    with pytest.raises(ConfigurationError, match="on the same host, as on w1"):
+        loopback_ports(beside, "s0")
+
+
 def test_nothing_is_left_open_when_a_port_is_taken() -> None:
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     link.bind(("127.255.0.1", 19539))

@@ -251,6 +251,51 @@ def test_switches_share_the_servers_address_but_no_host() -> None:
     UdpPort(config("127.0.0.10")).close()
 
 
+def test_a_host_writes_to_several_servers_through_one_port() -> None:
+    """Each server's answers come back from its own address; what bears nobody's address is not delivered."""
+    servers, host = (free_address("127.0.0.13"), free_address("127.0.0.14")), free_address("127.0.0.15")
+    port = UdpPort(UdpPortConfig(1, servers, host, b"\6" * 6, b"\4" * 6))
+    sockets = [open_udp_socket(host, peer=server, shared=True) for server in servers]
+
+    def answer(source: tuple[str, int], payload: bytes) -> bytes:
+        source_ip, host_ip = ipv4_int(source[0]), ipv4_int(host[0])
+        return UdpFrame(b"\4" * 6, b"\6" * 6, source_ip, host_ip, source[1], host[1], payload).pack()
+
+    for number, sock in enumerate(sockets):
+        sock.send(b"to %d" % number)
+    found = [UdpFrame.unpack(one) for one in wait_frames(port, 2)]
+    assert {(one.payload, ipv4_text(one.destination_ip), one.destination_port) for one in found if one} == {
+        (b"to %d" % number, *server) for number, server in enumerate(servers)
+    }
+    port.send(answer(("127.0.0.16", servers[0][1]), b"foreign"))
+    port.send(answer(servers[1], b"from 1"))
+    port.send(answer(servers[0], b"from 0"))
+    assert port.undeliverable == 1
+    assert [sock.recv(100) for sock in sockets] == [b"from 0", b"from 1"]
+    for closing in (port, *sockets):
+        closing.close()
+
+
+def test_a_cable_leads_one_worker_to_several_servers() -> None:
+    servers, worker = (("127.0.0.17", 19541), ("127.0.0.18", 19541)), free_address("127.0.0.19")
+    reals = [open_udp_socket((server[0], 0)) for server in servers]
+    backends = tuple(real.getsockname() for real in reals)
+    port = ServerPort(ServerPortConfig(servers, backends, b"\6" * 6, b"\4" * 6, (worker,)))
+    for number, server in enumerate(servers):
+        source_ip, server_ip = ipv4_int(worker[0]), ipv4_int(server[0])
+        frame = UdpFrame(b"\4" * 6, b"\6" * 6, source_ip, server_ip, worker[1], server[1], b"to %d" % number)
+        port.send(frame.pack())
+        assert reals[number].recvfrom(100) == (b"to %d" % number, worker)
+        reals[number].sendto(b"from %d" % number, worker)
+    found = [UdpFrame.unpack(one) for one in wait_frames(port, 2)]
+    assert {(one.payload, ipv4_text(one.source_ip)) for one in found if one} == {
+        (b"from 0", servers[0][0]),
+        (b"from 1", servers[1][0]),
+    }
+    for closing in (port, *reals):
+        closing.close()
+
+
 def test_queue_depths_ask_the_ports_that_know() -> None:
     class Waiting(MemoryPort):
         def backlog(self) -> int:
