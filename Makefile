@@ -27,6 +27,9 @@ SOAK_SCHEDULES ?= 1000000
 SOAK_SECONDS ?=
 SOAK_SEED ?= 0
 
+# Processes that share the tests (pytest-xdist); 0: one after another in one. auto is 0 without root.
+TEST_PROCESSES ?= auto
+
 .PHONY: help run test test-code lint setup p4 generate soak bench model clean
 
 help: ## list the targets
@@ -35,10 +38,10 @@ help: ## list the targets
 run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH= WORKERS= CODEC= EPOCHS= QUORUM= FAULTS= SEED= OUT=)
 	@$(BIN)/lanesum run $(RUN_OPTIONS)
 
-test: $(READY_TO_TEST) lint test-code ## everything: lint, types, all tests
+test: $(READY_TO_TEST) lint test-code ## everything: lint, types, all tests (TEST_PROCESSES=)
 
 test-code: $(READY_TO_TEST)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES)
 
 lint: $(READY_TO_TEST) ## ruff and mypy
 	$(BIN)/ruff check --quiet --output-format concise .

@@ -27,14 +27,16 @@ settings.load_profile("lanesum")
 ROOT = Path(__file__).parent
 _CLONE_NEWNET = 0x40000000
 
-# Tests that take seconds each and share no fixture with their neighbours: given out one by one, and before all others,
-# so that no process is left alone with a long one at the end. All other tests of a file run in one process.
+# Files that take long, given out before all others, so that no process is left alone with one of them at the end.
 FIRST = (
     "tests/simulator/test_soak.py",
+    "tests/run/test_faults.py",
     "tests/run/test_run.py",
     "tests/run/test_bench_rounds.py",
     "tests/simulator/test_mutants.py",
 )
+# Of these, the ones whose tests share nothing: given out test by test. All tests of any other file run in one process.
+TEST_BY_TEST = FIRST[2:]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,11 +70,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class ByFile(LoadScopeScheduling):
-    """Gives out whole files, but the tests of the files in FIRST one by one, in the order of the collection."""
+    """Gives out whole files, but those in TEST_BY_TEST test by test, in the order of the collection."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.split("::")[0]
-        return nodeid if path in FIRST else path
+        return nodeid if path in TEST_BY_TEST else path
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:

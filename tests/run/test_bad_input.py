@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -14,16 +15,35 @@ from pathlib import Path
 
 import pytest
 
+from lanesum.cli import main
 from lanesum.run import plan as plan_module
 from lanesum.run.plan import make_plan
 from lanesum_control.topology import available
 
 
-def lanesum(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def lanesum(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own."""
     command = [sys.executable, "-m", "lanesum.cli", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment}
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def lanesum_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """The same in this process, where a traceback is the exception itself: a process takes a second to start."""
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["lanesum", *arguments])
+        handler = signal.getsignal(signal.SIGTERM)
+        try:
+            status = main()
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+        return subprocess.CompletedProcess(arguments, status, *capsys.readouterr())
+
+    return call
 
 
 def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None:
@@ -63,8 +83,13 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("topology", "check", "/nonexistent.yaml"), ("no topology '/nonexistent.yaml'",)),
     ],
 )
-def test_one_message_with_the_next_step(arguments: tuple[str, ...], says: tuple[str, ...]) -> None:
-    assert_refused(lanesum(*arguments), *says)
+def test_one_message_with_the_next_step(arguments: tuple[str, ...], says: tuple[str, ...], lanesum_here: Call) -> None:
+    assert_refused(lanesum_here(*arguments), *says)
+
+
+def test_a_process_says_it_too() -> None:
+    assert_refused(lanesum("run", "--codec", "zip"), "no codec 'zip'", "fixed, thc, thc-uniform")
+    assert_refused(lanesum("run", "--bogus"), "No such option: --bogus")
 
 
 def test_a_broken_topology_names_the_line(tmp_path: Path) -> None:
@@ -74,11 +99,11 @@ def test_a_broken_topology_names_the_line(tmp_path: Path) -> None:
     assert_refused(lanesum("run", "--topology", str(broken)), f"{broken}:14:")
 
 
-def test_programs_that_are_no_programs(tmp_path: Path) -> None:
+def test_programs_that_are_no_programs(tmp_path: Path, lanesum_here: Call) -> None:
     for text in ("not json", "{}", '{"parsers": []}'):
         program = tmp_path / "program.json"
         program.write_text(text)
-        assert_refused(lanesum("switch", "--loopback", "--program", str(program)), "lanesum:")
+        assert_refused(lanesum_here("switch", "--loopback", "--program", str(program)), "lanesum:")
 
 
 def test_the_switch_address_is_taken() -> None:
