@@ -201,7 +201,7 @@ SERVER = (
            "workers = self._roster.workers_at(place.rack, header.workers)", "workers = 1 << place.worker"),
     Mutant("aggregates are widened again", ServedJob, "contribute", "packet.payload if is_aggregate else expand(",
            "expand("),
-    Mutant("a removed job is still served", Aggregator, "_forget", "self._served.pop(job, None)",
+    Mutant("a removed job is still served", Aggregator, "_close", "self._served.pop(job, None)",
            "None"),
     Mutant("a result goes to those missing last", ServedJob, "contribute",
            "self._to(self._roster.everybody, self._complete(header, entry))",
