@@ -159,7 +159,7 @@ def make_plan(
         raise ConfigurationError(f"deadline = {deadline_s:g} must be positive.")
     final, kind, why = _place(runner, switch)
     if servers is not None or on_workers:
-        network = _with_servers(network, servers or 1, on_workers)
+        network = _with_servers(network, 1 if servers is None else servers, on_workers)
         topology = str(out / TOPOLOGY)  # for the processes that read it
     if final == "loopback" and (kind != "none" or faults is not None):
         check_apart(network)
