@@ -59,6 +59,7 @@ def own_network() -> None:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """For ``-n auto``: one more than processors, because many tests wait; 0 is one process for all."""
     return 0 if obstacle() else (os.cpu_count() or 1) + 1
@@ -77,6 +78,7 @@ class ByFile(LoadScopeScheduling):
         return nodeid if path in TEST_BY_TEST else path
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
     config.option.loadscopereorder = False
     return ByFile(config, log)

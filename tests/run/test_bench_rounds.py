@@ -54,8 +54,9 @@ def test_loss_and_sharing() -> None:
     for case in (own, pool):
         assert 0 < case["fairness"]["min"] <= case["fairness"]["max"] <= 1
         assert case["workers_per_job"] == 2
-        # Whoever sums a chunk, it is summed once: by two workers each of two jobs, in whole rounds.
-        assert (case["chunks_by_switch"] + case["chunks_by_server"]) % result["chunks_per_round"] == 0
+        # Two jobs, at least one round each. No multiple of whole rounds: a chunk that a busy machine had sent again
+        # can have been completed by the switch and by the server, with the same sum.
+        assert case["chunks_by_switch"] + case["chunks_by_server"] >= 2 * result["chunks_per_round"]
 
 
 @needs_mininet
