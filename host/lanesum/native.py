@@ -19,6 +19,8 @@ from lanesum.protocol.spec import VERSION
 
 VARIABLE = "LANESUM_NATIVE"
 _CHOICES = ("auto", "off", "required")
+# The latest of what the rest of lanesum asks of it: an installation of an earlier state of lanesum lacks some.
+_LATEST = ("RoundSequence", "UdpRounds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,9 @@ def _find() -> Availability:
         return Availability(
             None, f"The compiled part speaks protocol version {spoken}, not {VERSION}: install it anew."
         )
+    missing = [name for name in _LATEST if not hasattr(_core, name)]
+    if missing:
+        return Availability(None, f"The compiled part has no {' and no '.join(missing)}: install it anew.")
     return Availability(_core, f"The compiled part is installed ({_core.__file__}).")
 
 

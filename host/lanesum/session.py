@@ -15,6 +15,7 @@ from lanesum import codecs
 from lanesum.closing import Closing
 from lanesum.codecs.base import Aggregate, Codec, CodecContext, CodecError, Result, Round
 from lanesum.errors import ConfigurationError
+from lanesum.offload import Offload
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
@@ -73,6 +74,7 @@ class Session(Closing):
         congestion: how the window moves below that: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``.
         deadline_s: longest time without progress before AggregationTimeoutError.
         observer: called after every round, in the calling thread.
+        offload: ``"auto"``, ``"on"`` or ``"off"``: packets handed to the kernel many at a time, see ``UdpTransport``.
         wrap_socket: for tests, see ``UdpTransport``.
 
     One all-reduce at a time: all workers of a job must call ``all_reduce`` in the same order with arrays of the
@@ -88,6 +90,7 @@ class Session(Closing):
         congestion: str | CongestionControl = "aimd",
         deadline_s: float = DEFAULT_DEADLINE_S,
         observer: RoundObserver | None = None,
+        offload: Offload = "auto",
         wrap_socket: WrapSocket | None = None,
     ) -> None:
         self.ticket = ticket
@@ -95,7 +98,12 @@ class Session(Closing):
         self._observer = observer
         self._all_reduces = 0
         self._transport = UdpTransport(
-            ticket, window=window, congestion=congestion, deadline_s=deadline_s, wrap_socket=wrap_socket
+            ticket,
+            window=window,
+            congestion=congestion,
+            deadline_s=deadline_s,
+            offload=offload,
+            wrap_socket=wrap_socket,
         )
 
     def resolve_codec(self, codec: str | Codec) -> Codec:

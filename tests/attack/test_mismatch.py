@@ -29,6 +29,8 @@ from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
 
+pytestmark = pytest.mark.usefixtures("implementation")
+
 WORKERS = 3
 UDP_PORT = 29641
 

@@ -56,8 +56,8 @@ def test_a_window_that_no_kernel_has_room_for_is_refused_with_what_to_do() -> No
 
 
 def test_more_is_asked_for_than_usual_where_it_is_needed() -> None:
-    window = 2 * BUFFER_BYTES // 2048  # of packets that are four times as large
-    one = ticket(accumulator_words=2048, slots=window)
+    one = ticket(accumulator_words=2048, slots=MAX_SLOTS)
+    window = 2 * BUFFER_BYTES // buffer_bytes(one, 1) + 1
     assert buffer_bytes(one, window) > 2 * BUFFER_BYTES
     with contextlib.closing(open_udp_socket(one.local, peer=SERVER)) as sock:
         try:

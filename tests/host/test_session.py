@@ -25,6 +25,8 @@ from lanesum.session import FinishedRound, Session
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
 
+pytestmark = pytest.mark.usefixtures("implementation")
+
 LOCALHOST = "127.0.0.1"
 
 
@@ -190,7 +192,7 @@ def test_foreign_packets_are_counted_and_change_nothing() -> None:
         ]
         with Session(ticket, codec="fixed") as session:
             for stray in strays:  # from the server's own address, as the connected socket demands
-                server._socket.sendto(stray, ticket.local)
+                server._sockets[0].sendto(stray, ticket.local)
             result = session.all_reduce(np.full(100, 3, np.float32))
             assert session.stats.foreign_packets >= len(strays)
         np.testing.assert_allclose(result, 3, rtol=1e-6)

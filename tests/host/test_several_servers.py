@@ -22,6 +22,8 @@ from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError
 from lanesum.udp_socket import Address
 
+pytestmark = pytest.mark.usefixtures("implementation")
+
 
 class Site:
     """Servers, and the slots that each was asked about; ``loss``: of each server."""

@@ -11,11 +11,10 @@ import time
 from typing import Protocol
 
 from lanesum.protocol.packet import server_of
+from lanesum.transport.choose import AnyRounds, AnyWindow
 from lanesum.transport.errors import MismatchError, SessionClosedError, TransportError
-from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.window import RoundWindow
 from lanesum.udp_socket import MAX_DATAGRAM_BYTES
 
 # So many datagrams are taken in one go before new packets are sent.
@@ -42,7 +41,7 @@ class Loop(Protocol):
     be sent, OSError for sockets that are broken, and SessionClosedError after ``close``.
     """
 
-    def run(self, window: RoundWindow, deadline_s: float, leave_s: float | None = None) -> bool:
+    def run(self, window: AnyWindow, deadline_s: float, leave_s: float | None = None) -> bool:
         """Send and receive until ``window`` is finished; False after ``deadline_s`` without any progress.
 
         ``leave_s``: nobody minds if the round never ends. It is progress to answer others, but all of it takes no
@@ -75,7 +74,7 @@ def closed_meanwhile() -> SessionClosedError:
 class PythonLoop:
     """The loop in Python: for any kind of rounds, and sockets that need not be a kernel's."""
 
-    def __init__(self, ticket: JobTicket, rounds: RoundSequence, sockets: ServerSockets) -> None:
+    def __init__(self, ticket: JobTicket, rounds: AnyRounds, sockets: ServerSockets) -> None:
         self._ticket = ticket
         self._rounds = rounds
         self._sockets = sockets
@@ -85,7 +84,7 @@ class PythonLoop:
         for descriptor in sockets.filenos():
             self._poll.register(descriptor, select.POLLIN)
 
-    def run(self, window: RoundWindow, deadline_s: float, leave_s: float | None = None) -> bool:
+    def run(self, window: AnyWindow, deadline_s: float, leave_s: float | None = None) -> bool:
         rounds = self._rounds
         begun = last_progress = time.monotonic()
         while not window.finished:

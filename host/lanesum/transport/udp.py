@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.native import availability
+from lanesum.offload import Offload, check_offload
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.attendant import Attendant
+from lanesum.transport.choose import AnyWindow, make_rounds
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.errors import (
     AggregationTimeoutError,
@@ -22,11 +26,12 @@ from lanesum.transport.errors import (
     TransportError,
 )
 from lanesum.transport.loop import Loop, PythonLoop
+from lanesum.transport.native_loop import NativeLoop
+from lanesum.transport.native_rounds import NativeRounds
 from lanesum.transport.path import check_path
-from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.sockets import ServerSockets, WrapSocket
+from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.window import RoundWindow
 from lanesum.udp_socket import Address, switch_stands_in
 
 # BMv2 holds 64 packets per egress port and drops what comes beyond.
@@ -62,9 +67,13 @@ class UdpTransport:
     Args:
         ticket: the worker's place in the job.
         window: packets under way at most (never more than the job's slots).
-        congestion: see ``RoundSequence``.
+        congestion: see ``RoundSequence``; an object of one's own makes the rounds Python's.
         deadline_s: a round without any progress for so long raises AggregationTimeoutError.
-        wrap_socket: for tests: takes each of the sockets, and returns what is used in its place.
+        offload: whether the kernel is handed many packets as one (UDP GSO and GRO), which it or the device splits:
+            ``"on"``, ``"off"``, or ``"auto"``: not through devices behind which a software switch may stand, which has
+            to see every packet. The Python implementation sends them one by one in any case.
+        wrap_socket: for tests: takes each of the sockets, and returns what is used in its place. No socket is handed to
+            the compiled part then.
 
     Raises ConfigurationError when the local address is not this host's or its port is in use, when packets of the job
     would be fragmented on their way, or when the kernel's socket buffers do not hold a window of them;
@@ -78,13 +87,14 @@ class UdpTransport:
         window: int = DEFAULT_WINDOW,
         congestion: str | CongestionControl = "aimd",
         deadline_s: float = DEFAULT_DEADLINE_S,
+        offload: Offload = "auto",
         wrap_socket: WrapSocket | None = None,
     ) -> None:
         if window < 1 or deadline_s <= 0:
             raise ConfigurationError(f"window = {window} and deadline_s = {deadline_s} must be positive.")
         self.ticket = ticket
-        self._rounds = RoundSequence(ticket, window=window, congestion=congestion)
-        self.stats = self._rounds.stats
+        check_offload(offload)
+        self._rounds = make_rounds(ticket, window=window, congestion=congestion)
         self._deadline_s = deadline_s
         self._usable = True
         try:
@@ -100,13 +110,25 @@ class UdpTransport:
         try:
             check_path(ticket, self._sockets.filenos(), window)
             _use(ticket)
-        except LanesumError:
+            self._loop = self._make_loop(offload, kernel=wrap_socket is None)
+        except Exception:
             self._sockets.close()
             raise
-        self._loop: Loop = PythonLoop(ticket, self._rounds, self._sockets)
         self._failure: LanesumError | None = None  # what went wrong between rounds
         self._in_round = threading.Lock()
         self._attendant = Attendant(self._in_round, self._attend)
+
+    def _make_loop(self, offload: Offload, *, kernel: bool) -> Loop:
+        """``kernel``: the sockets are the kernel's own, with nothing in between."""
+        native = availability().core
+        if native is not None and isinstance(self._rounds, NativeRounds) and kernel:
+            return NativeLoop(native, self.ticket, self._rounds, self._sockets, offload)
+        return PythonLoop(self.ticket, self._rounds, self._sockets)
+
+    @property
+    def stats(self) -> TransportStats:
+        """Counts since the transport was opened."""
+        return self._rounds.stats
 
     def all_reduce_words(
         self, op: LaneOp, words: NDArray[np.uint32], overlap: Overlap | None = None
@@ -115,7 +137,8 @@ class UdpTransport:
 
         Args:
             op: lane operation.
-            words: uint32 uplink words of any number; all workers of the job pass the same number.
+            words: uint32 uplink words of any number; all workers of the job pass the same number. They must not change
+                until the round has ended.
             overlap: called once, after the first window has been sent.
 
         Returns:
@@ -177,8 +200,11 @@ class UdpTransport:
         finally:
             self.close()
 
-    def _run(self, window: RoundWindow, leave_s: float | None = None) -> None:
-        """Send and receive until ``window`` is finished. ``leave_s``: nobody minds if it never is."""
+    def _run(self, window: Any, leave_s: float | None = None) -> None:
+        """Send and receive until ``window``, of ``_rounds``' own kind, is finished.
+
+        ``leave_s``: nobody minds if it never is.
+        """
         if leave_s is None:
             finished = self._loop.run(window, self._deadline_s)
         else:
@@ -201,7 +227,7 @@ class UdpTransport:
         except OSError:
             return  # closed meanwhile
 
-    def _timeout_error(self, window: RoundWindow) -> AggregationTimeoutError:
+    def _timeout_error(self, window: AnyWindow) -> AggregationTimeoutError:
         ticket = self.ticket
         missing = window.missing_workers()
         what = (

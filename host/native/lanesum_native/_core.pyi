@@ -234,3 +234,25 @@ class CodecKernels:
         block: int,
         out: NDArray[np.float32],
     ) -> None: ...
+
+class Pause:
+    FINISHED: Pause
+    SLICE: Pause
+    DEADLINE: Pause
+    CONFLICT: Pause
+    GONE: Pause
+    SEND_FAILED: Pause
+    RECEIVE_FAILED: Pause
+    CLOSED: Pause
+
+class UdpRounds:
+    verdict: bytes
+    error: int
+    failed_server: int
+    super_packets: bool
+    def __init__(self, rounds: RoundSequence, fds: Sequence[int], super_packets: bool) -> None: ...
+    def begin(self, deadline_s: float, leave_s: float) -> None: ...
+    def run(self, slice_s: float) -> Pause: ...
+    def send(self) -> Pause: ...
+    def attend(self) -> Pause: ...
+    def close(self) -> None: ...

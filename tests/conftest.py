@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two implementations of a worker's rounds, one suite."""
+"""Two implementations of transport and server, one suite."""
 
 from __future__ import annotations
 

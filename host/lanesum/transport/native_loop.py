@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The loop between rounds and sockets with its compiled part, which runs without holding up other Python threads."""
+
+from __future__ import annotations
+
+import math
+import os
+from types import ModuleType
+from typing import Any
+
+from lanesum.offload import Offload, super_packets
+from lanesum.transport.choose import AnyWindow
+from lanesum.transport.loop import cannot_send, closed_meanwhile
+from lanesum.transport.native_rounds import NativeRounds
+from lanesum.transport.sockets import ServerSockets
+from lanesum.transport.ticket import JobTicket
+
+# How late a signal (Ctrl-C) may be handled.
+_SLICE_S = 0.05
+
+
+class NativeLoop:
+    """See ``Loop``; for compiled rounds on a kernel's sockets.
+
+    Args:
+        native: the compiled module.
+        offload: see ``UdpTransport``.
+    """
+
+    def __init__(
+        self, native: ModuleType, ticket: JobTicket, rounds: NativeRounds, sockets: ServerSockets, offload: Offload
+    ) -> None:
+        self._ticket = ticket
+        self._rounds = rounds
+        descriptors = sockets.filenos()
+        self._core: Any = native.UdpRounds(rounds.core, descriptors, super_packets(native, descriptors, offload))
+        self._pause: Any = native.Pause
+
+    @property
+    def super_packets(self) -> bool:
+        """The kernel joins and splits datagrams."""
+        return bool(self._core.super_packets)
+
+    def run(self, window: AnyWindow, deadline_s: float, leave_s: float | None = None) -> bool:
+        """See ``Loop.run``."""
+        self._core.begin(deadline_s, math.inf if leave_s is None else leave_s)
+        while True:
+            pause = self._core.run(_SLICE_S)
+            if pause in (self._pause.FINISHED, self._pause.DEADLINE):
+                return bool(pause == self._pause.FINISHED)
+            self._check(pause)
+
+    def send(self) -> None:
+        """See ``Loop.send``."""
+        self._check(self._core.send())
+
+    def attend(self) -> None:
+        """See ``Loop.attend``."""
+        self._check(self._core.attend())
+
+    def close(self) -> None:
+        """See ``Loop.close``."""
+        self._core.close()
+
+    def _check(self, pause: Any) -> None:
+        if pause == self._pause.SLICE:
+            return
+        if pause in (self._pause.CONFLICT, self._pause.GONE):
+            raise self._rounds.verdict(self._core.verdict)
+        if pause == self._pause.CLOSED:
+            raise closed_meanwhile()
+        error: int = self._core.error
+        if pause == self._pause.SEND_FAILED:
+            raise cannot_send(self._ticket, self._core.failed_server, error)
+        raise OSError(error, os.strerror(error))

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// A worker's rounds on its sockets as lanesum/transport/native_loop.py sees them.
+#include <vector>
+
+#include <nanobind/stl/vector.h>
+
+#include "bindings/module.hpp"
+#include "transport/udp_rounds.hpp"
+
+namespace nb = nanobind;
+
+namespace lanesum::bindings {
+
+using transport::Pause;
+using transport::UdpRounds;
+
+void define_udp_rounds(nb::module_ &module) {
+    nb::enum_<Pause>(module, "Pause")
+        .value("FINISHED", Pause::finished)
+        .value("SLICE", Pause::slice)
+        .value("DEADLINE", Pause::deadline)
+        .value("CONFLICT", Pause::conflict)
+        .value("GONE", Pause::gone)
+        .value("SEND_FAILED", Pause::send_failed)
+        .value("RECEIVE_FAILED", Pause::receive_failed)
+        .value("CLOSED", Pause::closed);
+
+    nb::class_<UdpRounds>(module, "UdpRounds")
+        .def(
+            "__init__",
+            [](UdpRounds *at, transport::RoundSequence &rounds, const std::vector<int> &fds, bool super_packets) {
+                new (at) UdpRounds(rounds, fds, super_packets);
+            },
+            nb::arg("rounds"), nb::arg("fds"), nb::arg("super_packets"), nb::keep_alive<1, 2>())
+        .def("begin", &UdpRounds::begin, nb::arg("deadline_s"), nb::arg("leave_s"))
+        .def("run", &UdpRounds::run, nb::arg("slice_s"), nb::call_guard<nb::gil_scoped_release>())
+        .def("send", &UdpRounds::send, nb::call_guard<nb::gil_scoped_release>())
+        .def("attend", &UdpRounds::attend, nb::call_guard<nb::gil_scoped_release>())
+        .def("close", &UdpRounds::close, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("verdict",
+                     [](const UdpRounds &rounds) {
+                         return nb::bytes(rounds.verdict().data(), rounds.verdict().size());
+                     })
+        .def_prop_ro("error", &UdpRounds::error)
+        .def_prop_ro("failed_server", &UdpRounds::failed_server)
+        .def_prop_ro("super_packets", &UdpRounds::super_packets);
+}
+
+}  // namespace lanesum::bindings

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled loop by itself, where ``UdpTransport`` would not get it."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import socket
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanesum.protocol import LaneOp
+from lanesum.transport import JobTicket
+from lanesum.transport.native_rounds import NativeRounds
+from lanesum.udp_socket import open_udp_socket
+
+HOST = "127.0.0.1"
+WORDS = np.arange(100, dtype=np.uint32)
+
+
+@pytest.fixture
+def rounds(native: Any) -> NativeRounds:
+    return NativeRounds(native, JobTicket(job=1, tag=2, worker=0, workers=2, slots=4))
+
+
+@pytest.fixture
+def silent() -> Any:
+    """A socket that somebody listens to and nobody answers."""
+    peer = open_udp_socket((HOST, 0))
+    sock = open_udp_socket((HOST, 0), peer=peer.getsockname())
+    yield sock
+    sock.close()
+    peer.close()
+
+
+def test_what_is_no_socket_is_a_real_error(native: Any, rounds: NativeRounds) -> None:
+    reading, writing = os.pipe()
+    loop = native.UdpRounds(rounds.core, [reading], False)
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(1.0, math.inf)
+    assert loop.run(0.1) == native.Pause.RECEIVE_FAILED
+    assert loop.error == errno.ENOTSOCK
+    assert loop.send() == native.Pause.SEND_FAILED
+    assert loop.error == errno.ENOTSOCK
+    loop.close()
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_descriptor_that_is_not_there_is_refused_and_nothing_left(native: Any, rounds: NativeRounds) -> None:
+    before = sorted(os.listdir("/proc/self/fd"))
+    with pytest.raises(RuntimeError, match="Bad file descriptor"):
+        native.UdpRounds(rounds.core, [0, 1 << 20], False)
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def test_slices_and_deadlines_end_when_they_say(native: Any, rounds: NativeRounds, silent: socket.socket) -> None:
+    loop = native.UdpRounds(rounds.core, [silent.fileno()], True)
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(0.3, math.inf)
+    begun = time.monotonic()
+    assert loop.run(0.01) == native.Pause.SLICE
+    assert time.monotonic() - begun >= 0.01
+    assert loop.run(1e6) == native.Pause.DEADLINE
+    assert time.monotonic() - begun >= 0.3
+    loop.begin(1e6, 0.2)
+    begun = time.monotonic()
+    assert loop.run(1e6) == native.Pause.DEADLINE
+    assert time.monotonic() - begun >= 0.2
+    loop.close()
+
+
+def test_closing_wakes_who_waits_and_is_idempotent(native: Any, rounds: NativeRounds, silent: socket.socket) -> None:
+    loop = native.UdpRounds(rounds.core, [silent.fileno()], True)
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(1e6, math.inf)
+    pauses: list[Any] = []
+    thread = threading.Thread(target=lambda: pauses.append(loop.run(1e6)))
+    thread.start()
+    while rounds.stats.packets_sent == 0:
+        time.sleep(0.001)
+    loop.close()
+    thread.join()
+    assert pauses == [native.Pause.CLOSED]
+    loop.close()
+    assert loop.run(1.0) == loop.send() == loop.attend() == native.Pause.CLOSED
+
+
+def test_between_rounds_there_is_nothing_to_run(native: Any, rounds: NativeRounds, silent: socket.socket) -> None:
+    loop = native.UdpRounds(rounds.core, [silent.fileno()], True)
+    loop.begin(1.0, math.inf)
+    assert loop.run(1.0) == native.Pause.FINISHED
+    assert loop.attend() == native.Pause.SLICE
+    loop.close()
