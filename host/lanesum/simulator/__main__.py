@@ -25,8 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit status: 1 when a promise was broken."""
     options = _parser().parse_args(arguments)
     try:
-        parts = Parts(native_server=options.native_server)
-        parts.aggregator(None).close()  # it is there
+        parts = Parts(native_server=options.native_server, native_workers=options.native)
+        parts.check()
         if options.replay is not None:
             return _replay(Schedule.from_json(options.replay.read_text()), parts, options.json)
     except (LanesumError, OSError) as error:
@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="side by side (all processors)")
     parser.add_argument("--save", type=Path, help="write the minimal failing schedule there")
     parser.add_argument("--replay", type=Path, help="run the one schedule in this file, and show its last steps")
+    parser.add_argument("--native", action="store_true", help="with compiled workers")
     parser.add_argument("--native-server", action="store_true", help="with the compiled server")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     return parser
@@ -108,7 +109,7 @@ def _failure(seed: int, options: argparse.Namespace, parts: Parts) -> dict[str, 
         options.save.write_text(minimal.to_json(indent=2) + "\n")
     if not options.json:
         print(f"Seed {seed} breaks a promise: {violation}")
-        chosen = " --native-server" * parts.native_server
+        chosen = " --native" * parts.native_workers + " --native-server" * parts.native_server
         print(f"As it was drawn: python -m lanesum.simulator{chosen} --schedules 1 --seed {seed}")
         print(f"Made smaller in {shrinker.runs} runs; for --replay:")
         print(minimal.to_json())

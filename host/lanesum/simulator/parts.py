@@ -6,12 +6,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from lanesum.errors import ConfigurationError
 from lanesum.native import availability
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.choose import AnyAggregator
 from lanesum.server.native_aggregator import NativeAggregator
+from lanesum.transport.choose import AnyRounds
+from lanesum.transport.native_rounds import NativeRounds
+from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.ticket import JobTicket
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +25,35 @@ class Parts:
 
     Attributes:
         native_server: the server.
+        native_workers: the workers' rounds.
     """
 
     native_server: bool = False
+    native_workers: bool = False
 
     def aggregator(self, folder: Path | None) -> AnyAggregator:
         """A new server. Raises ConfigurationError when it is to be compiled and is not there."""
         if not self.native_server:
             return Aggregator(folder)
-        found = availability()
-        if found.core is None:
-            raise ConfigurationError(f"No compiled server to simulate: {found.reason}")
-        return NativeAggregator(found.core, folder)
+        return NativeAggregator(_core("server"), folder)
+
+    def rounds(self, ticket: JobTicket, *, window: int, congestion: str) -> AnyRounds:
+        """Rounds of a new worker. Raises ConfigurationError when they are to be compiled and are not there."""
+        if not self.native_workers:
+            return RoundSequence(ticket, window=window, congestion=congestion)
+        return NativeRounds(_core("workers"), ticket, window=window, congestion=congestion)
+
+    def check(self) -> None:
+        """Raises ConfigurationError when what is to be compiled is not there."""
+        if self.native_server or self.native_workers:
+            _core("server" if self.native_server else "workers")
+
+
+def _core(what: str) -> ModuleType:
+    found = availability()
+    if found.core is None:
+        raise ConfigurationError(f"No compiled {what} to simulate: {found.reason}")
+    return found.core
 
 
 PYTHON = Parts()

@@ -166,7 +166,7 @@ class Simulation:
             self._switches[name].admit(job)
         self._runs[line] = self._admitted[key] = run
         for worker, how in enumerate(plan.workers):
-            one = SimulatedWorker(run, worker, self._send, self._wake)
+            one = SimulatedWorker(run, worker, self._parts, self._send, self._wake)
             self._sockets[one.address] = one
             self._wake(one, self.now + how.start_s)
             if how.dies_s is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from lanesum.simulator.job import JobRun
+from lanesum.simulator.parts import Parts
 from lanesum.simulator.truth import random_words
 from lanesum.simulator.violation import Invariant, Violation
 from lanesum.simulator.wire import (
@@ -29,9 +30,8 @@ from lanesum.simulator.wire import (
     shadow_slot,
     version_kind,
 )
+from lanesum.transport.choose import AnyWindow
 from lanesum.transport.errors import MismatchError, ResultGoneError
-from lanesum.transport.rounds import RoundSequence
-from lanesum.transport.window import RoundWindow
 
 _RECEIVE_BATCH = 64
 # The socket's poll counts in milliseconds and is rounded up.
@@ -47,6 +47,7 @@ class SimulatedWorker:
     Args:
         run: the job.
         worker: its number.
+        parts: which rounds it runs.
         send: takes (worker, datagram, its header).
         wake: asks for a ``turn`` at a time.
 
@@ -56,7 +57,7 @@ class SimulatedWorker:
         over: does nothing any more.
     """
 
-    def __init__(self, run: JobRun, worker: int, send: Send, wake: Wake) -> None:
+    def __init__(self, run: JobRun, worker: int, parts: Parts, send: Send, wake: Wake) -> None:
         plan = run.plan
         self.run = run
         self.worker = worker
@@ -68,8 +69,8 @@ class SimulatedWorker:
         self.woken_at = float("inf")
         self.counted: collections.Counter[str] = collections.Counter()
         self.ticket = run.placement.ticket(worker)
-        self._rounds = RoundSequence(self.ticket, window=plan.window, congestion=plan.congestion)
-        self._window: RoundWindow | None = None
+        self._rounds = parts.rounds(self.ticket, window=plan.window, congestion=plan.congestion)
+        self._window: AnyWindow | None = None
         self._number = 0  # of the round
         self._odd = plan.mismatch is not None and plan.mismatch.worker == worker
         self._outstanding: set[int] = set()  # positions
@@ -336,7 +337,7 @@ class SimulatedWorker:
             raise Violation(Invariant.EXACTNESS, f"{self} is told of another mismatch than there is: {error}")
         run.mismatched = True
 
-    def _finish_round(self, window: RoundWindow) -> None:
+    def _finish_round(self, window: AnyWindow) -> None:
         truth = self.run.truth
         begin = truth.starts[self._number]
         if any(position not in self._accepted for position in range(begin, begin + truth.chunks(self._number))):
