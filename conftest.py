@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -27,16 +28,19 @@ settings.load_profile("lanesum")
 ROOT = Path(__file__).parent
 _CLONE_NEWNET = 0x40000000
 
-# Files that take long, given out before all others, so that no process is left alone with one of them at the end.
+# What takes long is given out before all others, so that no process is left alone with it at the end.
 FIRST = (
     "tests/simulator/test_soak.py",
+    "bmv2_tests/",
     "tests/run/test_faults.py",
     "tests/run/test_run.py",
     "tests/run/test_bench_rounds.py",
     "tests/simulator/test_mutants.py",
 )
-# Of these, the ones whose tests share nothing: given out test by test. All tests of any other file run in one process.
-TEST_BY_TEST = FIRST[2:]
+# Files whose tests share nothing.
+TEST_BY_TEST = ("tests/run/test_run.py", "tests/run/test_bench_rounds.py", "tests/simulator/test_mutants.py")
+# The conformance suite starts a switch of each kind once and keeps it.
+_CONFORMANCE = re.compile(r"bmv2_tests/.*\[.*(reference|embedded|bmv2)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -66,19 +70,24 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    order = {path: place for place, path in enumerate(FIRST)}
-    items.sort(key=lambda item: order.get(item.nodeid.split("::")[0], len(order)))
+    def place(item: pytest.Item) -> int:
+        return next((place for place, start in enumerate(FIRST) if item.nodeid.startswith(start)), len(FIRST))
+
+    items.sort(key=place)
 
 
-class ByFile(LoadScopeScheduling):
-    """Gives out whole files, but those in TEST_BY_TEST test by test, in the order of the collection."""
+class Sharing(LoadScopeScheduling):
+    """What is given out to one process as a whole, in the order of the collection: a file as a rule."""
 
     def _split_scope(self, nodeid: str) -> str:
+        kind = _CONFORMANCE.match(nodeid)
+        if kind is not None:
+            return f"bmv2_tests: {kind[1]}"
         path = nodeid.split("::")[0]
         return nodeid if path in TEST_BY_TEST else path
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing:
     config.option.loadscopereorder = False
-    return ByFile(config, log)
+    return Sharing(config, log)
