@@ -19,9 +19,9 @@ def check_offload(offload: str) -> None:
         raise ConfigurationError(f"offload = {offload!r} is none of {', '.join(get_args(Offload))}.")
 
 
-def super_packets(native: ModuleType, descriptors: Iterable[int], offload: Offload) -> bool:
-    """As ``offload`` says; with ``"auto"`` where none of the sockets' devices lets a software switch, which has to see
-    every packet, see them joined.
+def may_join(native: ModuleType, descriptors: Iterable[int], offload: Offload) -> bool:
+    """Whether to hand packets to the kernel joined: as ``offload`` says; with ``"auto"`` where none of the sockets'
+    devices lets a software switch, which has to see every packet, see them so.
 
     Args:
         native: the compiled module.
@@ -30,3 +30,8 @@ def super_packets(native: ModuleType, descriptors: Iterable[int], offload: Offlo
     if offload == "auto":
         return all(native.probe_offload(descriptor)[0] for descriptor in descriptors)
     return offload == "on"
+
+
+def may_take_joined(offload: Offload) -> bool:
+    """Whether to take packets joined from the kernel, which has them all to itself by then."""
+    return offload != "off"

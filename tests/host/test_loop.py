@@ -85,7 +85,7 @@ def test_super_packets_are_a_choice(offload: Any, joined: bool) -> None:
         with contextlib.closing(UdpTransport(ticket, offload=offload)) as transport:
             assert transport.all_reduce_words(LaneOp.ADD32, WORDS)[0].tolist() == WORDS.tolist()
             if isinstance(transport._loop, NativeLoop):
-                assert transport._loop.super_packets is joined
+                assert transport._loop.joins is joined
 
 
 def test_an_unknown_offload_is_refused() -> None:

@@ -41,7 +41,7 @@ def silent() -> Any:
 
 def test_what_is_no_socket_is_a_real_error(native: Any, rounds: NativeRounds) -> None:
     reading, writing = os.pipe()
-    loop = native.UdpRounds(rounds.core, [reading], False)
+    loop = native.UdpRounds(rounds.core, [reading], False, False)
     rounds.start(LaneOp.ADD32, WORDS)
     loop.begin(1.0, math.inf)
     assert loop.run(0.1) == native.Pause.RECEIVE_FAILED
@@ -56,12 +56,12 @@ def test_what_is_no_socket_is_a_real_error(native: Any, rounds: NativeRounds) ->
 def test_a_descriptor_that_is_not_there_is_refused_and_nothing_left(native: Any, rounds: NativeRounds) -> None:
     before = sorted(os.listdir("/proc/self/fd"))
     with pytest.raises(RuntimeError, match="Bad file descriptor"):
-        native.UdpRounds(rounds.core, [0, 1 << 20], False)
+        native.UdpRounds(rounds.core, [0, 1 << 20], False, False)
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 def test_slices_and_deadlines_end_when_they_say(native: Any, rounds: NativeRounds, silent: socket.socket) -> None:
-    loop = native.UdpRounds(rounds.core, [silent.fileno()], True)
+    loop = native.UdpRounds(rounds.core, [silent.fileno()], True, True)
     rounds.start(LaneOp.ADD32, WORDS)
     loop.begin(0.3, math.inf)
     begun = time.monotonic()
@@ -77,7 +77,7 @@ def test_slices_and_deadlines_end_when_they_say(native: Any, rounds: NativeRound
 
 
 def test_closing_wakes_who_waits_and_is_idempotent(native: Any, rounds: NativeRounds, silent: socket.socket) -> None:
-    loop = native.UdpRounds(rounds.core, [silent.fileno()], True)
+    loop = native.UdpRounds(rounds.core, [silent.fileno()], True, True)
     rounds.start(LaneOp.ADD32, WORDS)
     loop.begin(1e6, math.inf)
     pauses: list[Any] = []
@@ -93,7 +93,7 @@ def test_closing_wakes_who_waits_and_is_idempotent(native: Any, rounds: NativeRo
 
 
 def test_between_rounds_there_is_nothing_to_run(native: Any, rounds: NativeRounds, silent: socket.socket) -> None:
-    loop = native.UdpRounds(rounds.core, [silent.fileno()], True)
+    loop = native.UdpRounds(rounds.core, [silent.fileno()], True, True)
     loop.begin(1.0, math.inf)
     assert loop.run(1.0) == native.Pause.FINISHED
     assert loop.attend() == native.Pause.SLICE

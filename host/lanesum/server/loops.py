@@ -11,9 +11,8 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Literal, get_args
 
-from lanesum.errors import ConfigurationError
+from lanesum.offload import Offload, check_offload, may_join, may_take_joined
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.server.served import Datagrams
@@ -27,8 +26,6 @@ _ANCILLARY_BYTES = socket.CMSG_SPACE(4)
 
 # For tests: decides whether a datagram is lost. Arguments: True for one that came in, the address, the bytes.
 Loss = Callable[[bool, Address, bytes], bool]
-
-Offload = Literal["auto", "on", "off"]
 
 
 class PythonLoop:
@@ -114,20 +111,20 @@ class NativeLoop:
         lock: threading.Lock,
         offload: Offload = "auto",
     ) -> None:
-        if offload not in get_args(Offload):
-            raise ConfigurationError(f"offload={offload!r} is none of {', '.join(get_args(Offload))}.")
+        check_offload(offload)
         self._aggregator = aggregator
         self._lock = lock
         self._broken = 0
+        self._sockets = list(sockets)  # open until the threads have ended, also when nobody closes anything
         descriptors = [sock.fileno() for sock in sockets]
-        joined = offload == "on" or (offload == "auto" and native.probe_offload(descriptors[0])[0])
+        join = may_join(native, descriptors[:1], offload)
         decide = weakref.WeakMethod(self._decide)  # garbage collection does not see what the compiled part holds
 
         def hand_up(sender: Address, datagram: bytes, congested: bool) -> Datagrams:
             method = decide()
             return [] if method is None else method(sender, datagram, congested)
 
-        self._core = native.UdpServer(aggregator.core, descriptors, joined, offload != "off", hand_up)
+        self._core = native.UdpServer(aggregator.core, descriptors, join, may_take_joined(offload), hand_up)
         # Threads must not come up for the interpreter's lock when it has gone.
         self._end = weakref.finalize(self, self._core.stop)
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from lanesum.closing import Serving
 from lanesum.errors import ConfigurationError
 from lanesum.native import availability
+from lanesum.offload import Offload
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.choose import AnyAggregator
 from lanesum.server.jobs import ServerJob
-from lanesum.server.loops import Loss, NativeLoop, Offload, PythonLoop
+from lanesum.server.loops import Loss, NativeLoop, PythonLoop
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.server.sockets import open_server_sockets
 from lanesum.server.status import ServerStatus

@@ -9,7 +9,7 @@ import os
 from types import ModuleType
 from typing import Any
 
-from lanesum.offload import Offload, super_packets
+from lanesum.offload import Offload, may_join, may_take_joined
 from lanesum.transport.choose import AnyWindow
 from lanesum.transport.loop import cannot_send, closed_meanwhile
 from lanesum.transport.native_rounds import NativeRounds
@@ -34,13 +34,15 @@ class NativeLoop:
         self._ticket = ticket
         self._rounds = rounds
         descriptors = sockets.filenos()
-        self._core: Any = native.UdpRounds(rounds.core, descriptors, super_packets(native, descriptors, offload))
+        self._core: Any = native.UdpRounds(
+            rounds.core, descriptors, may_join(native, descriptors, offload), may_take_joined(offload)
+        )
         self._pause: Any = native.Pause
 
     @property
-    def super_packets(self) -> bool:
-        """The kernel joins and splits datagrams."""
-        return bool(self._core.super_packets)
+    def joins(self) -> bool:
+        """Packets are handed to the kernel joined, and it has not refused them so far."""
+        return bool(self._core.joins)
 
     def run(self, window: AnyWindow, deadline_s: float, leave_s: float | None = None) -> bool:
         """See ``Loop.run``."""

@@ -29,10 +29,11 @@ void define_udp_rounds(nb::module_ &module) {
     nb::class_<UdpRounds>(module, "UdpRounds")
         .def(
             "__init__",
-            [](UdpRounds *at, transport::RoundSequence &rounds, const std::vector<int> &fds, bool super_packets) {
-                new (at) UdpRounds(rounds, fds, super_packets);
+            [](UdpRounds *at, transport::RoundSequence &rounds, const std::vector<int> &fds, bool join,
+               bool take_joined) {
+                new (at) UdpRounds(rounds, fds, join, take_joined);
             },
-            nb::arg("rounds"), nb::arg("fds"), nb::arg("super_packets"), nb::keep_alive<1, 2>())
+            nb::arg("rounds"), nb::arg("fds"), nb::arg("join"), nb::arg("take_joined"), nb::keep_alive<1, 2>())
         .def("begin", &UdpRounds::begin, nb::arg("deadline_s"), nb::arg("leave_s"))
         .def("run", &UdpRounds::run, nb::arg("slice_s"), nb::call_guard<nb::gil_scoped_release>())
         .def("send", &UdpRounds::send, nb::call_guard<nb::gil_scoped_release>())
@@ -44,7 +45,7 @@ void define_udp_rounds(nb::module_ &module) {
                      })
         .def_prop_ro("error", &UdpRounds::error)
         .def_prop_ro("failed_server", &UdpRounds::failed_server)
-        .def_prop_ro("super_packets", &UdpRounds::super_packets);
+        .def_prop_ro("joins", &UdpRounds::joins);
 }
 
 }  // namespace lanesum::bindings

@@ -31,7 +31,7 @@ double monotonic() {
 
 }  // namespace
 
-UdpRounds::UdpRounds(RoundSequence &rounds, std::span<const int> fds, bool super_packets)
+UdpRounds::UdpRounds(RoundSequence &rounds, std::span<const int> fds, bool join, bool take_joined)
     : rounds_(rounds), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     // Duplicates, because a number that somebody closes is soon somebody else's.
     for (const int fd : fds) {
@@ -45,8 +45,8 @@ UdpRounds::UdpRounds(RoundSequence &rounds, std::span<const int> fds, bool super
     }
     receivers_.reserve(fds_.size());
     for (const int fd : fds_) {
-        receivers_.emplace_back(fd, super_packets ? RECEIVE_BATCH_JOINED : RECEIVE_BATCH, super_packets);
-        senders_.emplace_back(fd, super_packets);
+        receivers_.emplace_back(fd, take_joined ? RECEIVE_BATCH_JOINED : RECEIVE_BATCH, take_joined);
+        senders_.emplace_back(fd, join);
     }
 }
 
@@ -72,7 +72,7 @@ void UdpRounds::close() {
     release();
 }
 
-bool UdpRounds::super_packets() const {
+bool UdpRounds::joins() const {
     return !senders_.empty() && std::ranges::all_of(senders_, [](const io::Sender &one) { return one.gso(); });
 }
 

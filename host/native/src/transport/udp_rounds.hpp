@@ -35,9 +35,10 @@ class UdpRounds {
 public:
     /// @param rounds has to outlive this.
     /// @param fds connected UDP sockets to the job's servers, in their order; duplicated.
-    /// @param super_packets let the kernel join and split datagrams, if it can.
+    /// @param join hand the kernel datagrams joined, as long as it takes them.
+    /// @param take_joined take them joined from the kernel, if it can.
     /// @throws std::system_error without descriptors left.
-    UdpRounds(RoundSequence &rounds, std::span<const int> fds, bool super_packets);
+    UdpRounds(RoundSequence &rounds, std::span<const int> fds, bool join, bool take_joined);
     ~UdpRounds();
     UdpRounds(const UdpRounds &) = delete;
     UdpRounds &operator=(const UdpRounds &) = delete;
@@ -65,7 +66,7 @@ public:
     int error() const { return error_; }
     std::size_t failed_server() const { return failed_server_; }
     /// Datagrams are joined: asked for, and not refused so far.
-    bool super_packets() const;
+    bool joins() const;
 
 private:
     Pause receive(double now, bool &progress);
