@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from lanesum.protocol.packet import Packet
 from lanesum.protocol.spec import Flag, Kind
 from lanesum.server import AggregationServer, Place, ServerJob
 from lanesum.server.client import RemoteServer
-from lanesum.server.udp import Offload
+from lanesum.server.loops import NativeLoop, Offload
 from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -213,6 +214,24 @@ def test_jobs_come_and_go_while_packets_arrive() -> None:
         stop.set()
         sender.join()
         assert server.broken == 0
+
+
+@pytest.mark.parametrize("joinable", [True, False])
+@pytest.mark.parametrize("offload", ["auto", "on", "off"])
+def test_super_packets_only_where_no_software_switch_may_stand(offload: Offload, joinable: bool) -> None:
+    asked: list[tuple[bool, bool]] = []
+
+    class Core:
+        def __init__(self, _aggregator: object, _sockets: object, gso: bool, gro: bool, _others: object) -> None:
+            asked.append((gso, gro))
+
+        def stop(self) -> None: ...
+
+    native: Any = types.SimpleNamespace(UdpServer=Core, probe_offload=lambda _socket: (joinable, "a reason"))
+    aggregator: Any = types.SimpleNamespace(core=None)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        NativeLoop(native, [sock], aggregator, threading.Lock(), offload).stop()
+    assert asked == [(offload == "on" or (offload == "auto" and joinable), offload != "off")]
 
 
 def test_an_unknown_offload_is_refused(implementation: str) -> None:
