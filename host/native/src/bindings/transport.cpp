@@ -22,7 +22,7 @@ namespace {
 
 using namespace transport;
 
-using Words = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Uplink = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<std::uint32_t, nb::numpy>;
 
 /// What a bytes-like object holds, for as long as this is there.
@@ -139,7 +139,7 @@ void define_transport(nb::module_ &module) {
         .def("stats", &stats, "Counts by name.")
         .def(
             "start",
-            [](RoundSequence &rounds, std::uint32_t op, const Words &words) {
+            [](RoundSequence &rounds, std::uint32_t op, const Uplink &words) {
                 return rounds.start(static_cast<LaneOp>(op), {words.data(), words.size()});
             },
             nb::arg("op"), nb::arg("words"), "The caller keeps ``words`` there, unchanged, until ``finish``.")

@@ -37,7 +37,7 @@ RoundWindow::RoundWindow(std::shared_ptr<Link> link, LaneOp op, std::span<const 
       result_words_(words.size() * WIDENING[static_cast<std::uint32_t>(op)]),
       accumulator_words_(link_->ticket.accumulator_words),
       racks_(link_->membership.everybody().size()),
-      result_(std::make_unique_for_overwrite<std::uint32_t[]>(chunks_ * accumulator_words_)),
+      result_(make_words(chunks_ * accumulator_words_)),
       contributors_(chunks_ * racks_),
       bitmaps_(racks_),
       done_(chunks_),

@@ -15,6 +15,7 @@
 #include "transport/chunk_batch.hpp"
 #include "transport/link.hpp"
 #include "transport/outbox.hpp"
+#include "transport/words.hpp"
 
 namespace lanesum::transport {
 
@@ -120,7 +121,7 @@ private:
     std::size_t result_words_;
     std::size_t accumulator_words_;
     std::size_t racks_;
-    std::unique_ptr<std::uint32_t[]> result_;
+    Words result_;
     std::vector<std::uint32_t> contributors_;
     std::vector<std::uint32_t> bitmaps_;  // of the result that is looked at
     std::vector<std::uint8_t> done_;
