@@ -314,9 +314,14 @@ def _digest() -> str:
 
 
 @pytest.mark.parametrize(
-    "environment", [{"OPENBLAS_NUM_THREADS": "1"}, {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL"}]
+    "environment",
+    [
+        {"OPENBLAS_NUM_THREADS": "1"},
+        {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL", "LANESUM_NATIVE": "off"},
+        {"LANESUM_NATIVE": "off"},
+    ],
 )
-def test_threads_and_vector_width_do_not_change_a_bit(environment: dict[str, str]) -> None:
+def test_threads_vector_width_and_implementation_do_not_change_a_bit(environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", __file__],
         env={**os.environ, **environment},

@@ -234,7 +234,7 @@ def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:
             )
     if np.min(aggregate.contributors, initial=1) < 1:
         raise CodecError(f"The aggregate of a {round_.op.name} round names no contributor.")
-    return aggregate.words
+    return np.ascontiguousarray(aggregate.words)
 
 
 def uniform_contributors(aggregate: Aggregate) -> int | None:

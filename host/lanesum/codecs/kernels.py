@@ -100,9 +100,8 @@ def kernels() -> Kernels:
 
 @functools.cache
 def compiled(core: ModuleType) -> Kernels:
-    """Those of the compiled part; NumPy's where it was installed before it had any."""
-    build = getattr(core, "CodecKernels", None)
-    return reference if build is None else cast(Kernels, build())
+    """Those of the compiled part, for this processor."""
+    return cast(Kernels, core.CodecKernels())
 
 
 def powers_of_two(exponent: int) -> tuple[float, float]:

@@ -8,12 +8,13 @@
 
 /// Elements transformed in the first-level cache before the next larger spans.
 constexpr std::size_t TILE = 4096;
-/// Rows (of a span each) that are transformed at a time, and elements of each: 64 KiB in the second-level cache. Spans
+/// Rows (of a span each) that are transformed at a time, and elements of each: 128 KiB in the second-level cache. Spans
 /// of large powers of two fall on the same few lines of a cache, so such panels are copied together.
 constexpr std::size_t ROWS = 256;
-constexpr std::size_t WIDTH = 64;
-/// Vectors combined in registers.
-constexpr std::size_t RADIX = LANES == 16 ? 16 : 8;
+constexpr std::size_t WIDTH = 128;
+/// Vectors combined in registers. Twice as many would fit AVX-512, but no first-level cache keeps 16 lines that lie a
+/// large power of two apart.
+constexpr std::size_t RADIX = 8;
 
 template <std::size_t SPAN, std::size_t... I>
 LANESUM_INLINE Floats across(Floats x, std::index_sequence<I...>) {
@@ -67,12 +68,12 @@ __attribute__((noinline)) void pass(std::size_t rows, std::size_t span, std::siz
         for (std::size_t row = base; row < base + span; ++row) {
             for (std::size_t column = 0; column < width; column += LANES) {
                 Floats x[COUNT];
-#pragma GCC unroll 16
+#pragma GCC unroll 8
                 for (std::size_t i = 0; i < COUNT; ++i) {
                     x[i] = get(row + i * span, column);
                 }
                 butterflies<COUNT>(x);
-#pragma GCC unroll 16
+#pragma GCC unroll 8
                 for (std::size_t i = 0; i < COUNT; ++i) {
                     put(row + i * span, column, x[i]);
                 }
