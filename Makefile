@@ -30,10 +30,15 @@ SOAK_SEED ?= 0
 # Processes that share the tests (pytest-xdist); 0: one after another in one. auto is 0 without root.
 TEST_PROCESSES ?= auto
 
-.PHONY: help run test test-code lint setup p4 generate soak bench model clean
+# Of each program under the sanitizers, and of all fuzzers together.
+SANITIZE_SECONDS ?= 30
+FUZZ_SECONDS ?= 600
+FUZZ_SEED ?= 1
+
+.PHONY: help run test test-code lint setup p4 generate soak bench native-sanitize fuzz model clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
 
 run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH= WORKERS= CODEC= EPOCHS= QUORUM= FAULTS= SEED= OUT=)
 	@$(BIN)/lanesum run $(RUN_OPTIONS)
@@ -64,6 +69,14 @@ soak: $(READY_TO_TEST) ## random schedules of the simulator (SOAK_SCHEDULES= SOA
 
 bench: $(READY_TO_RUN) ## switch benchmark, beside BMv2 where it is on PATH
 	$(BIN)/lanesum bench switch
+
+native-sanitize: $(READY_TO_TEST) ## the compiled part and its tests under the sanitizers (SANITIZE_SECONDS= for each program)
+	scripts/native $(VENV) check $(SANITIZE_SECONDS)
+	scripts/native $(VENV) threads $(SANITIZE_SECONDS)
+	scripts/native $(VENV) python
+
+fuzz: $(READY_TO_TEST) ## random datagrams to the compiled server and worker (FUZZ_SECONDS= FUZZ_SEED=)
+	FUZZ_SEED=$(FUZZ_SEED) scripts/native $(VENV) fuzz $(FUZZ_SECONDS)
 
 model: $(READY_TO_RUN) ## check the model of the slot protocol (needs spin and gcc on PATH)
 	@$(BIN)/python models/check.py

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The programs and fuzzers of the compiled part, for some seconds under sanitizers; ``make native-sanitize`` and ``make
+fuzz`` do it for longer, and with threads and Python too."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "native"
+SECONDS = 5
+NOT_THERE = 77
+
+
+def native(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [str(SCRIPT), sys.prefix, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+# The first build takes as long as the machine takes.
+@pytest.mark.timeout(0)
+def test_programs_and_fuzzers_find_nothing() -> None:
+    result = native("check", SECONDS)
+    if result.returncode == NOT_THERE:
+        pytest.skip(result.stderr.strip().splitlines()[-1])
+    assert result.returncode == 0, (result.stdout + result.stderr)[-8000:]
+    found = re.findall(r"(fuzz_\w+): (\d+) inputs took (\d+) ways; (\d+) more runs, (\d+) ways", result.stdout)
+    if "clang" not in result.stderr:  # libFuzzer says it otherwise
+        assert [name for name, *_ in found] == ["fuzz_aggregator", "fuzz_rounds"], result.stdout
+        for _, inputs, given, runs, ways in found:
+            assert int(inputs) >= 8
+            # The seeds get through the checks of the parsers, and are not the end of it.
+            assert 200 < int(given) <= int(ways)
+            assert int(runs) > 0
+
+
+def test_what_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    result = native("check", 1)
+    assert result.returncode == NOT_THERE
+    assert "no C++ compiler" in result.stderr
+    assert native("everything").returncode == 2
