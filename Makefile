@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY_TO_RUN := $(VENV)/.ready-train
 READY_TO_TEST := $(VENV)/.ready-dev
 INSTALL_INPUTS := pyproject.toml constraints.txt scripts/setup \
-	$(shell find host/native -name "*.[ch]pp" -o -name CMakeLists.txt -o -path "host/native/*.toml")
+	$(shell find host/native/src -name "*.[ch]pp" -o -name "*.inl") host/native/CMakeLists.txt host/native/pyproject.toml
 
 # Options of `make run`; empty ones are left to the command line's own defaults.
 TOPOLOGY ?=
