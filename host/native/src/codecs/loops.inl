@@ -3,6 +3,10 @@
 // All loops, for vectors of LANESUM_VECTOR_BYTES. Each level's file includes this once, in a namespace of its own and
 // compiled for its own instructions; so nothing here may call an inline function that others share.
 
+#if defined(__FAST_MATH__)
+#error "codecs need IEEE arithmetic: all workers of a job must get the same bits; build without -ffast-math"
+#endif
+
 #include "codecs/vectors.inl"
 
 #include "codecs/philox.inl"
