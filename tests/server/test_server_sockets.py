@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import signal
 import socket
 import subprocess
@@ -169,6 +170,26 @@ def test_no_thread_is_left(implementation: str) -> None:
     assert _threads() == (0, 0)
     AggregationServer((LOCALHOST, 0), threads=3).close()  # never started
     assert _threads() == (0, 0)
+
+
+_FORGET = """
+from lanesum.server import AggregationServer
+server = AggregationServer(("127.0.0.1", 0), threads=2)
+server.start()
+print("serves")
+"""
+
+
+def test_nobody_has_to_close_before_the_process_ends() -> None:
+    done = subprocess.run([sys.executable, "-c", _FORGET], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "serves\n", "")
+
+
+def test_what_nobody_has_any_more_ends(implementation: str) -> None:
+    if implementation == "native":  # a thread of Python keeps what it works on
+        AggregationServer((LOCALHOST, 0), threads=2).start()
+        gc.collect()
+        assert _threads() == (0, 0)
 
 
 @pytest.mark.parametrize("offload", ["auto", "on", "off"])

@@ -148,7 +148,8 @@ std::optional<std::tuple<std::uint32_t, std::uint32_t>> owner(const BoundAggrega
 /// Threads wait for the lock on the interpreter when they hand a datagram up, so nobody who has it waits for them.
 class BoundUdpServer {
 public:
-    BoundUdpServer(BoundAggregator &aggregator, const std::vector<int> &sockets, bool gso, bool gro, nb::callable others)
+    BoundUdpServer(BoundAggregator &aggregator, const std::vector<int> &sockets, bool gso, bool gro,
+                   nb::callable others)
         : others_(std::move(others)),
           server_(sockets, aggregator.aggregator, gso, gro,
                   [this](const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
