@@ -13,7 +13,7 @@ from lanesum.native import VARIABLE, availability
 
 @pytest.fixture(params=["python", "native"], scope="module")
 def implementation(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Which rounds ``make_rounds`` makes; skipped, saying why, where the compiled ones are not there."""
+    """Which transport and server the test is about; skipped, saying why, where the compiled part is not there."""
     found = availability()
     if request.param == "native" and found.core is None:
         pytest.skip(found.reason)
