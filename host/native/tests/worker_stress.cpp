@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// A worker's rounds on a socket, whose peer answers for the server, at random wrongly, while other threads read the
+// counts and one closes the loop at any moment.
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "io/datagrams.hpp"
+#include "protocol/header.hpp"
+#include "transport/udp_rounds.hpp"
+
+namespace {
+
+using namespace lanesum;
+using transport::Pause;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t SLOTS = 16;
+constexpr std::uint32_t PACKET_WORDS = 64;
+
+void expect(bool holds, const char *what) {
+    if (!holds) {
+        std::fprintf(stderr, "worker_stress: %s\n", what);
+        std::abort();
+    }
+}
+
+struct Pair {
+    int near = socket(AF_INET, SOCK_DGRAM, 0);
+    int far = socket(AF_INET, SOCK_DGRAM, 0);
+
+    Pair() {
+        sockaddr_in ends[2]{};
+        const int both[2] = {near, far};
+        for (int i = 0; i < 2; ++i) {
+            ends[i].sin_family = AF_INET;
+            ends[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+            socklen_t size = sizeof ends[i];
+            expect(bind(both[i], reinterpret_cast<sockaddr *>(&ends[i]), size) == 0, "cannot bind");
+            getsockname(both[i], reinterpret_cast<sockaddr *>(&ends[i]), &size);
+        }
+        for (int i = 0; i < 2; ++i) {
+            expect(connect(both[i], reinterpret_cast<sockaddr *>(&ends[1 - i]), sizeof ends[i]) == 0, "cannot connect");
+        }
+    }
+    ~Pair() {
+        close(near);
+        close(far);
+    }
+};
+
+/// The server of a job of one worker: what it is told is the sum. It loses some, and says nonsense now and then.
+void answer(int fd, const std::atomic<bool> &stop, unsigned seed) {
+    std::minstd_rand random(seed);
+    io::Receiver receiver(fd, 16, random() % 2 == 0);
+    io::Sender sender(fd, random() % 2 == 0);
+    std::vector<std::vector<std::byte>> answers;
+    while (!stop) {
+        pollfd waiting{fd, POLLIN, 0};
+        poll(&waiting, 1, 1);
+        answers.clear();
+        for (const io::Received &one : receiver.receive()) {
+            if (random() % 50 == 0) {
+                continue;
+            }
+            std::vector<std::byte> datagram(one.bytes.begin(), one.bytes.end());
+            Header header = Header::unpack(datagram.data());
+            header.kind = KIND_RESULT;
+            header.flags = 0;
+            header.workers = 1;
+            header.pack(datagram.data());
+            if (random() % 50 == 0) {
+                datagram[random() % datagram.size()] ^= static_cast<std::byte>(1U << random() % 8);
+                header = Header::unpack(datagram.data());
+                if (header.kind == KIND_CONFLICT) {
+                    continue;  // would be the end of it, rightly
+                }
+                std::byte packed[HEADER_BYTES];
+                header.pack(packed);
+                answers.emplace_back(packed, packed + HEADER_BYTES);
+                continue;
+            }
+            answers.push_back(std::move(datagram));
+        }
+        for (const auto &one : answers) {
+            sender.add(nullptr, one);
+        }
+        expect(sender.flush() == 0, "the answers cannot be sent");
+    }
+}
+
+void session(std::mt19937 &random) {
+    const Pair pair;
+    transport::JobTicket ticket{1, 2, 0, 1, SLOTS, PACKET_WORDS, 0, 0, {}};
+    transport::RoundSequence rounds(ticket, SLOTS, transport::congestion_control("aimd", SLOTS));
+    const int fds[] = {pair.near};
+    transport::UdpRounds loop(rounds, fds, random() % 2 == 0, random() % 2 == 0);
+    std::atomic<bool> stop = false;
+    std::thread server(answer, pair.far, std::cref(stop), static_cast<unsigned>(random()));
+    std::thread reader([&] {
+        std::uint64_t seen = 0;
+        while (!stop) {
+            const std::uint64_t now = rounds.stats().packets_sent;
+            expect(now >= seen, "a count went back");
+            seen = now;
+        }
+    });
+    std::thread closer([&, after = std::chrono::microseconds(random() % 100'000)] {
+        std::this_thread::sleep_for(after);
+        loop.close();
+        loop.close();
+    });
+    std::vector<std::uint32_t> words(random() % 20'000);
+    for (auto &word : words) {
+        word = static_cast<std::uint32_t>(random());
+    }
+    for (bool closed = false; !closed;) {
+        const auto window = rounds.start(LaneOp::ADD32, words);
+        loop.send();
+        loop.begin(60, std::numeric_limits<double>::infinity());
+        Pause pause = Pause::slice;
+        while (pause == Pause::slice) {
+            pause = loop.run(0.01);
+        }
+        closed = pause == Pause::closed;
+        expect(closed || pause == Pause::finished, "a round ended otherwise");
+        if (pause == Pause::finished) {
+            expect(std::ranges::equal(window->result(), words), "the sum is wrong");
+            rounds.finish();
+            loop.attend();
+        }
+    }
+    stop = true;
+    for (std::thread *one : {&server, &reader, &closer}) {
+        one->join();
+    }
+}
+
+}  // namespace
+
+int main(int count, char **arguments) {
+    const auto end = Clock::now() + std::chrono::seconds(count > 1 ? std::atoi(arguments[1]) : 2);
+    std::mt19937 random(7);
+    int sessions = 0;
+    for (; Clock::now() < end; ++sessions) {
+        session(random);
+    }
+    std::printf("worker_stress: %d sessions\n", sessions);
+}
