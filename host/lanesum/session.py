@@ -187,6 +187,7 @@ class Session(Closing):
             tensor=name,
             average=average,
             keep_residual=keep_residual,
+            in_pieces=self._transport.takes_pieces,
         )
         steps = chosen.all_reduce(vector, context)
         size: int | None = vector.size
@@ -208,7 +209,9 @@ class Session(Closing):
     def _aggregate(self, codec: Codec, round_: Round, size: int | None) -> Aggregate:
         """One round. ``size``: values of the vector, to be compared with the other workers'."""
         if size is None or round_.op is not LaneOp.MAX:
-            words, contributors = self._transport.all_reduce_words(round_.op, round_.words, round_.overlap)
+            words, contributors = self._transport.all_reduce_words(
+                round_.op, round_.words, round_.overlap, round_.pieces
+            )
         else:
             # The largest of the complements tells the smallest length. In most rounds both fit into the padding.
             lengths = np.array([size, ~size], np.int64).astype(np.uint32)

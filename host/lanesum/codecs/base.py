@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words as Words
+from lanesum.aggregation.pieces import RoundPieces
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
 
@@ -46,6 +47,8 @@ class CodecContext:
     all-reduces of a job must never share a ``round``. ``tensor`` names the vector in errors and keys the
     error-feedback memory. ``average`` asks for the mean over the contributors, else for their sum.
     ``keep_residual`` asks for :attr:`Result.residual`, which costs a codec one more inverse transform.
+    ``in_pieces`` says that the driver makes rounds piece by piece where they have :attr:`Round.pieces`, and that every
+    sum is over all workers.
     """
 
     workers: int
@@ -55,6 +58,7 @@ class CodecContext:
     tensor: str = ""
     average: bool = True
     keep_residual: bool = False
+    in_pieces: bool = False
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not 0 <= self.worker < self.workers:
@@ -91,13 +95,18 @@ class Round:
 
     ``overlap`` is heavy work that does not need the aggregate: call it after the words are on their way.
     ``label`` names the round in traces. Uplink and accumulator lengths are ``words.size`` and
-    ``result_words``.
+    ``result_words``. ``words`` must not change until the aggregate is there, not even by ``overlap``.
+
+    ``pieces`` is only there where :attr:`CodecContext.in_pieces` has asked for it. The words are made by it then, and
+    its decoding may use the accumulator words before the whole aggregate is there; what was not decoded by then the
+    codec decodes itself.
     """
 
     op: LaneOp
     words: Words
     overlap: Callable[[], object] | None = None
     label: str = ""
+    pieces: RoundPieces | None = None
 
     @property
     def result_words(self) -> int:

@@ -10,11 +10,13 @@ rounding.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
     CodecContext,
@@ -25,6 +27,7 @@ from lanesum.codecs.base import (
     RoundShape,
     Steps,
     Vector,
+    Words,
     checked_vector,
     checked_words,
     refuse_not_finite,
@@ -35,6 +38,8 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
 INT32_MAX = 2**31 - 1
+# Coordinates of a piece: few enough to stay in cache, enough to make the pieces' own cost small.
+_PIECE = 1 << 18
 
 
 class FixedPoint:
@@ -89,16 +94,39 @@ class FixedPoint:
             raise CodecError("The aggregate of the scale round is not a list of non-negative floats.")
 
         integers = np.empty(vector.size, dtype=np.int32)
-        kernels().to_integers(vector, maxima, self.peak, self.block, integers)
+        values = np.empty(vector.size, dtype=np.float32)
+        parts = list(self._parts(vector.size))
+
+        def encode(number: int) -> None:
+            of, blocks = parts[number]
+            kernels().to_integers(vector[of], maxima[blocks], self.peak, self.block, integers[of])
+
+        def decode(number: int, sums: Words) -> None:
+            of, blocks = parts[number]
+            divisor = context.workers if context.average else 1
+            signed = sums.view(np.int32)
+            kernels().from_integers(signed, maxima[blocks], self.peak, self.block, divisor, None, values[of])
+
+        pieces = RoundPieces(encode, decode, [of.stop for of, _ in parts], 1)
+        if not context.in_pieces:
+            pieces.encode_all()
         residual = Deferred(partial(self._residual, vector, integers, maxima)) if context.keep_residual else None
-        reply = yield Round(LaneOp.ADD32, integers.view(np.uint32), residual, label="values")
+        words = integers.view(np.uint32)
+        reply = yield Round(LaneOp.ADD32, words, residual, label="values", pieces=pieces if context.in_pieces else None)
         sums = checked_words(reply, value_shape).view(np.int32)
 
-        count = uniform_contributors(reply) if context.average else 1
-        counts = np.asarray(reply.contributors, dtype=np.float64) if count is None else None
-        values = np.empty(vector.size, dtype=np.float32)
-        kernels().from_integers(sums, maxima, self.peak, self.block, count or 1, counts, values)
+        if pieces.decoded < len(pieces):
+            count = uniform_contributors(reply) if context.average else 1
+            counts = np.asarray(reply.contributors, dtype=np.float64) if count is None else None
+            kernels().from_integers(sums, maxima, self.peak, self.block, count or 1, counts, values)
         return Result(values, None if residual is None else _add_excluded(residual(), vector, reply))
+
+    def _parts(self, size: int) -> Iterator[tuple[slice, slice]]:
+        """Whole blocks, about ``_PIECE`` coordinates together: where they are in the vector, and which blocks."""
+        blocks = max(1, _PIECE // self.block)
+        for first in range(0, -(-size // self.block), blocks):
+            stop = min(size, (first + blocks) * self.block)
+            yield slice(first * self.block, stop), slice(first, -(-stop // self.block))
 
     def _residual(self, vector: Vector, integers: NDArray[np.int32], maxima: Vector) -> Vector:
         left = np.empty_like(vector)

@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
     CodecContext,
@@ -158,17 +159,32 @@ class THC:
             raise CodecError("The aggregate of the norm round is not a list of non-negative floats.")
 
         codes = np.empty(code_shape.words, dtype=np.uint32)
-        rotated = first()
-        for chunk in chunks:
-            norm, peak = float(norms[chunk.index]), float(peaks[chunk.index])
-            if chunk.index > 0:
-                self.coder.rotate(vector[chunk.values], chunk, norm, rotated[: chunk.length])
-            self.coder.quantize(rotated[: chunk.length], chunk, norm, peak, context, codes[chunk.codes])
+        values = np.empty_like(vector)
+        scratch = first()
+
+        def encode(number: int) -> None:
+            chunk = chunks[number]
+            rotated, norm, peak = scratch[: chunk.length], float(norms[number]), float(peaks[number])
+            if number > 0:
+                self.coder.rotate(vector[chunk.values], chunk, norm, rotated)
+            self.coder.quantize(rotated, chunk, norm, peak, context, codes[chunk.codes])
+
+        def decode(number: int, lanes: Words) -> None:
+            chunk, peak = chunks[number], float(peaks[number])
+            out = values[chunk.values]
+            self.coder.decode(lanes, chunk, peak, context.workers, context.average, scratch, out)
+
+        widening = self.op.shape.accumulator_words_per_uplink_word
+        pieces = RoundPieces(encode, decode, [chunk.codes.stop for chunk in chunks], widening)
+        if not context.in_pieces:
+            pieces.encode_all()
         residual = partial(self._residual, vector, chunks, codes, peaks)
         own = Deferred(partial(residual, True)) if context.keep_residual else None
-        reply = yield Round(self.op, codes, own, label="codes")
+        reply = yield Round(self.op, codes, own, label="codes", pieces=pieces if context.in_pieces else None)
 
-        values = self._decode(checked_words(reply, code_shape), vector.size, chunks, peaks, reply, context.average)
+        sums = checked_words(reply, code_shape)
+        if pieces.decoded < len(pieces):
+            self._decode(sums, chunks, peaks, reply, context.average, scratch, values)
         if own is None:
             return Result(values)
         return Result(values, own() if np.all(reply.included) else residual(reply.included))
@@ -196,16 +212,21 @@ class THC:
         return rotated
 
     def _decode(
-        self, sums: Words, size: int, chunks: list[Chunk], peaks: Vector, reply: Aggregate, average: bool
-    ) -> Vector:
+        self,
+        sums: Words,
+        chunks: list[Chunk],
+        peaks: Vector,
+        reply: Aggregate,
+        average: bool,
+        scratch: Vector,
+        values: Vector,
+    ) -> None:
+        """All of it at once, whoever has contributed."""
         count = uniform_contributors(reply)
-        values = np.empty(size, dtype=np.float32)
-        scratch = np.empty(chunks[0].length, dtype=np.float32)
         for chunk in chunks:
             contributors = np.asarray(reply.contributors)[chunk.lanes] if count is None else count
             peak = float(peaks[chunk.index])
             self.coder.decode(sums[chunk.lanes], chunk, peak, contributors, average, scratch, values[chunk.values])
-        return values
 
     def _residual(
         self, vector: Vector, chunks: list[Chunk], codes: Words, peaks: Vector, included: bool | NDArray[np.bool_]

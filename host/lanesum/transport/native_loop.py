@@ -12,7 +12,7 @@ from typing import Any
 from lanesum.offload import Offload, may_join, may_take_joined
 from lanesum.transport.choose import AnyWindow
 from lanesum.transport.loop import cannot_send, closed_meanwhile
-from lanesum.transport.native_rounds import NativeRounds
+from lanesum.transport.native_rounds import NativeRounds, NativeWindow
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
 
@@ -51,6 +51,15 @@ class NativeLoop:
             pause = self._core.run(_SLICE_S)
             if pause in (self._pause.FINISHED, self._pause.DEADLINE):
                 return bool(pause == self._pause.FINISHED)
+            self._check(pause)
+
+    def run_until(self, window: NativeWindow, chunks: int, deadline_s: float) -> bool:
+        """As ``run``, but only until so many chunks at the beginning of the round have their results."""
+        self._core.begin(deadline_s, math.inf)
+        while True:
+            pause = self._core.run(_SLICE_S, chunks)
+            if pause in (self._pause.FINISHED, self._pause.REACHED, self._pause.DEADLINE):
+                return bool(pause != self._pause.DEADLINE)
             self._check(pause)
 
     def send(self) -> None:

@@ -25,8 +25,10 @@ class NativeWindow:
     What ``result`` and ``contributors`` return are views of the round's own memory, which lives as long as they do.
     """
 
-    def __init__(self, core: Any, size: RoundSize, words: NDArray[np.uint32]) -> None:
+    def __init__(self, core: Any, size: RoundSize, words: NDArray[np.uint32], accumulator_words: int) -> None:
         self.core = core
+        self._accumulator_words = accumulator_words
+        self._packet_words = LaneOp(size.op).shape.uplink_words(accumulator_words)
         self.chunks: int = core.chunks
         self.epoch: int = core.epoch
         self.size = size
@@ -50,10 +52,28 @@ class NativeWindow:
     def missing_workers(self) -> tuple[int, ...]:
         return tuple(self.core.missing_workers())
 
-    def result(self) -> NDArray[np.uint32]:
-        assert self.finished
+    def offer(self, words: int) -> None:
+        """The first ``words`` of a round that was started ``withheld`` are as they are to be sent."""
+        whole = self.words is None or words >= self.size.words
+        self.core.offer(self.chunks if whole else words // self._packet_words)
+
+    @property
+    def done_words(self) -> int:
+        """Accumulator words at the beginning of the round that ``arriving`` has already."""
+        return int(self.core.done_chunks) * self._accumulator_words
+
+    def chunks_of(self, words: int) -> int:
+        """Chunks that hold the first ``words`` accumulator words."""
+        return min(self.chunks, -(-words // self._accumulator_words))
+
+    def arriving(self) -> NDArray[np.uint32]:
+        """All accumulator words, of which only the first ``done_words`` are there."""
         words: NDArray[np.uint32] = self.core.result()
         return words
+
+    def result(self) -> NDArray[np.uint32]:
+        assert self.finished
+        return self.arriving()
 
     def contributors(self) -> NDArray[np.uint32]:
         bitmaps: NDArray[np.uint32] = self.core.contributors()
@@ -109,13 +129,19 @@ class NativeRounds:
     def position(self) -> int:
         return int(self.core.position)
 
-    def start(self, op: LaneOp, words: NDArray[np.uint32]) -> NativeWindow:
-        """See ``RoundSequence.start``; ``words`` must not change until the round has ended."""
+    def start(self, op: LaneOp, words: NDArray[np.uint32], *, withheld: bool = False) -> NativeWindow:
+        """See ``RoundSequence.start``; ``words`` must not change until the round has ended.
+
+        ``withheld``: they are still being made, and none is sent before it is offered (``NativeWindow.offer``).
+        """
         assert self._window is None
         if words.size >> 32:
             Header(racks=words.size).pack()  # says what is wrong with that
         words = np.ascontiguousarray(words, np.uint32)
-        self._window = NativeWindow(self.core.start(op, words), RoundSize(op, words.size), words)
+        core = self.core.start(op, words)
+        if withheld:
+            core.withhold()
+        self._window = NativeWindow(core, RoundSize(op, words.size), words, self._ticket.accumulator_words)
         return self._window
 
     def finish(self, window: NativeWindow) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.aggregation.pieces import RoundPieces
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.native import availability
 from lanesum.offload import Offload, check_offload
@@ -27,7 +28,7 @@ from lanesum.transport.errors import (
 )
 from lanesum.transport.loop import Loop, PythonLoop
 from lanesum.transport.native_loop import NativeLoop
-from lanesum.transport.native_rounds import NativeRounds
+from lanesum.transport.native_rounds import NativeRounds, NativeWindow
 from lanesum.transport.path import check_path
 from lanesum.transport.sockets import ServerSockets, WrapSocket
 from lanesum.transport.stats import TransportStats
@@ -130,8 +131,17 @@ class UdpTransport:
         """Counts since the transport was opened."""
         return self._rounds.stats
 
+    @property
+    def takes_pieces(self) -> bool:
+        """Rounds can be made piece by piece; with a quorum a piece's sum may be over less than all workers."""
+        return isinstance(self._loop, NativeLoop) and not self.ticket.quorum
+
     def all_reduce_words(
-        self, op: LaneOp, words: NDArray[np.uint32], overlap: Overlap | None = None
+        self,
+        op: LaneOp,
+        words: NDArray[np.uint32],
+        overlap: Overlap | None = None,
+        pieces: RoundPieces | None = None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """One round.
 
@@ -139,7 +149,8 @@ class UdpTransport:
             op: lane operation.
             words: uint32 uplink words of any number; all workers of the job pass the same number. They must not change
                 until the round has ended.
-            overlap: called once, after the first window has been sent.
+            overlap: called once, after the first window has been sent, or the last piece made.
+            pieces: makes ``words`` and uses the result, as far as packets go and come; only where ``takes_pieces``.
 
         Returns:
             Accumulator words (``words.size`` times the operation's widening), and the bitmaps of contributors of
@@ -154,10 +165,10 @@ class UdpTransport:
             TransportError: the operation is not one of the job's.
         """
         with self._in_round:
-            return self._all_reduce_words(op, words, overlap)
+            return self._all_reduce_words(op, words, overlap, pieces)
 
     def _all_reduce_words(
-        self, op: LaneOp, words: NDArray[np.uint32], overlap: Overlap | None
+        self, op: LaneOp, words: NDArray[np.uint32], overlap: Overlap | None, pieces: RoundPieces | None
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         if self._failure is not None:
             raise self._failure
@@ -170,13 +181,33 @@ class UdpTransport:
             raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
         # Out of step until the round has ended well: an exception in between leaves the job's positions unknown.
         self._usable = False
-        window = self._rounds.start(op, words)
+        window = self._rounds.start(op, words) if pieces is None else self._start_pieces(op, words, pieces)
         self._loop.send()
         if overlap is not None:
             overlap()
+        if pieces is not None:
+            self._use_pieces(window, pieces)
         self._run(window)
         self._usable = True
         return window.result(), window.contributors()
+
+    def _start_pieces(self, op: LaneOp, words: NDArray[np.uint32], pieces: RoundPieces) -> NativeWindow:
+        """Make all pieces; between two of them packets go and come, and what has come is used."""
+        assert isinstance(self._rounds, NativeRounds)
+        window = self._rounds.start(op, words, withheld=True)
+        while pieces.encoded < len(pieces):
+            window.offer(pieces.encode_next())
+            self._loop.attend()
+            pieces.decode_up_to(window.done_words, window.arriving())
+        return window
+
+    def _use_pieces(self, window: Any, pieces: RoundPieces) -> None:
+        """Use the rest of the pieces as they come."""
+        assert isinstance(self._loop, NativeLoop)
+        while pieces.decoded < len(pieces):
+            if not self._loop.run_until(window, window.chunks_of(pieces.needed), self._deadline_s):
+                raise self._timeout_error(window)
+            pieces.decode_up_to(window.done_words, window.arriving())
 
     def leave(self, deadline_s: float = LEAVE_DEADLINE_S) -> bool:
         """Say goodbye together with all other workers, then close; True when everybody has.

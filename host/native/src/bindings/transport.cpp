@@ -124,6 +124,9 @@ void define_transport(nb::module_ &module) {
         .def_prop_ro("finished", &RoundWindow::finished)
         .def_prop_ro("answered", &RoundWindow::answered)
         .def("is_done", &RoundWindow::is_done, nb::arg("chunk"))
+        .def("withhold", &RoundWindow::withhold)
+        .def("offer", &RoundWindow::offer, nb::arg("chunks"))
+        .def_prop_ro("done_chunks", &RoundWindow::done_chunks)
         .def("missing_workers", &RoundWindow::missing_workers)
         .def("result", &result, "The accumulator words; a view of the window's own.")
         .def("contributors", &contributors, "Bitmaps, shape (chunks, racks); a view of the window's own.");

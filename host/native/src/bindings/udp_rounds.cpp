@@ -18,6 +18,7 @@ using transport::UdpRounds;
 void define_udp_rounds(nb::module_ &module) {
     nb::enum_<Pause>(module, "Pause")
         .value("FINISHED", Pause::finished)
+        .value("REACHED", Pause::reached)
         .value("SLICE", Pause::slice)
         .value("DEADLINE", Pause::deadline)
         .value("CONFLICT", Pause::conflict)
@@ -35,7 +36,8 @@ void define_udp_rounds(nb::module_ &module) {
             },
             nb::arg("rounds"), nb::arg("fds"), nb::arg("join"), nb::arg("take_joined"), nb::keep_alive<1, 2>())
         .def("begin", &UdpRounds::begin, nb::arg("deadline_s"), nb::arg("leave_s"))
-        .def("run", &UdpRounds::run, nb::arg("slice_s"), nb::call_guard<nb::gil_scoped_release>())
+        .def("run", &UdpRounds::run, nb::arg("slice_s"), nb::arg("chunks") = UdpRounds::WHOLE_ROUND,
+             nb::call_guard<nb::gil_scoped_release>())
         .def("send", &UdpRounds::send, nb::call_guard<nb::gil_scoped_release>())
         .def("attend", &UdpRounds::attend, nb::call_guard<nb::gil_scoped_release>())
         .def("close", &UdpRounds::close, nb::call_guard<nb::gil_scoped_release>())

@@ -82,7 +82,7 @@ void UdpRounds::begin(double deadline_s, double leave_s) {
     leave_s_ = leave_s;
 }
 
-Pause UdpRounds::run(double slice_s) {
+Pause UdpRounds::run(double slice_s, std::uint32_t chunks) {
     const std::lock_guard guard(inside_);
     const bool leaving = !std::isinf(leave_s_);
     const double slice_end = monotonic() + slice_s;
@@ -98,6 +98,9 @@ Pause UdpRounds::run(double slice_s) {
         }
         if (const Pause pause = send_due(); pause != Pause::slice) {
             return pause;
+        }
+        if (rounds_.window()->done_chunks() >= chunks) {
+            return Pause::reached;
         }
         if (progress || (leaving && rounds_.stats().answered_pendings > answered)) {
             last_progress_ = now;

@@ -8,6 +8,8 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -21,6 +23,7 @@ namespace lanesum::transport {
 /// Why ``UdpRounds`` came back.
 enum class Pause : std::uint8_t {
     finished,        ///< the round has all its results
+    reached,         ///< as many chunks at its beginning have them as ``run`` was to wait for
     slice,           ///< nothing has happened: it was time, or a signal waits to be handled
     deadline,        ///< no progress for too long
     conflict,        ///< see ``verdict``; the last words have been sent
@@ -50,8 +53,10 @@ public:
     ///        answer others; infinite for all other rounds.
     void begin(double deadline_s, double leave_s);
 
-    /// Sends and receives until the round under way is finished, or ``slice_s`` have passed.
-    Pause run(double slice_s);
+    /// Sends and receives until the round under way is finished, or so many ``chunks`` at its beginning have their
+    /// results, or ``slice_s`` have passed.
+    Pause run(double slice_s, std::uint32_t chunks = WHOLE_ROUND);
+    static constexpr std::uint32_t WHOLE_ROUND = std::numeric_limits<std::uint32_t>::max();
 
     /// Sends what is due; ``slice`` when all is well.
     Pause send();

@@ -43,7 +43,8 @@ RoundWindow::RoundWindow(std::shared_ptr<Link> link, LaneOp op, std::span<const 
       done_(chunks_),
       entries_(std::min(slots_, chunks_)),
       opened_(std::min(slots_, chunks_)),
-      left_(chunks_) {
+      left_(chunks_),
+      ready_(chunks_) {
     const JobTicket &ticket = link_->ticket;
     Header header;
     header.job = ticket.job;
@@ -139,7 +140,7 @@ void RoundWindow::due(double now, Outbox &outbox) {
         outbox.add(*batch_, chunk, FLAG_RESEND | (bypass ? FLAG_BYPASS : 0u));
     }
     const std::int64_t most = std::min(most_, link.congestion->packets());
-    while (!open_.empty() && (under_way_ < most || open_.front() == first_left())) {
+    while (has_open() && (under_way_ < most || open_.front() == first_left())) {
         std::ranges::pop_heap(open_, std::greater{});
         const std::uint32_t chunk = open_.back();
         open_.pop_back();
@@ -230,7 +231,7 @@ bool RoundWindow::try_again(Outstanding &state, std::uint32_t patience) const {
 
 template <typename Visit>
 void RoundWindow::each_overtaken(Visit visit) {
-    const std::int64_t ahead = open_.empty() ? 0 : REORDERING;
+    const std::int64_t ahead = has_open() ? REORDERING : 0;
     for (std::uint32_t index = first_; index != NONE; index = entries_[index].after) {
         if (entries_[index].first_sequence + ahead >= newest_answered_) {
             return;

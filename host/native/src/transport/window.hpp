@@ -3,6 +3,7 @@
 // One round as a state machine without sockets or clocks, as in lanesum/transport/window.py.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -41,6 +42,13 @@ public:
     bool answered() const { return left_ < chunks_ || first_arrived_ != NONE; }
     bool is_done(std::uint32_t chunk) const { return chunk >= chunks_ || done_[chunk]; }
 
+    /// Sends nothing that is not offered: the words are still being made.
+    void withhold() { ready_ = 0; }
+    /// The words of the first ``chunks`` are as they are to be sent.
+    void offer(std::uint32_t chunks) { ready_ = std::min(chunks, chunks_); }
+    /// So many chunks at the beginning have their results.
+    std::uint32_t done_chunks() { return first_left(); }
+
     void due(double now, Outbox &outbox);
     std::optional<double> next_timeout(double now);
     bool take_result(const Header &header, std::span<const std::byte> datagram, double now);
@@ -48,7 +56,7 @@ public:
     void past_switches(std::uint32_t chunk, Outbox &outbox);
     std::vector<std::uint32_t> missing_workers() const;
 
-    /// The accumulator words in the machine's byte order, padding cut off; only when ``finished``.
+    /// The accumulator words in the machine's byte order, padding cut off; only those of chunks that are done are there.
     std::span<std::uint32_t> result() { return {result_.get(), result_words_}; }
     /// Bitmaps of the contributors, ``racks()`` for each chunk.
     std::span<std::uint32_t> contributors() { return contributors_; }
@@ -96,6 +104,8 @@ private:
     void ask(Outstanding &state, bool bypass);
 
     void open(std::uint32_t chunk);
+    /// Something could be sent for the first time; what is not ready cannot, and the smallest are ready first.
+    bool has_open() const { return !open_.empty() && open_.front() < ready_; }
     std::uint32_t slot(std::uint32_t chunk) const;
     std::uint32_t first_left();
     void free_slot(std::uint32_t chunk);
@@ -136,6 +146,7 @@ private:
     std::uint32_t back_off_ = 1;
     double last_result_at_ = -std::numeric_limits<double>::infinity();
     std::uint32_t left_;
+    std::uint32_t ready_;
     std::vector<std::uint32_t> asked_;  // chunks in the order of asking; some may have their result since
     std::size_t asked_count_ = 0;       // without those
     std::vector<Lost> lost_;
