@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
+import heapq
+from typing import Any
+
 import numpy as np
 import pytest
 from virtual_job import answer, read, ticket
 
 from lanesum.protocol import Flag, Kind, LaneOp
+from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport import JobTicket
 from lanesum.transport.choose import AnyRounds, make_rounds
 from lanesum.transport.rtt import INITIAL_RTO_S, MAX_RTO_S, MIN_RTO_S
@@ -16,6 +20,7 @@ from lanesum.transport.rtt import INITIAL_RTO_S, MAX_RTO_S, MIN_RTO_S
 pytestmark = pytest.mark.usefixtures("implementation")
 
 CHUNKS = 20
+NEAR_S, FAR_S = 1e-4, 1.5e-2  # round trips
 
 
 def begin(to: JobTicket, chunks: int) -> AnyRounds:
@@ -150,3 +155,86 @@ def test_a_path_may_be_silent_for_long() -> None:
         assert left_s is not None and 0 < left_s <= MAX_RTO_S
         now += left_s
     assert left_s == MAX_RTO_S
+
+
+def with_servers(servers: int, **fields: Any) -> JobTicket:
+    return ticket(servers=tuple((f"10.0.1.{number}", UDP_PORT) for number in range(servers)), **fields)
+
+
+def test_a_far_server_is_not_taken_for_a_lossy_one() -> None:
+    """Slots take turns between a near and a far server; nothing is lost, so nothing is sent again."""
+    to = with_servers(2, workers=1, slots=64)
+    rounds = begin(to, 1000)
+    answers: list[tuple[float, int]] = []
+    now = 0.0
+    while True:
+        for header in read(rounds.due(now)):
+            heapq.heappush(answers, (now + (FAR_S if header.slot % 2 else NEAR_S), header.chunk))
+        if not answers:
+            break
+        left_s = rounds.next_timeout(now)
+        if left_s is not None and now + left_s < answers[0][0]:
+            now += left_s
+            continue
+        now, chunk = heapq.heappop(answers)
+        rounds.receive(answer(to, workers=1, chunk=chunk), now)
+    assert rounds.stats.packets_sent == 1000
+    assert rounds.stats.retransmissions == 0
+
+
+def test_only_later_packets_to_the_same_server_make_a_loss() -> None:
+    to = with_servers(3, slots=63)
+    rounds = begin(to, 60)
+    rounds.due(0.0)
+    others = [chunk for chunk in range(60) if chunk % 3]
+    same = list(range(3, 60, 3))
+    for chunk in others + same[:8]:
+        rounds.receive(answer(to, workers=3, chunk=chunk), 1e-3)
+        assert chunks_due(rounds, 1e-3) == []
+    rounds.receive(answer(to, workers=3, chunk=same[8]), 1e-3)
+    assert chunks_due(rounds, 1e-3) == [0]
+
+
+def test_every_server_has_its_own_quick_timer() -> None:
+    """Four round trips of the server that was asked, however quick another one is."""
+    to = with_servers(2, slots=64)
+    rounds = begin(to, 6)
+    rounds.due(0.0)
+    for chunk, when in ((4, 1e-3), (5, 4e-3)):
+        rounds.receive(answer(to, workers=3, chunk=chunk), when)
+    assert chunks_due(rounds, 3.9e-3) == []
+    assert chunks_due(rounds, 4.1e-3) == [0, 2]
+    assert chunks_due(rounds, 15.9e-3) == [0, 2]
+    rounds.receive(answer(to, workers=3, chunk=0), 15.95e-3)
+    rounds.receive(answer(to, workers=3, chunk=2), 15.95e-3)
+    assert chunks_due(rounds, 16.1e-3) == [1, 3]
+
+
+def test_results_of_other_servers_do_not_put_off_the_timer() -> None:
+    """The first chunk's server is silent; what another one answers says nothing about that."""
+    to = with_servers(2, slots=8)
+    rounds = begin(to, 200)
+    rounds.due(0.0)
+    probes = []
+    for chunk in range(1, 60, 2):
+        now = chunk * 4e-3
+        rounds.receive(answer(to, workers=3, chunk=chunk), now)
+        sent = chunks_due(rounds, now)
+        probes += [now] if 0 in sent else []
+    assert probes
+    assert min(probes) < INITIAL_RTO_S + 8e-3
+
+
+def test_a_far_servers_results_are_not_asked_for_while_they_are_under_way() -> None:
+    """Who asks so soon cannot have what was sent; how soon that is depends on his server."""
+    to = with_servers(2, slots=64)
+    rounds = begin(to, 6)
+    rounds.due(0.0)
+    rounds.receive(answer(to, workers=3, chunk=0), 1e-3)
+    rounds.receive(answer(to, workers=3, chunk=1), 10e-3)
+    for chunk in (2, 3):  # sent at 0: long ago for both
+        rounds.receive(answer(to, Kind.PENDING, workers=2, chunk=chunk), 10e-3)
+    assert chunks_due(rounds, 10e-3) == [2, 3]
+    for chunk in (2, 3):
+        rounds.receive(answer(to, Kind.PENDING, workers=2, chunk=chunk), 12e-3)
+    assert chunks_due(rounds, 12e-3) == [2]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
-from lanesum.protocol.spec import HEADER, HEADER_BYTES, Flag, Kind
+from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, Flag, Kind
 from lanesum.transport.errors import MismatchError, TransportError
 from lanesum.transport.native_rounds import NativeRounds, NativeWindow
 from lanesum.transport.rounds import RoundSequence
@@ -51,6 +51,7 @@ def make_ticket(dice: random.Random) -> JobTicket:
         epoch=dice.choice((0, EPOCHS - 1, EPOCHS - 2, dice.getrandbits(32))),
         quorum=dice.choice((0, 0, 1, workers - workers // 3)),
         places=places,
+        servers=tuple((f"10.0.0.{number}", UDP_PORT) for number in range(dice.choice((1, 1, 2, 3, 7)))),
     )
 
 
@@ -184,8 +185,10 @@ class Both:
         self._compare_numbers()
         assert native.missing_workers() == python.missing_workers()
         assert (native.answered, native.epoch, native.position) == (python.answered, python.epoch, python.position)
-        for name in ("shortest_s", "quick_timeout_s", "timeout_s"):
-            assert getattr(native._link.rtt, name) == getattr(python._link.rtt, name)
+        for compiled, path in zip(native._link.paths, python._link.paths, strict=True):
+            assert (compiled.sequence, compiled.answer_interval_s) == (path.sequence, path.answer_interval_s)
+            for name in ("shortest_s", "quick_timeout_s", "timeout_s"):
+                assert getattr(compiled.rtt, name) == getattr(path.rtt, name)
         for slot in range(self.ticket.slots):
             assert native._link.slots.bypass(slot) == python._link.slots.bypass(slot)
         if self._windows is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lanesum.protocol.packet import ChunkBatch
+from lanesum.protocol.packet import ChunkBatch, server_of
 from lanesum.protocol.spec import Flag
 from lanesum.transport.link import Link
 
@@ -55,7 +55,9 @@ class History:
         packets = self._rounds.get(epoch)
         if packets is None or not packets.first <= chunk < packets.first + len(packets.batch):
             return
-        if now - packets.sent_at.get(chunk, float("-inf")) >= self._link.answer_interval_s:
+        paths = self._link.paths
+        path = paths[server_of(packets.batch.packet(chunk - packets.first), len(paths))]
+        if now - packets.sent_at.get(chunk, float("-inf")) >= path.answer_interval_s:
             # Two may ask before an answer leaves; one that goes past the switches serves both.
             self._asked[epoch, chunk] = bypass or self._asked.get((epoch, chunk), False)
 

@@ -108,6 +108,7 @@ class NativeRounds:
             epoch=ticket.epoch,
             quorum=ticket.quorum,
             places=ticket.places,
+            servers=len(ticket.servers),
             window=window,
             congestion=congestion,
         )

@@ -12,8 +12,9 @@ while one repairs a loss, the others go on; but with a quorum they stay in step.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +23,11 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import ChunkBatch, Header
 from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES, Flag
 from lanesum.transport.errors import RoundSize
-from lanesum.transport.link import Link
+from lanesum.transport.link import Link, ServerPath
 from lanesum.transport.membership import Arrived
 from lanesum.transport.rtt import MAX_RTO_S
 
-# A packet that so many later ones have overtaken counts as lost: software switches reorder by a few at most.
+# A packet that so many later ones on its path have overtaken counts as lost: software switches reorder by a few.
 REORDERING = 8
 _PENDING_BACK_OFF = 4
 # Every timeout is cut long before.
@@ -47,13 +48,43 @@ class _Outstanding:
     """A chunk that was sent and has no result yet."""
 
     first_sent_at: float
-    first_sequence: int  # running number of the first send, over all chunks
+    first_sequence: int  # running number of the first send, over all chunks of the path
+    first_on_link: int  # the same over all paths
     sent_at: float  # the last time
     sequence: int  # of the last send
     bypass: bool  # its slot's turn goes past the switches
     bypassed: bool  # the last send did
     resends: int = 0
     tries: int = 0  # resends that nobody asked for
+
+
+@dataclass(slots=True)
+class _Flight:
+    """What is under way on one path, and what was heard there: of another path's losses that says nothing.
+
+    An answer of a near server does not mean that a far one's is late.
+    """
+
+    path: ServerPath
+    outstanding: dict[int, _Outstanding] = field(default_factory=dict)  # by chunk; oldest first
+    newest_answered: int = -1  # sequence number of the latest send that has its result
+    back_off: int = 1
+    last_result_at: float = float("-inf")
+
+    def overtaken(self, ahead: int) -> Iterator[tuple[int, _Outstanding]]:
+        """Chunks that some ``ahead`` later ones have overtaken; the first in line, as they are kept in order."""
+        for chunk, state in self.outstanding.items():
+            if state.first_sequence + ahead >= self.newest_answered:
+                return
+            yield chunk, state
+
+    def quick_left(self, state: _Outstanding, now: float) -> float:
+        return state.sent_at + min(self.path.rtt.quick_timeout_s * (1 << min(state.resends, 16)), MAX_RTO_S) - now
+
+    def timer_left(self, state: _Outstanding, now: float) -> float:
+        # Every result restarts the timer (RFC 6298, 5.3): a full window takes a while to come back.
+        since = max(state.sent_at, self.last_result_at)
+        return since + min(self.path.rtt.timeout_s * self.back_off, MAX_RTO_S) - now
 
 
 class RoundWindow:
@@ -106,13 +137,10 @@ class RoundWindow:
         self._result = bytearray(self.chunks * self._packet_bytes)
         self._contributors = np.zeros((self.chunks, len(link.membership.everybody)), np.uint32)
         self._done = bytearray(self.chunks)
-        self._outstanding: dict[int, _Outstanding] = {}  # oldest first
+        self._flights = [_Flight(path) for path in link.paths]  # one for every server
         self._open = list(range(min(self._slots, self.chunks)))  # a heap: to be sent, because their slots are free
         self._low = 0
         self._opened = len(self._open)  # chunks that were ever among them, with a quorum
-        self._newest_answered = -1  # sequence number of the latest send that has its result
-        self._back_off = 1
-        self._last_result_at = float("-inf")
         self._left = self.chunks
         self._arrived: dict[int, Arrived] = {}  # chunks without a result; what was heard of last comes last
         self._asked: dict[int, bool] = {}  # outstanding chunks to send again -> past the switches
@@ -136,29 +164,42 @@ class RoundWindow:
         link = self._link
         datagrams = []
         for chunk, (bypass, asked) in self._lost(now).items():
-            state = self._outstanding[chunk]
-            state.sent_at, state.sequence, state.bypassed = now, link.sequence, bypass
+            flight = self._flight(chunk)
+            state = flight.outstanding[chunk]
+            state.sent_at, state.sequence, state.bypassed = now, flight.path.sequence, bypass
             state.resends += 1
             self.batch.set_flags(chunk, Flag.RESEND | (Flag.BYPASS if bypass else 0))
             link.count_sent(self.batch.packet_bytes, again=True, bypass=bypass, asked=asked)
+            flight.path.sequence += 1
             link.sequence += 1
             datagrams.append(self.batch.packet(chunk))
-        most = min(self._most, link.congestion.packets)
-        while self._open and (len(self._outstanding) < most or self._open[0] == self._first_left()):
+        room = min(self._most, link.congestion.packets) - self._under_way
+        while self._open and (room > 0 or self._open[0] == self._first_left()):
             chunk = heapq.heappop(self._open)
             if self._done[chunk]:
                 continue  # a quorum was quicker
             bypass = link.slots.bypass(self._slot(chunk))
-            self._outstanding[chunk] = _Outstanding(now, link.sequence, now, link.sequence, bypass, bypass)
+            flight = self._flight(chunk)
+            number = flight.path.sequence
+            flight.outstanding[chunk] = _Outstanding(now, number, link.sequence, now, number, bypass, bypass)
             if bypass:
                 self.batch.set_flags(chunk, Flag.BYPASS)
             link.count_sent(self.batch.packet_bytes, again=False, bypass=bypass)
+            flight.path.sequence += 1
             link.sequence += 1
+            room -= 1
             datagrams.append(self.batch.packet(chunk))
         return datagrams
 
     def _slot(self, chunk: int) -> int:
         return (self._position + chunk) % self._slots
+
+    def _flight(self, chunk: int) -> _Flight:
+        return self._flights[self._slot(chunk) % len(self._flights)]
+
+    @property
+    def _under_way(self) -> int:
+        return sum(len(flight.outstanding) for flight in self._flights)
 
     def _first_left(self) -> int:
         """The first chunk without a result. No window keeps it back.
@@ -191,29 +232,31 @@ class RoundWindow:
     def _lost(self, now: float) -> dict[int, tuple[bool, bool]]:
         """Chunks to send again -> (past the switches, somebody asked for it).
 
-        Those that were asked for, those that later sends overtook, and the first one when its timer has run out. Only
-        the first, because silence mostly means that a worker is late: one probe is enough to learn that. Its timer
-        backs off until something completes. A chunk that was overtaken waits for nobody who is late, since all
-        (or a quorum) are in the round, and have sent the later one: it has a quick timer of its own, that backs off
-        with every try.
+        Those that were asked for, those that later sends to the same server overtook, and the first one when its timer
+        has run out. Only the first, because silence mostly means that a worker is late: one probe is enough to learn
+        that. Its timer backs off until something completes on its path. A chunk that was overtaken waits for nobody who
+        is late, since all (or a quorum) are in the round, and have sent the later one: it has a quick timer of its own,
+        that backs off with every try.
         """
         link = self._link
         # Who asks is told where he asks: a place that has others' contributions is the one to complete the chunk.
         lost = {chunk: (bypass, True) for chunk, bypass in self._asked.items()}
         self._asked.clear()
-        for chunk, state in self._overtaken():
+        for flight, chunk, state in self._overtaken():
             if chunk in lost:
                 continue
-            if state.sequence + REORDERING < self._newest_answered or self._quick_left(state, now) <= 0:
+            if state.sequence + REORDERING < flight.newest_answered or flight.quick_left(state, now) <= 0:
                 lost[chunk] = (self._try_again(state, _BYPASS_AFTER_QUICK), False)
         first = self._timed()
-        if first is not None and first not in lost and self._timer_left(self._outstanding[first], now) <= 0:
-            state = self._outstanding[first]
-            self._back_off = min(2 * self._back_off, _MOST_BACK_OFF)
-            link.unanswered += 1
-            if link.unanswered >= _SILENT_AFTER:
-                link.congestion.silence(link.sequence, len(self._outstanding))
-            lost[first] = (self._try_again(state, _BYPASS_AFTER), False)
+        if first is not None and first not in lost:
+            flight = self._flight(first)
+            state = flight.outstanding[first]
+            if flight.timer_left(state, now) <= 0:
+                flight.back_off = min(2 * flight.back_off, _MOST_BACK_OFF)
+                link.unanswered += 1
+                if link.unanswered >= _SILENT_AFTER:
+                    link.congestion.silence(link.sequence, self._under_way)
+                lost[first] = (self._try_again(state, _BYPASS_AFTER), False)
         return lost
 
     def _try_again(self, state: _Outstanding, patience: int) -> bool:
@@ -221,19 +264,15 @@ class RoundWindow:
         state.tries += 1
         return state.bypass or (state.tries >= patience and state.tries % 2 == 0)
 
-    def _overtaken(self) -> Iterator[tuple[int, _Outstanding]]:
-        """Chunks of which later ones have their results; the first in line, as they are kept in the order of sending.
+    def _overtaken(self) -> Iterator[tuple[_Flight, int, _Outstanding]]:
+        """Chunks of which later ones on their path have their results: a quick timer is enough for these.
 
         Where nothing is left to be sent for now, fewer than usual have to have overtaken them: as many may never come.
         """
         ahead = REORDERING if self._open else 0
-        for chunk, state in self._outstanding.items():
-            if state.first_sequence + ahead >= self._newest_answered:
-                return
-            yield chunk, state
-
-    def _quick_left(self, state: _Outstanding, now: float) -> float:
-        return state.sent_at + min(self._link.rtt.quick_timeout_s * (1 << min(state.resends, 16)), MAX_RTO_S) - now
+        for flight in self._flights:
+            for chunk, state in flight.overtaken(ahead):
+                yield flight, chunk, state
 
     def _timed(self) -> int | None:
         """The chunk that has the timer: the first without a result; None while that was not sent yet.
@@ -242,24 +281,20 @@ class RoundWindow:
         for. But whoever lacks the first chunk of all has sent it, and whoever has its result can send it again.
         """
         first = self._first_left()
-        return first if first in self._outstanding else None
-
-    def _timer_left(self, state: _Outstanding, now: float) -> float:
-        # Every result restarts the timer (RFC 6298, 5.3): a full window takes a while to come back.
-        since = max(state.sent_at, self._last_result_at)
-        return since + min(self._link.rtt.timeout_s * self._back_off, MAX_RTO_S) - now
+        return first if first in self._flight(first).outstanding else None
 
     def next_timeout(self, now: float) -> float | None:
         """Seconds until ``due`` may have something to send; None when nothing is under way."""
         if self._asked:
             return 0.0
-        if not self._outstanding:
+        if not self._under_way:
             return None
         first = self._timed()
         if first is None:
             return 0.0
-        quick = (self._quick_left(state, now) for _, state in self._overtaken())
-        return max(0.0, min(self._timer_left(self._outstanding[first], now), min(quick, default=MAX_RTO_S)))
+        timed = self._flight(first)
+        quick = (flight.quick_left(state, now) for flight, _, state in self._overtaken())
+        return max(0.0, min(timed.timer_left(timed.outstanding[first], now), min(quick, default=MAX_RTO_S)))
 
     def take_result(self, header: Header, datagram: bytes | memoryview, now: float) -> bool:
         """A result of this round (job, tag and epoch are right); True when it completed a chunk."""
@@ -285,53 +320,56 @@ class RoundWindow:
         self._free_slot(chunk)
         self._arrived.pop(chunk, None)
         self._asked.pop(chunk, None)
-        self._back_off = 1
-        self._last_result_at = now
+        flight = self._flight(chunk)
+        flight.back_off = 1
+        flight.last_result_at = now
         marked, collided = bool(header.flags & _ECN), bool(header.flags & _COLLISION)
         stats.ecn_marks += marked
         stats.collisions += collided
         stats.partial_results += bool(header.flags & _PARTIAL)
         link.slots.result(self._slot(chunk), collided)
-        state = self._outstanding.pop(chunk, None)
+        state = flight.outstanding.pop(chunk, None)
         if state is not None:
             # Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
-            self._newest_answered = max(self._newest_answered, state.first_sequence)
+            flight.newest_answered = max(flight.newest_answered, state.first_sequence)
             if state.sequence == state.first_sequence:
-                link.rtt.sample(now - state.sent_at)
-            link.congestion.result(state.first_sequence, link.sequence, marked)
+                flight.path.rtt.sample(now - state.sent_at)
+            link.congestion.result(state.first_on_link, link.sequence, marked)
         return True
 
     def _may_have_result(self, chunk: int, bitmaps: tuple[int, ...]) -> bool:
         """It was sent; or a quorum went on without this worker, in turn."""
-        if chunk in self._outstanding:
+        if chunk in self._flight(chunk).outstanding:
             return True
         return self._is_open(chunk) and not self._link.membership.includes_me(bitmaps)
 
     def take_pending(self, header: Header, now: float) -> None:
         """Somebody waits for a chunk of which there is no result here either."""
         chunk = header.chunk
-        state = self._outstanding.get(chunk)
+        flight = self._flight(chunk)
+        state = flight.outstanding.get(chunk)
         if state is None:
             return  # not sent yet: its turn comes
         membership = self._link.membership
         self._arrived[chunk] = membership.learn(header, self._arrived.pop(chunk, Arrived()))
         # The path is alive, somebody else is late: keep asking, at a gentle pace.
-        self._back_off = min(self._back_off, _PENDING_BACK_OFF)
+        flight.back_off = min(flight.back_off, _PENDING_BACK_OFF)
         bypass = bool(header.flags & _BYPASS)
         elsewhere = state.bypassed != bypass
-        if membership.has_mine(header) or (now - state.sent_at < self._link.answer_interval_s and not elsewhere):
+        if membership.has_mine(header) or (now - state.sent_at < flight.path.answer_interval_s and not elsewhere):
             return
         self._asked[chunk] = bypass
-        if elsewhere and now - state.first_sent_at >= self._link.rtt.timeout_s:
+        if elsewhere and now - state.first_sent_at >= flight.path.rtt.timeout_s:
             # No loss, which is asked for sooner: the others' contributions have gone another way than this worker's.
             # Theirs of the other chunks under way have too, and asking for one after another would take for ever.
-            for other, one in self._outstanding.items():
+            # Whichever their servers: a switch is on the way to all of them.
+            for other, one in itertools.chain.from_iterable(each.outstanding.items() for each in self._flights):
                 if one.bypassed != bypass:
                     self._asked.setdefault(other, bypass)
 
     def past_switches(self, chunk: int) -> list[memoryview]:
         """The chunk once more for the server, if it was sent and has no result."""
-        if chunk not in self._outstanding:
+        if chunk not in self._flight(chunk).outstanding:
             return []
         self.batch.set_flags(chunk, Flag.RESEND | Flag.BYPASS)
         self._link.count_sent(self.batch.packet_bytes, again=True, bypass=True, asked=True)

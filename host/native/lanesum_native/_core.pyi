@@ -101,10 +101,15 @@ class SlotWindow:
     def bypass(self, slot: int) -> bool: ...
     def result(self, slot: int, collided: bool) -> None: ...
 
+class ServerPath:
+    rtt: RttEstimator
+    sequence: int
+    answer_interval_s: float
+
 class Link:
     congestion: CongestionControl
     slots: SlotWindow
-    rtt: RttEstimator
+    paths: list[ServerPath]
     sequence: int
     unanswered: int
 
@@ -139,6 +144,7 @@ class RoundSequence:
         epoch: int,
         quorum: int,
         places: Sequence[tuple[int, int]],
+        servers: int,
         window: int,
         congestion: str,
     ) -> None: ...

@@ -57,13 +57,16 @@ nb::list datagrams(std::span<const Datagram> made) {
 
 void make_rounds(RoundSequence *at, std::uint32_t job, std::uint32_t tag, std::uint32_t worker, std::uint32_t workers,
                  std::uint32_t slots, std::uint32_t accumulator_words, std::uint32_t epoch, std::uint32_t quorum,
-                 const std::vector<std::pair<std::uint32_t, std::uint32_t>> &places, std::int64_t window,
-                 const std::string &congestion) {
+                 const std::vector<std::pair<std::uint32_t, std::uint32_t>> &places, std::uint32_t servers,
+                 std::int64_t window, const std::string &congestion) {
+    if (servers == 0) {
+        throw std::invalid_argument("no servers");
+    }
     auto control = congestion_control(congestion, std::min<std::int64_t>(window, slots));
     if (control == nullptr) {
         throw std::invalid_argument("no such congestion control");
     }
-    JobTicket ticket{job, tag, worker, workers, slots, accumulator_words, epoch, quorum, {}};
+    JobTicket ticket{job, tag, worker, workers, slots, accumulator_words, epoch, quorum, {}, servers};
     for (const auto &[rack, bit] : places) {
         ticket.places.push_back({rack, bit});
     }
@@ -109,11 +112,25 @@ void define_transport(nb::module_ &module) {
         .def("bypass", &SlotWindow::bypass, nb::arg("slot"))
         .def("result", &SlotWindow::result, nb::arg("slot"), nb::arg("collided"));
 
+    nb::class_<ServerPath>(module, "ServerPath")
+        .def_ro("rtt", &ServerPath::rtt, nb::rv_policy::reference_internal)
+        .def_ro("sequence", &ServerPath::sequence)
+        .def_prop_ro("answer_interval_s", &ServerPath::answer_interval_s);
+
     nb::class_<Link>(module, "Link")
         .def_prop_ro(
             "congestion", [](const Link &link) { return link.congestion.get(); }, nb::rv_policy::reference_internal)
         .def_ro("slots", &Link::slots, nb::rv_policy::reference_internal)
-        .def_ro("rtt", &Link::rtt, nb::rv_policy::reference_internal)
+        .def_prop_ro(
+            "paths",
+            [](Link &link) {
+                std::vector<ServerPath *> paths;
+                for (ServerPath &path : link.paths) {
+                    paths.push_back(&path);
+                }
+                return paths;
+            },
+            nb::rv_policy::reference_internal)
         .def_ro("sequence", &Link::sequence)
         .def_ro("unanswered", &Link::unanswered);
 
@@ -134,7 +151,7 @@ void define_transport(nb::module_ &module) {
     nb::class_<RoundSequence>(module, "RoundSequence")
         .def("__init__", &make_rounds, nb::kw_only(), nb::arg("job"), nb::arg("tag"), nb::arg("worker"),
              nb::arg("workers"), nb::arg("slots"), nb::arg("accumulator_words"), nb::arg("epoch"), nb::arg("quorum"),
-             nb::arg("places"), nb::arg("window"), nb::arg("congestion"))
+             nb::arg("places"), nb::arg("servers"), nb::arg("window"), nb::arg("congestion"))
         .def_prop_ro("epoch", &RoundSequence::epoch)
         .def_prop_ro("position", &RoundSequence::position)
         .def_prop_ro("answered", &RoundSequence::answered)

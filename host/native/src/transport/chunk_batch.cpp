@@ -24,7 +24,7 @@ void ChunkBatch::lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *pa
     own.flags = flags;
     own.chunk = chunk;
     own.shadow = position / slots_ & 1;
-    own.slot = static_cast<std::uint32_t>(position % slots_);
+    own.slot = slot(chunk);
     own.pack(packet);
     for (std::size_t i = 0; i < HEADER_BYTES; ++i) {
         packet[i] |= template_[i];

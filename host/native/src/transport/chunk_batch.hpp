@@ -25,6 +25,7 @@ public:
     std::uint32_t first() const { return first_; }
     std::uint32_t size() const { return chunks_ - first_; }
     bool has(std::uint32_t chunk) const { return first_ <= chunk && chunk < chunks_; }
+    std::uint32_t slot(std::uint32_t chunk) const { return static_cast<std::uint32_t>((position_ + chunk) % slots_); }
     std::size_t packet_bytes() const { return HEADER_BYTES + packet_words_ * WORD_BYTES; }
 
     /// Writes the UDP payload of one chunk, ``packet_bytes()`` long.

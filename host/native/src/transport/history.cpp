@@ -34,7 +34,8 @@ void History::ask(std::uint32_t epoch, std::uint32_t chunk, bool bypass, double 
         return;
     }
     Question &question = packets->questions[chunk];
-    if (now - question.sent_at >= link_->answer_interval_s()) {
+    const ServerPath &path = link_->paths[packets->batch->slot(chunk) % link_->paths.size()];
+    if (now - question.sent_at >= path.answer_interval_s()) {
         // Two may ask before an answer leaves; one that goes past the switches serves both.
         question.bypass = bypass || (question.asked && question.bypass);
         if (!question.asked) {

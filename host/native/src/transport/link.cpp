@@ -8,9 +8,9 @@
 namespace lanesum::transport {
 
 Link::Link(JobTicket of, std::unique_ptr<CongestionControl> control)
-    : ticket(std::move(of)), membership(ticket), congestion(std::move(control)) {}
+    : ticket(std::move(of)), membership(ticket), congestion(std::move(control)), paths(ticket.servers) {}
 
-double Link::answer_interval_s() const {
+double ServerPath::answer_interval_s() const {
     const std::optional<double> shortest = rtt.shortest_s();
     return shortest ? std::min(MIN_RTO_S, *shortest) : MIN_RTO_S;
 }

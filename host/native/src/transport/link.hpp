@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// What all rounds of a session share, as in lanesum/transport/link.py.
+// What all rounds of a session share, and what is known of the path to every server, as in lanesum/transport/link.py.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "transport/congestion.hpp"
 #include "transport/membership.hpp"
@@ -15,6 +16,13 @@
 
 namespace lanesum::transport {
 
+struct ServerPath {
+    RttEstimator rtt;
+    std::int64_t sequence = 0;
+
+    double answer_interval_s() const;
+};
+
 struct Link {
     Link(JobTicket of, std::unique_ptr<CongestionControl> control);
 
@@ -22,12 +30,11 @@ struct Link {
     Membership membership;
     std::unique_ptr<CongestionControl> congestion;
     SlotWindow slots;
-    RttEstimator rtt;
+    std::vector<ServerPath> paths;  // by number of the server
     TransportStats stats;
     std::int64_t sequence = 0;
     std::uint32_t unanswered = 0;
 
-    double answer_interval_s() const;
     void count_sent(std::size_t size, bool again, bool bypass, bool asked = false);
 };
 

@@ -26,6 +26,7 @@ struct JobTicket {
     std::uint32_t epoch;
     std::uint32_t quorum;
     std::vector<Place> places;  // of every worker; empty with one level
+    std::uint32_t servers = 1;  // slot s belongs to number s % servers
 
     Place place() const { return places.empty() ? Place{0, worker} : places[worker]; }
 

@@ -54,6 +54,10 @@ RoundWindow::RoundWindow(std::shared_ptr<Link> link, LaneOp op, std::span<const 
     header.workers = std::uint32_t{1} << ticket.place().bit;
     header.racks = static_cast<std::uint32_t>(words.size());
     header.fan_in_workers = ticket.worker & 0xFF;
+    flights_.reserve(link_->paths.size());
+    for (ServerPath &path : link_->paths) {
+        flights_.push_back({&path});
+    }
     batch_ = std::make_shared<ChunkBatch>(header, words, chunks_, uplink_words(op, ticket.accumulator_words), position,
                                           slots_);
     open_.reserve(opened_);
@@ -81,18 +85,20 @@ RoundWindow::Outstanding *RoundWindow::outstanding(std::uint32_t chunk) {
 void RoundWindow::append(std::uint32_t chunk) {
     Outstanding &state = entry(chunk);
     const auto index = static_cast<std::uint32_t>(&state - entries_.data());
-    state.before = last_;
+    Flight &own = flight(chunk);
+    state.before = own.last;
     state.after = NONE;
-    (last_ == NONE ? first_ : entries_[last_].after) = index;
-    last_ = index;
+    (own.last == NONE ? own.first : entries_[own.last].after) = index;
+    own.last = index;
     state.chunk = chunk;
     state.under_way = true;
     ++under_way_;
 }
 
 void RoundWindow::remove(Outstanding &state) {
-    (state.before == NONE ? first_ : entries_[state.before].after) = state.after;
-    (state.after == NONE ? last_ : entries_[state.after].before) = state.before;
+    Flight &own = flight(state.chunk);
+    (state.before == NONE ? own.first : entries_[state.before].after) = state.after;
+    (state.after == NONE ? own.last : entries_[state.after].before) = state.before;
     state.under_way = false;
     --under_way_;
 }
@@ -132,7 +138,7 @@ void RoundWindow::due(double now, Outbox &outbox) {
         Outstanding &state = entry(chunk);
         state.lost = false;
         state.sent_at = now;
-        state.sequence = link.sequence;
+        state.sequence = flight(chunk).path->sequence++;
         state.bypassed = bypass;
         ++state.resends;
         link.count_sent(bytes, true, bypass, asked);
@@ -151,7 +157,8 @@ void RoundWindow::due(double now, Outbox &outbox) {
         append(chunk);
         Outstanding &state = entry(chunk);
         state.first_sent_at = state.sent_at = now;
-        state.first_sequence = state.sequence = link.sequence;
+        state.first_sequence = state.sequence = flight(chunk).path->sequence++;
+        state.first_on_link = link.sequence;
         state.bypass = state.bypassed = bypass;
         state.resends = state.tries = 0;
         state.heard_of = state.asked = state.lost = false;
@@ -168,6 +175,10 @@ void RoundWindow::open(std::uint32_t chunk) {
 
 std::uint32_t RoundWindow::slot(std::uint32_t chunk) const {
     return static_cast<std::uint32_t>((position_ + chunk) % slots_);
+}
+
+RoundWindow::Flight &RoundWindow::flight(std::uint32_t chunk) {
+    return flights_.size() == 1 ? flights_.front() : flights_[slot(chunk) % flights_.size()];
 }
 
 std::uint32_t RoundWindow::first_left() {
@@ -206,15 +217,19 @@ void RoundWindow::find_lost(double now) {
     }
     asked_.clear();
     asked_count_ = 0;
-    each_overtaken([&](Outstanding &state) {
-        if (!state.lost && (state.sequence + REORDERING < newest_answered_ || quick_left(state, now) <= 0)) {
+    each_overtaken([&](const Flight &own, Outstanding &state) {
+        if (!state.lost && (state.sequence + REORDERING < own.newest_answered || own.quick_left(state, now) <= 0)) {
             state.lost = true;
             lost_.push_back({state.chunk, try_again(state, BYPASS_AFTER_QUICK), false});
         }
     });
     Outstanding *first = timed();
-    if (first != nullptr && !first->lost && timer_left(*first, now) <= 0) {
-        back_off_ = std::min(2 * back_off_, MOST_BACK_OFF);
+    if (first == nullptr || first->lost) {
+        return;
+    }
+    Flight &own = flight(first->chunk);
+    if (own.timer_left(*first, now) <= 0) {
+        own.back_off = std::min(2 * own.back_off, MOST_BACK_OFF);
         ++link_->unanswered;
         if (link_->unanswered >= SILENT_AFTER) {
             link_->congestion->silence(link_->sequence, under_way_);
@@ -232,25 +247,27 @@ bool RoundWindow::try_again(Outstanding &state, std::uint32_t patience) const {
 template <typename Visit>
 void RoundWindow::each_overtaken(Visit visit) {
     const std::int64_t ahead = has_open() ? REORDERING : 0;
-    for (std::uint32_t index = first_; index != NONE; index = entries_[index].after) {
-        if (entries_[index].first_sequence + ahead >= newest_answered_) {
-            return;
+    for (const Flight &own : flights_) {
+        for (std::uint32_t index = own.first; index != NONE; index = entries_[index].after) {
+            if (entries_[index].first_sequence + ahead >= own.newest_answered) {
+                break;
+            }
+            visit(own, entries_[index]);
         }
-        visit(entries_[index]);
     }
 }
 
-double RoundWindow::quick_left(const Outstanding &state, double now) const {
-    const double backed_off = link_->rtt.quick_timeout_s() * (1 << std::min(state.resends, 16u));
+double RoundWindow::Flight::quick_left(const Outstanding &state, double now) const {
+    const double backed_off = path->rtt.quick_timeout_s() * (1 << std::min(state.resends, 16u));
     return state.sent_at + std::min(backed_off, MAX_RTO_S) - now;
 }
 
-RoundWindow::Outstanding *RoundWindow::timed() { return outstanding(first_left()); }
-
-double RoundWindow::timer_left(const Outstanding &state, double now) const {
-    const double since = std::max(state.sent_at, last_result_at_);
-    return since + std::min(link_->rtt.timeout_s() * back_off_, MAX_RTO_S) - now;
+double RoundWindow::Flight::timer_left(const Outstanding &state, double now) const {
+    const double since = std::max(state.sent_at, last_result_at);
+    return since + std::min(path->rtt.timeout_s() * back_off, MAX_RTO_S) - now;
 }
+
+RoundWindow::Outstanding *RoundWindow::timed() { return outstanding(first_left()); }
 
 std::optional<double> RoundWindow::next_timeout(double now) {
     if (asked_count_ > 0) {
@@ -265,11 +282,11 @@ std::optional<double> RoundWindow::next_timeout(double now) {
     }
     double quick = std::numeric_limits<double>::infinity();
     bool overtaken = false;
-    each_overtaken([&](const Outstanding &state) {
-        quick = std::min(quick, quick_left(state, now));
+    each_overtaken([&](const Flight &own, const Outstanding &state) {
+        quick = std::min(quick, own.quick_left(state, now));
         overtaken = true;
     });
-    return std::max(0.0, std::min(timer_left(*first, now), overtaken ? quick : MAX_RTO_S));
+    return std::max(0.0, std::min(flight(first->chunk).timer_left(*first, now), overtaken ? quick : MAX_RTO_S));
 }
 
 // Receiving.
@@ -296,8 +313,9 @@ bool RoundWindow::take_result(const Header &header, std::span<const std::byte> d
     done_[chunk] = 1;
     --left_;
     free_slot(chunk);
-    back_off_ = 1;
-    last_result_at_ = now;
+    Flight &own = flight(chunk);
+    own.back_off = 1;
+    own.last_result_at = now;
     const bool marked = header.flags & FLAG_ECN, collided = header.flags & FLAG_COLLISION;
     stats.ecn_marks += marked;
     stats.collisions += collided;
@@ -314,11 +332,11 @@ bool RoundWindow::take_result(const Header &header, std::span<const std::byte> d
         }
         remove(*state);
         // Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
-        newest_answered_ = std::max(newest_answered_, state->first_sequence);
+        own.newest_answered = std::max(own.newest_answered, state->first_sequence);
         if (state->sequence == state->first_sequence) {
-            link.rtt.sample(now - state->sent_at);
+            own.path->rtt.sample(now - state->sent_at);
         }
-        link.congestion->result(state->first_sequence, link.sequence, marked);
+        link.congestion->result(state->first_on_link, link.sequence, marked);
     }
     return true;
 }
@@ -344,18 +362,21 @@ void RoundWindow::take_pending(const Header &header, double now) {
     state->arrived = membership.learn(header, state->arrived);
     append_arrived(*state);
     // The path is alive, somebody else is late: keep asking, at a gentle pace.
-    back_off_ = std::min(back_off_, PENDING_BACK_OFF);
+    Flight &own = flight(state->chunk);
+    own.back_off = std::min(own.back_off, PENDING_BACK_OFF);
     const bool bypass = header.flags & FLAG_BYPASS;
     const bool elsewhere = state->bypassed != bypass;
-    if (membership.has_mine(header) || (now - state->sent_at < link_->answer_interval_s() && !elsewhere)) {
+    if (membership.has_mine(header) || (now - state->sent_at < own.path->answer_interval_s() && !elsewhere)) {
         return;
     }
     ask(*state, bypass);
-    if (elsewhere && now - state->first_sent_at >= link_->rtt.timeout_s()) {
+    if (elsewhere && now - state->first_sent_at >= own.path->rtt.timeout_s()) {
         // The others' contributions of the other chunks under way have gone another way too: see window.py.
-        for (std::uint32_t index = first_; index != NONE; index = entries_[index].after) {
-            if (entries_[index].bypassed != bypass && !entries_[index].asked) {
-                ask(entries_[index], bypass);
+        for (const Flight &each : flights_) {
+            for (std::uint32_t index = each.first; index != NONE; index = entries_[index].after) {
+                if (entries_[index].bypassed != bypass && !entries_[index].asked) {
+                    ask(entries_[index], bypass);
+                }
             }
         }
     }

@@ -71,7 +71,8 @@ private:
     /// A chunk that was sent and has no result yet; in the order of sending, and of the last pending answer.
     struct Outstanding {
         double first_sent_at;
-        std::int64_t first_sequence;
+        std::int64_t first_sequence;  // on its path, as ``sequence``
+        std::int64_t first_on_link;
         double sent_at;
         std::int64_t sequence;
         std::uint32_t chunk;
@@ -87,6 +88,17 @@ private:
         bool asked;
         bool asked_bypass;
         bool lost;
+    };
+    /// What is under way on one path, and what was heard there.
+    struct Flight {
+        ServerPath *path;
+        std::uint32_t first = NONE, last = NONE;  // entries in the order of sending
+        std::int64_t newest_answered = -1;
+        std::uint32_t back_off = 1;
+        double last_result_at = -std::numeric_limits<double>::infinity();
+
+        double quick_left(const Outstanding &state, double now) const;
+        double timer_left(const Outstanding &state, double now) const;
     };
     struct Lost {
         std::uint32_t chunk;
@@ -107,6 +119,7 @@ private:
     /// Something could be sent for the first time; what is not ready cannot, and the smallest are ready first.
     bool has_open() const { return !open_.empty() && open_.front() < ready_; }
     std::uint32_t slot(std::uint32_t chunk) const;
+    Flight &flight(std::uint32_t chunk);
     std::uint32_t first_left();
     void free_slot(std::uint32_t chunk);
     bool is_open(std::uint32_t chunk) const;
@@ -114,9 +127,7 @@ private:
     bool try_again(Outstanding &state, std::uint32_t patience) const;
     template <typename Visit>
     void each_overtaken(Visit visit);
-    double quick_left(const Outstanding &state, double now) const;
     Outstanding *timed();
-    double timer_left(const Outstanding &state, double now) const;
     bool may_have_result(std::uint32_t chunk, std::span<const std::uint32_t> bitmaps);
 
     std::shared_ptr<Link> link_;
@@ -136,15 +147,12 @@ private:
     std::vector<std::uint32_t> bitmaps_;  // of the result that is looked at
     std::vector<std::uint8_t> done_;
     std::vector<Outstanding> entries_;  // by slot: no two chunks of a slot are under way
-    std::uint32_t first_ = NONE, last_ = NONE;                  // entries in the order of sending
+    std::vector<Flight> flights_;       // by number of the server
     std::uint32_t first_arrived_ = NONE, last_arrived_ = NONE;  // in the order in which they were heard of
     std::int64_t under_way_ = 0;
     std::vector<std::uint32_t> open_;  // a heap, smallest first
     std::uint32_t low_ = 0;
     std::uint32_t opened_;
-    std::int64_t newest_answered_ = -1;
-    std::uint32_t back_off_ = 1;
-    double last_result_at_ = -std::numeric_limits<double>::infinity();
     std::uint32_t left_;
     std::uint32_t ready_;
     std::vector<std::uint32_t> asked_;  // chunks in the order of asking; some may have their result since
