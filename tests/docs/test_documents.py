@@ -88,6 +88,17 @@ def test_readme_commands_are_make_targets() -> None:
         assert result.returncode == 0, result.stderr
 
 
+MAKE = sorted({command for path in DOCUMENTS for command in commands(path) if command.split()[0] == "make"})
+
+
+def test_make_targets_exist() -> None:
+    """All at once: each takes a look at every source of the compiled part."""
+    targets = [word for command in MAKE for word in shlex.split(command)[1:] if "=" not in word]
+    assert {"run", "test", "native-sanitize", "fuzz", "soak"} <= set(targets)
+    result = subprocess.run(["make", "-n", *targets], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
 LANESUM = [
     (relative(path), command)
     for path in DOCUMENTS
@@ -102,11 +113,12 @@ def test_some_commands_are_shown() -> None:
 
 @pytest.mark.parametrize(("document", "command"), LANESUM, ids=[command for _, command in LANESUM])
 def test_commands_run(document: str, command: str, tmp_path: Path) -> None:
-    """Commands in ``sh`` blocks; those that serve until they are stopped only have their options checked."""
+    """Commands in ``sh`` blocks; those that serve until they are stopped, or judge the machine, only have
+    their options checked."""
     words = shlex.split(command)
     if words[0] == "lanesum":
         words = [sys.executable, "-m", "lanesum.cli", *words[1:]]
-        if words[3] in ("switch", "server", "controller", "run", "job", "bench"):
+        if words[3] in ("switch", "server", "controller", "run", "job", "bench", "doctor"):
             check_options(words[3:])
             return
     else:
