@@ -238,3 +238,19 @@ def test_a_far_servers_results_are_not_asked_for_while_they_are_under_way() -> N
     for chunk in (2, 3):
         rounds.receive(answer(to, Kind.PENDING, workers=2, chunk=chunk), 12e-3)
     assert chunks_due(rounds, 12e-3) == [2]
+
+
+def test_what_has_its_result_is_asked_for_at_the_pace_of_its_server_too() -> None:
+    to = with_servers(2, slots=64)
+    rounds = make_rounds(to)
+    window = rounds.start(LaneOp.ADD32, np.zeros(4, np.uint32))
+    rounds.due(0.0)
+    for chunk, when in ((0, 1e-3), (1, 10e-3)):
+        rounds.receive(answer(to, workers=3, chunk=chunk), when)
+    rounds.finish(window)
+    sent = []
+    for now in (20e-3, 25e-3, 31e-3):
+        for chunk in range(2):
+            rounds.receive(answer(to, Kind.PENDING, workers=2, chunk=chunk), now)
+        sent.append(chunks_due(rounds, now))
+    assert sent == [[0, 1], [0], [0, 1]]
