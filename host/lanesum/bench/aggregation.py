@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import resource
 from dataclasses import dataclass
+from typing import cast
 
 from lanesum.bench.agents import serve
+from lanesum.offload import Offload
 from lanesum.server.jobs import ServerJob
 from lanesum.server.udp import AggregationServer
 
@@ -43,6 +45,6 @@ class _Server:
 
 def main(arguments: list[str]) -> None:
     """Serve until the benchmark goes away."""
-    path, address, port = arguments
-    with AggregationServer((address, int(port))) as server:
+    path, address, port, offload = arguments
+    with AggregationServer((address, int(port)), offload=cast(Offload, offload)) as server:
         serve(path, _Server(server).work)

@@ -19,6 +19,7 @@ from lanesum.bench.aggregation import cpu_seconds
 from lanesum.bench.timed import Phases, TimedCodec
 from lanesum.bench.vectors import Vector, digest_of, error_of, fixed_sum, vector
 from lanesum.codecs import get
+from lanesum.offload import Offload
 from lanesum.session import Session
 from lanesum.transport import JobTicket
 
@@ -36,6 +37,7 @@ class Setup:
         interface: that gloo talks through.
         jobs: codec and ticket by name of the job.
         window: packets under way at most.
+        offload: see ``Session``.
     """
 
     worker: int
@@ -44,6 +46,7 @@ class Setup:
     interface: str
     jobs: dict[str, tuple[str, JobTicket]]
     window: int
+    offload: Offload
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,8 @@ class Reducer:
         )
         for job, (name, ticket) in setup.jobs.items():
             codec = TimedCodec(get(name, workers=setup.workers))
-            self._sessions[job] = Session(ticket, codec=codec, window=setup.window, deadline_s=_DEADLINE_S), codec
+            session = Session(ticket, codec=codec, window=setup.window, offload=setup.offload, deadline_s=_DEADLINE_S)
+            self._sessions[job] = session, codec
 
     def _gloo(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch

@@ -20,7 +20,8 @@ class Phases:
 
     Attributes:
         encode: the codec's work before its last round, what it does while a round is in flight included.
-        network: from handing a round over until its sum is there, without the codec's work meanwhile.
+        network: from handing a round over until its sum is there; what the codec does meanwhile for the whole round is
+            not counted, what it does piece by piece is.
         decode: the codec's work after its last round.
     """
 

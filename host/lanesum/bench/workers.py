@@ -17,6 +17,7 @@ from lanesum.bench.places import Place, make_tickets, worker_nodes
 from lanesum.bench.process import command
 from lanesum.bench.reducer import Reduced, Reduction, Setup
 from lanesum.codecs import get
+from lanesum.offload import Offload
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.run.supervisor import Supervisor
 from lanesum.server.jobs import ServerJob
@@ -73,6 +74,7 @@ class Workers:
         workers: int,
         accumulator_words: int,
         window: int,
+        offload: Offload,
         supervisor: Supervisor,
         folder: Path,
         environment: Mapping[str, str],
@@ -83,7 +85,7 @@ class Workers:
         self._servers = {f"server-{node}": node for node in dict.fromkeys(node for job in jobs for node in job.servers)}
         self._workers = [f"worker-{node}" for node in nodes]
         for agent, node in self._servers.items():
-            server = command("aggregation", self._agents.path(agent), place.address(node), str(UDP_PORT))
+            server = command("aggregation", self._agents.path(agent), place.address(node), str(UDP_PORT), offload)
             supervisor.start(agent, place.command(node, server), environment=environment)
         for agent, node in zip(self._workers, nodes, strict=True):
             reducer = place.command(node, command("reducer", self._agents.path(agent)))
@@ -110,6 +112,7 @@ class Workers:
                 place.interface,
                 {job.name: (job.codec, tickets[job.name][worker]) for job in jobs},
                 window,
+                offload,
             )
             for worker, agent in enumerate(self._workers)
         }

@@ -114,6 +114,7 @@ def allreduce(
     rates: Annotated[str, typer.Option(help="Of the limited links, in Mbit/s, separated by commas.")] = "",
     window: Annotated[int | None, typer.Option(min=1, help="Packets that a worker has under way at most.")] = None,
     words: Annotated[int | None, typer.Option(min=2, help="Accumulator words per packet; fills the MTU.")] = None,
+    offload: Annotated[str | None, typer.Option(help="Hand the kernel packets joined: on, off or auto.")] = None,
     repeats: Repeats = None,
     picture: Picture = None,
     quick: Quick = False,
@@ -132,6 +133,7 @@ def allreduce(
             rates_mbit=_numbers(rates, "--rates"),
             window=window,
             accumulator_words=words,
+            offload=offload,
             repeats=repeats,
         ),
     )
