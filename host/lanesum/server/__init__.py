@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregation server in plain Python: what packets are addressed to, and who sums them where no switch does."""
+"""Aggregation server: what packets are addressed to, and who sums them where no switch does."""
 
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.jobs import Place, ServerJob

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The server for Python: lanesum/server/native_aggregator.py and native_loop.py.
+// The server for Python: lanesum/server/native_aggregator.py and loops.py.
 #include <arpa/inet.h>
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// What the errno of a call on a UDP socket means; as in lanesum/transport/udp.py.
+// What the errno of a call on a UDP socket means; as in lanesum/transport/loop.py.
 #pragma once
 
 #include <cerrno>

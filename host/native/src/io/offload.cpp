@@ -64,6 +64,10 @@ std::string bus_of(int fd, const std::string &device) {
     if (ioctl(fd, SIOCETHTOOL, &request) != 0) {
         return {};
     }
+    // A tap or tun has a program behind it, and calls itself its bus.
+    if (std::strncmp(driver.driver, "tun", sizeof driver.driver) == 0) {
+        return {};
+    }
     const std::string bus(driver.bus_info, strnlen(driver.bus_info, sizeof driver.bus_info));
     return bus == "N/A" ? std::string() : bus;
 }

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The aggregation server on UDP sockets, a thread for each; used by lanesum/server/native_loop.py.
+// The aggregation server on UDP sockets, a thread for each; used by lanesum/server/loops.py.
 #pragma once
 
 #include <netinet/in.h>
