@@ -254,3 +254,17 @@ def test_what_has_its_result_is_asked_for_at_the_pace_of_its_server_too() -> Non
             rounds.receive(answer(to, Kind.PENDING, workers=2, chunk=chunk), now)
         sent.append(chunks_due(rounds, now))
     assert sent == [[0, 1], [0], [0, 1]]
+
+
+def test_the_last_packet_on_a_path_does_not_wait_for_the_long_timer() -> None:
+    """Nothing can overtake it there; but nobody is late with it when a later one to another server has its result."""
+    to = with_servers(2, slots=64)
+    rounds = begin(to, 8)
+    rounds.due(0.0)
+    for chunk in range(6):
+        rounds.receive(answer(to, workers=3, chunk=chunk), 1e-3)
+    assert rounds.next_timeout(1e-3) == MIN_RTO_S
+    rounds.receive(answer(to, workers=3, chunk=7), 1.5e-3)
+    assert rounds.next_timeout(2e-3) == pytest.approx(3e-3)  # four round trips since the path's last result
+    assert chunks_due(rounds, 4.9e-3) == []
+    assert chunks_due(rounds, 5.1e-3) == [6]

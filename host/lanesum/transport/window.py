@@ -60,10 +60,7 @@ class _Outstanding:
 
 @dataclass(slots=True)
 class _Flight:
-    """What is under way on one path, and what was heard there: of another path's losses that says nothing.
-
-    An answer of a near server does not mean that a far one's is late.
-    """
+    """What is under way on one path, and what was heard there: an answer of a near server makes no far one's late."""
 
     path: ServerPath
     outstanding: dict[int, _Outstanding] = field(default_factory=dict)  # by chunk; oldest first
@@ -78,8 +75,8 @@ class _Flight:
                 return
             yield chunk, state
 
-    def quick_left(self, state: _Outstanding, now: float) -> float:
-        return state.sent_at + min(self.path.rtt.quick_timeout_s * (1 << min(state.resends, 16)), MAX_RTO_S) - now
+    def quick_left(self, state: _Outstanding, since: float, now: float) -> float:
+        return since + min(self.path.rtt.quick_timeout_s * (1 << min(state.resends, 16)), MAX_RTO_S) - now
 
     def timer_left(self, state: _Outstanding, now: float) -> float:
         # Every result restarts the timer (RFC 6298, 5.3): a full window takes a while to come back.
@@ -138,6 +135,7 @@ class RoundWindow:
         self._contributors = np.zeros((self.chunks, len(link.membership.everybody)), np.uint32)
         self._done = bytearray(self.chunks)
         self._flights = [_Flight(path) for path in link.paths]  # one for every server
+        self._newest_on_link = -1  # running number of the latest first send that has its result, on whichever path
         self._open = list(range(min(self._slots, self.chunks)))  # a heap: to be sent, because their slots are free
         self._low = 0
         self._opened = len(self._open)  # chunks that were ever among them, with a quorum
@@ -242,10 +240,10 @@ class RoundWindow:
         # Who asks is told where he asks: a place that has others' contributions is the one to complete the chunk.
         lost = {chunk: (bypass, True) for chunk, bypass in self._asked.items()}
         self._asked.clear()
-        for flight, chunk, state in self._overtaken():
+        for flight, chunk, state, left_s in self._overtaken(now):
             if chunk in lost:
                 continue
-            if state.sequence + REORDERING < flight.newest_answered or flight.quick_left(state, now) <= 0:
+            if state.sequence + REORDERING < flight.newest_answered or left_s <= 0:
                 lost[chunk] = (self._try_again(state, _BYPASS_AFTER_QUICK), False)
         first = self._timed()
         if first is not None and first not in lost:
@@ -264,15 +262,26 @@ class RoundWindow:
         state.tries += 1
         return state.bypass or (state.tries >= patience and state.tries % 2 == 0)
 
-    def _overtaken(self) -> Iterator[tuple[_Flight, int, _Outstanding]]:
-        """Chunks of which later ones on their path have their results: a quick timer is enough for these.
+    def _overtaken(self, now: float) -> Iterator[tuple[_Flight, int, _Outstanding, float]]:
+        """Chunks of which later ones have their results, and the seconds left to them: a quick timer is enough.
+
+        Those that were overtaken on their path, and of every path the first one, if that was overtaken on others: then
+        nobody is late with it either, but as much as a round trip may be needed still, or more while its path's results
+        come one by one. Without that, a loss among the last packets on each path would have to wait for the long timer.
 
         Where nothing is left to be sent for now, fewer than usual have to have overtaken them: as many may never come.
         """
         ahead = REORDERING if self._open else 0
         for flight in self._flights:
+            overtaken = False
             for chunk, state in flight.overtaken(ahead):
-                yield flight, chunk, state
+                overtaken = True
+                yield flight, chunk, state, flight.quick_left(state, state.sent_at, now)
+            if flight.outstanding and not overtaken:
+                chunk, state = next(iter(flight.outstanding.items()))
+                if state.first_on_link + ahead < self._newest_on_link:
+                    since = max(state.sent_at, flight.last_result_at)
+                    yield flight, chunk, state, flight.quick_left(state, since, now)
 
     def _timed(self) -> int | None:
         """The chunk that has the timer: the first without a result; None while that was not sent yet.
@@ -293,7 +302,7 @@ class RoundWindow:
         if first is None:
             return 0.0
         timed = self._flight(first)
-        quick = (flight.quick_left(state, now) for flight, _, state in self._overtaken())
+        quick = (left_s for *_, left_s in self._overtaken(now))
         return max(0.0, min(timed.timer_left(timed.outstanding[first], now), min(quick, default=MAX_RTO_S)))
 
     def take_result(self, header: Header, datagram: bytes | memoryview, now: float) -> bool:
@@ -332,6 +341,7 @@ class RoundWindow:
         if state is not None:
             # Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
             flight.newest_answered = max(flight.newest_answered, state.first_sequence)
+            self._newest_on_link = max(self._newest_on_link, state.first_on_link)
             if state.sequence == state.first_sequence:
                 flight.path.rtt.sample(now - state.sent_at)
             link.congestion.result(state.first_on_link, link.sequence, marked)

@@ -217,8 +217,8 @@ void RoundWindow::find_lost(double now) {
     }
     asked_.clear();
     asked_count_ = 0;
-    each_overtaken([&](const Flight &own, Outstanding &state) {
-        if (!state.lost && (state.sequence + REORDERING < own.newest_answered || own.quick_left(state, now) <= 0)) {
+    each_overtaken(now, [&](const Flight &own, Outstanding &state, double left_s) {
+        if (!state.lost && (state.sequence + REORDERING < own.newest_answered || left_s <= 0)) {
             state.lost = true;
             lost_.push_back({state.chunk, try_again(state, BYPASS_AFTER_QUICK), false});
         }
@@ -245,21 +245,26 @@ bool RoundWindow::try_again(Outstanding &state, std::uint32_t patience) const {
 }
 
 template <typename Visit>
-void RoundWindow::each_overtaken(Visit visit) {
+void RoundWindow::each_overtaken(double now, Visit visit) {
     const std::int64_t ahead = has_open() ? REORDERING : 0;
     for (const Flight &own : flights_) {
-        for (std::uint32_t index = own.first; index != NONE; index = entries_[index].after) {
-            if (entries_[index].first_sequence + ahead >= own.newest_answered) {
-                break;
-            }
-            visit(own, entries_[index]);
+        std::uint32_t index = own.first;
+        for (; index != NONE && entries_[index].first_sequence + ahead < own.newest_answered;
+             index = entries_[index].after) {
+            Outstanding &state = entries_[index];
+            visit(own, state, own.quick_left(state, state.sent_at, now));
+        }
+        // Overtaken on other paths only: see window.py.
+        if (index != NONE && index == own.first && entries_[index].first_on_link + ahead < newest_on_link_) {
+            Outstanding &state = entries_[index];
+            visit(own, state, own.quick_left(state, std::max(state.sent_at, own.last_result_at), now));
         }
     }
 }
 
-double RoundWindow::Flight::quick_left(const Outstanding &state, double now) const {
+double RoundWindow::Flight::quick_left(const Outstanding &state, double since, double now) const {
     const double backed_off = path->rtt.quick_timeout_s() * (1 << std::min(state.resends, 16u));
-    return state.sent_at + std::min(backed_off, MAX_RTO_S) - now;
+    return since + std::min(backed_off, MAX_RTO_S) - now;
 }
 
 double RoundWindow::Flight::timer_left(const Outstanding &state, double now) const {
@@ -282,8 +287,8 @@ std::optional<double> RoundWindow::next_timeout(double now) {
     }
     double quick = std::numeric_limits<double>::infinity();
     bool overtaken = false;
-    each_overtaken([&](const Flight &own, const Outstanding &state) {
-        quick = std::min(quick, own.quick_left(state, now));
+    each_overtaken(now, [&](const Flight &, const Outstanding &, double left_s) {
+        quick = std::min(quick, left_s);
         overtaken = true;
     });
     return std::max(0.0, std::min(flight(first->chunk).timer_left(*first, now), overtaken ? quick : MAX_RTO_S));
@@ -333,6 +338,7 @@ bool RoundWindow::take_result(const Header &header, std::span<const std::byte> d
         remove(*state);
         // Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
         own.newest_answered = std::max(own.newest_answered, state->first_sequence);
+        newest_on_link_ = std::max(newest_on_link_, state->first_on_link);
         if (state->sequence == state->first_sequence) {
             own.path->rtt.sample(now - state->sent_at);
         }

@@ -97,7 +97,7 @@ private:
         std::uint32_t back_off = 1;
         double last_result_at = -std::numeric_limits<double>::infinity();
 
-        double quick_left(const Outstanding &state, double now) const;
+        double quick_left(const Outstanding &state, double since, double now) const;
         double timer_left(const Outstanding &state, double now) const;
     };
     struct Lost {
@@ -126,7 +126,7 @@ private:
     void find_lost(double now);
     bool try_again(Outstanding &state, std::uint32_t patience) const;
     template <typename Visit>
-    void each_overtaken(Visit visit);
+    void each_overtaken(double now, Visit visit);
     Outstanding *timed();
     bool may_have_result(std::uint32_t chunk, std::span<const std::uint32_t> bitmaps);
 
@@ -147,7 +147,8 @@ private:
     std::vector<std::uint32_t> bitmaps_;  // of the result that is looked at
     std::vector<std::uint8_t> done_;
     std::vector<Outstanding> entries_;  // by slot: no two chunks of a slot are under way
-    std::vector<Flight> flights_;       // by number of the server
+    std::vector<Flight> flights_;  // by number of the server
+    std::int64_t newest_on_link_ = -1;
     std::uint32_t first_arrived_ = NONE, last_arrived_ = NONE;  // in the order in which they were heard of
     std::int64_t under_way_ = 0;
     std::vector<std::uint32_t> open_;  // a heap, smallest first
