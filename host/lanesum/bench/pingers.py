@@ -63,7 +63,9 @@ class Pingers:
         """Bring everything up. Raises ProcessFailedError, BenchError."""
         nodes = worker_nodes(settings.workers)
         port = UDP_PORT + self._number
-        server = process.command("aggregation", self._agents.path(self._server), self._place.address(HUB), str(port))
+        server = process.command(
+            "aggregation", self._agents.path(self._server), self._place.address(HUB), str(port), "auto"
+        )
         self._supervisor.start(self._server, self._place.command(HUB, server), environment=self._environment)
         self.workers = [f"{self.name}-{node}" for node in nodes]
         for agent, node in zip(self.workers, nodes, strict=True):
