@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -47,6 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     missing = [path for path in FIRST if not (ROOT / path).exists()]
     if missing:
         raise pytest.UsageError(f"conftest.py names {', '.join(missing)}, which is not there")
+    # A script that runs tests in the background has them, and all that they start, ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):
         own_network()
     elif config.getoption("numprocesses", None) and obstacle():

@@ -54,8 +54,6 @@ def test_mininet_with_bmv2(tmp_path: Path) -> None:
 @contextlib.contextmanager
 def training(out: Path, runner: str) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
     """A run of two workers that has reached its first epoch, and all processes that it has started by then."""
-    # Who runs tests in the background of a script has them ignore Ctrl-C, and all that they start.
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         command(out, "--topology", runner, "--workers", "2", "--epochs", "200"),
         stdout=subprocess.PIPE,
@@ -63,7 +61,6 @@ def training(out: Path, runner: str) -> Iterator[tuple[subprocess.Popen[str], li
         text=True,
         env={**os.environ, "PATH": path_without_bmv2()},
     )
-    signal.signal(signal.SIGINT, handler)
     try:
         yield process, first_epoch(process)
     finally:
