@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
+import secrets
 import socket
 import traceback
 from collections.abc import Callable, Iterator
@@ -48,7 +49,7 @@ def served_job(
         tickets = [
             JobTicket(
                 job=7,
-                tag=0xC0FFEE,
+                tag=secrets.randbits(32),  # a port may come back, and a ticket is good for one session
                 slots=256,
                 seed=5,
                 worker=worker,

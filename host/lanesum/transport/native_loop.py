@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import math
 import os
+import threading
+import weakref
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +20,15 @@ from lanesum.transport.ticket import JobTicket
 
 # How late a signal (Ctrl-C) may be handled.
 _SLICE_S = 0.05
+# A thread needs microseconds to leave a loop that was closed, once it gets a processor.
+_LONGEST_END_S = 1.0
+# More chunks than any round has.
+_WHOLE_ROUND = 0xFFFFFFFF
+
+
+def _end(core: Any, idle: threading.Event) -> None:
+    core.close()
+    idle.wait(_LONGEST_END_S)
 
 
 class NativeLoop:
@@ -38,6 +49,10 @@ class NativeLoop:
             rounds.core, descriptors, may_join(native, descriptors, offload), may_take_joined(offload)
         )
         self._pause: Any = native.Pause
+        self._idle = threading.Event()
+        self._idle.set()
+        # A thread that is still in here when the interpreter ends would never come back.
+        weakref.finalize(self, _end, self._core, self._idle)
 
     @property
     def joins(self) -> bool:
@@ -46,21 +61,23 @@ class NativeLoop:
 
     def run(self, window: AnyWindow, deadline_s: float, leave_s: float | None = None) -> bool:
         """See ``Loop.run``."""
-        self._core.begin(deadline_s, math.inf if leave_s is None else leave_s)
-        while True:
-            pause = self._core.run(_SLICE_S)
-            if pause in (self._pause.FINISHED, self._pause.DEADLINE):
-                return bool(pause == self._pause.FINISHED)
-            self._check(pause)
+        return self._run(_WHOLE_ROUND, deadline_s, math.inf if leave_s is None else leave_s)
 
     def run_until(self, window: NativeWindow, chunks: int, deadline_s: float) -> bool:
         """As ``run``, but only until so many chunks at the beginning of the round have their results."""
-        self._core.begin(deadline_s, math.inf)
-        while True:
-            pause = self._core.run(_SLICE_S, chunks)
-            if pause in (self._pause.FINISHED, self._pause.REACHED, self._pause.DEADLINE):
-                return bool(pause != self._pause.DEADLINE)
-            self._check(pause)
+        return self._run(chunks, deadline_s, math.inf)
+
+    def _run(self, chunks: int, deadline_s: float, leave_s: float) -> bool:
+        self._core.begin(deadline_s, leave_s)
+        self._idle.clear()
+        try:
+            while True:
+                pause = self._core.run(_SLICE_S, chunks)
+                if pause in (self._pause.FINISHED, self._pause.REACHED, self._pause.DEADLINE):
+                    return bool(pause != self._pause.DEADLINE)
+                self._check(pause)
+        finally:
+            self._idle.set()
 
     def send(self) -> None:
         """See ``Loop.send``."""

@@ -20,6 +20,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/module.hpp"
+#include "bindings/released.hpp"
 #include "lanes/level.hpp"
 
 namespace nb = nanobind;
@@ -105,20 +106,20 @@ public:
 
     void random_words(std::uint64_t seed, std::uint32_t stream, std::uint32_t worker, std::uint64_t round,
                       std::uint32_t chunk, Array<std::uint32_t> out) const {
-        const nb::gil_scoped_release released;
+        const Released released;
         kernels_->random_words(random_key(seed, stream, worker, round, chunk), out.data(), out.size());
     }
 
     void hadamard_transform(Array<float> values, std::size_t block) const {
         require(std::has_single_bit(block) && values.size() % block == 0, "blocks are powers of two and fill the array");
         require(values.size() % 8 == 0, "values come in eights");
-        const nb::gil_scoped_release released;
+        const Released released;
         for_length(values.size()).hadamard_transform(values.data(), values.size(), block);
     }
 
     void square_sums(Array<const float> values, std::size_t chunk, Array<double> out) const {
         require(out.size() == blocks(values.size(), chunk), "one sum per chunk");
-        const nb::gil_scoped_release released;
+        const Released released;
         for (std::size_t i = 0; i < out.size(); ++i) {
             const std::size_t start = i * chunk;
             out.data()[i] = kernels_->square_sum(values.data() + start, std::min(chunk, values.size() - start));
@@ -128,7 +129,7 @@ public:
     void rotate(Array<const float> values, Powers powers, Array<const std::uint32_t> signs, std::size_t block,
                 Array<float> out) const {
         const codecs::Rotation how = rotation(signs, out.size(), block, values.size());
-        const nb::gil_scoped_release released;
+        const Released released;
         for_length(how.length).rotate(values.data(), values.size(), powers.data(), how, out.data());
     }
 
@@ -139,7 +140,7 @@ public:
         const std::size_t granularity = cells.size() - 1;
         codecs::Cells unit{static_cast<float>(granularity), static_cast<float>(granularity) / 2, cells.size() <= 32, {}};
         std::copy_n(cells.data(), cells.size(), unit.entries);
-        const nb::gil_scoped_release released;
+        const Released released;
         for_length(rotated.size()).quantize(rotated.data(), rotated.size(), factor, unit,
                            random_key(seed, ROUNDING, worker, round, chunk), words.data());
     }
@@ -150,7 +151,7 @@ public:
         const codecs::Rotation how = rotation(signs, lanes.size() * 4, block, out.size());
         require(!counts || counts->size() == lanes.size(), "one count per accumulator word");
         float *const work = workspace(out, scratch, how.length);
-        const nb::gil_scoped_release released;
+        const Released released;
         for_length(how.length).decode(lanes.data(), {offset, data_or_null(counts), average}, how, scale(factors, limit), work,
                          out.data(), out.size());
     }
@@ -163,14 +164,14 @@ public:
         require(!included || included->size() == codes.size() * 2, "one choice per accumulator word");
         require(values.size() == out.size(), "a residual is as long as the vector");
         float *const work = workspace(out, scratch, how.length);
-        const nb::gil_scoped_release released;
+        const Released released;
         for_length(how.length).residual(codes.data(), levels.data(), data_or_null(included), how, scale(factors, limit),
                            values.data(), work, out.data(), out.size());
     }
 
     void magnitudes(Array<const float> values, std::size_t block, Array<std::uint32_t> out) const {
         require(out.size() == blocks(values.size(), block), "one magnitude per block");
-        const nb::gil_scoped_release released;
+        const Released released;
         kernels_->magnitudes(values.data(), values.size(), block, out.data());
     }
 
@@ -179,7 +180,7 @@ public:
         require(maxima.size() == blocks(values.size(), block), "one magnitude per block");
         require(out.size() == values.size(), "one integer per value");
         require(peak >= 1 && peak <= INT32_MAX, "the peak is a positive integer of 32 bits");
-        const nb::gil_scoped_release released;
+        const Released released;
         kernels_->to_integers(values.data(), values.size(), block, maxima.data(), peak, out.data());
     }
 
@@ -188,7 +189,7 @@ public:
         require(maxima.size() == blocks(sums.size(), block), "one magnitude per block");
         require(out.size() == sums.size(), "one value per integer");
         require(!counts || counts->size() == sums.size(), "one count per value");
-        const nb::gil_scoped_release released;
+        const Released released;
         kernels_->from_integers(sums.data(), sums.size(), block, maxima.data(), peak, divisor, data_or_null(counts),
                                 out.data());
     }
@@ -197,7 +198,7 @@ public:
                           double peak, std::size_t block, Array<float> out) const {
         require(maxima.size() == blocks(values.size(), block), "one magnitude per block");
         require(integers.size() == values.size() && out.size() == values.size(), "as many integers as values");
-        const nb::gil_scoped_release released;
+        const Released released;
         kernels_->integer_residual(values.data(), integers.data(), values.size(), block, maxima.data(), peak,
                                    out.data());
     }

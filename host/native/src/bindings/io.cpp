@@ -14,6 +14,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings/module.hpp"
+#include "bindings/released.hpp"
 #include "io/datagrams.hpp"
 #include "io/offload.hpp"
 
@@ -73,7 +74,7 @@ struct KeepingSender {
     int flush() {
         int error;
         {
-            nb::gil_scoped_release released;
+            Released released;
             error = sender.flush();
         }
         line.clear();
@@ -87,7 +88,7 @@ void define_io(nb::module_ &module) {
     nb::class_<io::Receiver>(module, "DatagramReceiver")
         .def(nb::init<int, std::size_t, bool>(), nb::arg("fd"), nb::arg("batch"), nb::arg("gro"))
         .def("receive", &receive, "A list of (bytes, sender, congested).")
-        .def("drain", &drain, nb::call_guard<nb::gil_scoped_release>(), "Takes one batch; its bytes.")
+        .def("drain", &drain, nb::call_guard<Released>(), "Takes one batch; its bytes.")
         .def_prop_ro("error", &io::Receiver::error)
         .def_prop_ro("gro", &io::Receiver::gro)
         .def_prop_ro("full", &io::Receiver::full);

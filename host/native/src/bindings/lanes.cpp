@@ -14,6 +14,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/module.hpp"
+#include "bindings/released.hpp"
 #include "lanes/lanes.hpp"
 #include "lanes/level.hpp"
 #include "lanes/rate.hpp"
@@ -91,7 +92,7 @@ std::pair<double, double> rate(unsigned op, std::size_t words, std::size_t entri
         throw std::invalid_argument("needs at least one entry and an even number of words");
     }
     const LaneRate found = [&] {
-        nb::gil_scoped_release release;
+        Released release;
         return lane_rate(known, words, entries, seconds, first);
     }();
     return {found.operation, found.copy};

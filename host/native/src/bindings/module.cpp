@@ -3,6 +3,8 @@
 #include "bindings/module.hpp"
 
 NB_MODULE(_core, module) {
+    // Loops live as long as the interpreter, for a thread may be in them until its end: nothing has leaked then.
+    nanobind::set_leak_warnings(false);
     lanesum::bindings::define_codecs(module);
     lanesum::bindings::define_io(module);
     lanesum::bindings::define_lanes(module);

@@ -16,6 +16,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/module.hpp"
+#include "bindings/released.hpp"
 #include "server/aggregator.hpp"
 #include "server/udp_server.hpp"
 
@@ -160,7 +161,7 @@ public:
     void start() { server_.start(); }
 
     void stop() {
-        const nb::gil_scoped_release released;
+        const Released released;
         server_.stop();
     }
 

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/module.hpp"
+#include "bindings/released.hpp"
 #include "transport/udp_rounds.hpp"
 
 namespace nb = nanobind;
@@ -37,10 +38,10 @@ void define_udp_rounds(nb::module_ &module) {
             nb::arg("rounds"), nb::arg("fds"), nb::arg("join"), nb::arg("take_joined"), nb::keep_alive<1, 2>())
         .def("begin", &UdpRounds::begin, nb::arg("deadline_s"), nb::arg("leave_s"))
         .def("run", &UdpRounds::run, nb::arg("slice_s"), nb::arg("chunks") = UdpRounds::WHOLE_ROUND,
-             nb::call_guard<nb::gil_scoped_release>())
-        .def("send", &UdpRounds::send, nb::call_guard<nb::gil_scoped_release>())
-        .def("attend", &UdpRounds::attend, nb::call_guard<nb::gil_scoped_release>())
-        .def("close", &UdpRounds::close, nb::call_guard<nb::gil_scoped_release>())
+             nb::call_guard<Released>())
+        .def("send", &UdpRounds::send, nb::call_guard<Released>())
+        .def("attend", &UdpRounds::attend, nb::call_guard<Released>())
+        .def("close", &UdpRounds::close, nb::call_guard<Released>())
         .def_prop_ro("verdict",
                      [](const UdpRounds &rounds) {
                          return nb::bytes(rounds.verdict().data(), rounds.verdict().size());
