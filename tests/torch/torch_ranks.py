@@ -46,10 +46,11 @@ def served_job(
     """An aggregation server with one admitted job; yields the workers' tickets, without those of the ``absent``."""
     with AggregationServer((LOCALHOST, 0), loss=loss) as server:
         table = codecs.get(codec, workers=workers).code_table
+        tag = secrets.randbits(32)  # a port may come back, and a ticket is good for one session
         tickets = [
             JobTicket(
                 job=7,
-                tag=secrets.randbits(32),  # a port may come back, and a ticket is good for one session
+                tag=tag,
                 slots=256,
                 seed=5,
                 worker=worker,

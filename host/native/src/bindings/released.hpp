@@ -13,13 +13,9 @@ namespace lanesum::bindings {
 /// Python 3.14 lets such threads hang by itself.
 class Released {
 public:
-    Released() : state_(PyEval_SaveThread()) {}
+    Released() : by_who_ends_it_(is_ending()), state_(PyEval_SaveThread()) {}
     ~Released() {
-#if PY_VERSION_HEX >= 0x030D0000
-        while (Py_IsFinalizing()) {
-#else
-        while (_Py_IsFinalizing()) {
-#endif
+        while (!by_who_ends_it_ && is_ending()) {
             pause();
         }
         PyEval_RestoreThread(state_);
@@ -28,6 +24,15 @@ public:
     Released &operator=(const Released &) = delete;
 
 private:
+    static bool is_ending() {
+#if PY_VERSION_HEX >= 0x030D0000
+        return Py_IsFinalizing();
+#else
+        return _Py_IsFinalizing();
+#endif
+    }
+
+    bool by_who_ends_it_;  // whoever has the interpreter while it is ending is the thread that ends it
     PyThreadState *state_;
 };
 
