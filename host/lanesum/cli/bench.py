@@ -67,13 +67,7 @@ def faults(
     from lanesum.bench import faults as bench
 
     result = bench.run(_settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks))
-    if as_json:
-        typer.echo(json.dumps(result, indent=2))
-        return
-    console = Console()
-    console.print(_table(bench.LOSS_COLUMNS, bench.loss_rows(result)))
-    console.print(_table(bench.SHARING_COLUMNS, bench.sharing_rows(result)))
-    console.print(f"{result['words_wrong']} of {result['words_checked']:,} words were wrong.")
+    _show(result, [(bench.LOSS_COLUMNS, bench.loss_rows), (bench.SHARING_COLUMNS, bench.sharing_rows)], as_json)
 
 
 @app.command()
@@ -91,13 +85,7 @@ def congestion(
     settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
     if rate is not None:
         settings = dataclasses.replace(settings, rate_mbit=rate)
-    result = bench.run(settings)
-    if as_json:
-        typer.echo(json.dumps(result, indent=2))
-        return
-    console = Console()
-    console.print(_table(bench.COLUMNS, bench.rows(result)))
-    console.print(f"{result['words_wrong']} of {result['words_checked']:,} words were wrong.")
+    _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], as_json)
 
 
 @app.command()
@@ -138,7 +126,7 @@ def allreduce(
         ),
     )
     tables = [(bench.SPEED_COLUMNS, bench.speed_rows), (bench.COST_COLUMNS, bench.cost_rows)]
-    _show(bench.run(settings), tables, "allreduce", picture, as_json)
+    _show(bench.run(settings), tables, as_json, "allreduce", picture)
 
 
 @app.command()
@@ -156,7 +144,7 @@ def server(
 
     settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
     result = bench.run(dataclasses.replace(settings, **_given(workers=workers)))
-    _show(result, [(bench.LANE_COLUMNS, bench.lane_rows), (bench.COLUMNS, bench.rows)], "server", picture, as_json)
+    _show(result, [(bench.LANE_COLUMNS, bench.lane_rows), (bench.COLUMNS, bench.rows)], as_json, "server", picture)
 
 
 @app.command()
@@ -176,7 +164,7 @@ def transport(
     settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
     result = bench.run(dataclasses.replace(settings, **_given(workers=workers, rate_mbit=rate)))
     tables = [(bench.LATENCY_COLUMNS, bench.latency_rows), (bench.RATE_COLUMNS, bench.rate_rows)]
-    _show(result, tables, "transport", picture, as_json)
+    _show(result, tables, as_json, "transport", picture)
 
 
 _Rows = Callable[[dict[str, Any]], Iterable[tuple[str, ...]]]
@@ -185,18 +173,20 @@ _Rows = Callable[[dict[str, Any]], Iterable[tuple[str, ...]]]
 def _show(
     result: dict[str, Any],
     tables: Sequence[tuple[tuple[str, ...], _Rows]],
-    name: str,
-    picture: Path | None,
     as_json: bool,
+    name: str = "",
+    picture: Path | None = None,
 ) -> None:
-    """Tables, or JSON, and a picture if asked for."""
+    """Tables and what else there is to say of them, or JSON; and the picture ``name`` if asked for."""
     if as_json:
         typer.echo(json.dumps(result, indent=2))
     else:
         console = Console()
         for columns, rows in tables:
             console.print(_table(columns, rows(result)))
-        for what, why in result["left_out"].items():
+        if "words_wrong" in result:
+            console.print(f"{result['words_wrong']} of {result['words_checked']:,} words were wrong.")
+        for what, why in result.get("left_out", {}).items():
             console.print(f"{what} was not measured: {why}")
     if picture is not None:
         from lanesum.bench import pictures
