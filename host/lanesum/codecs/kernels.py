@@ -17,11 +17,11 @@ from typing import Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.aggregation.combine import Words
 from lanesum.codecs import reference
 from lanesum.native import availability
 
 Floats: TypeAlias = NDArray[np.float32]
-Words: TypeAlias = NDArray[np.uint32]
 
 
 class Kernels(Protocol):

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
-    Aggregate,
     CodecContext,
     CodecError,
     Deferred,
@@ -169,10 +168,10 @@ class THC:
                 self.coder.rotate(vector[chunk.values], chunk, norm, rotated)
             self.coder.quantize(rotated, chunk, norm, peak, context, codes[chunk.codes])
 
-        def decode(number: int, lanes: Words) -> None:
+        def decode(number: int, lanes: Words, contributors: int | NDArray[np.integer] = context.workers) -> None:
             chunk, peak = chunks[number], float(peaks[number])
             out = values[chunk.values]
-            self.coder.decode(lanes, chunk, peak, context.workers, context.average, scratch, out)
+            self.coder.decode(lanes, chunk, peak, contributors, context.average, scratch, out)
 
         widening = self.op.shape.accumulator_words_per_uplink_word
         pieces = RoundPieces(encode, decode, [chunk.codes.stop for chunk in chunks], widening)
@@ -184,7 +183,13 @@ class THC:
 
         sums = checked_words(reply, code_shape)
         if pieces.decoded < len(pieces):
-            self._decode(sums, chunks, peaks, reply, context.average, scratch, values)
+            count = uniform_contributors(reply)
+            for chunk in chunks:
+                decode(
+                    chunk.index,
+                    sums[chunk.lanes],
+                    np.asarray(reply.contributors)[chunk.lanes] if count is None else count,
+                )
         if own is None:
             return Result(values)
         return Result(values, own() if np.all(reply.included) else residual(reply.included))
@@ -210,23 +215,6 @@ class THC:
         rotated = np.empty(chunk.length, dtype=np.float32)
         self.coder.rotate(vector[chunk.values], chunk, float(norms[chunk.index]), rotated)
         return rotated
-
-    def _decode(
-        self,
-        sums: Words,
-        chunks: list[Chunk],
-        peaks: Vector,
-        reply: Aggregate,
-        average: bool,
-        scratch: Vector,
-        values: Vector,
-    ) -> None:
-        """All of it at once, whoever has contributed."""
-        count = uniform_contributors(reply)
-        for chunk in chunks:
-            contributors = np.asarray(reply.contributors)[chunk.lanes] if count is None else count
-            peak = float(peaks[chunk.index])
-            self.coder.decode(sums[chunk.lanes], chunk, peak, contributors, average, scratch, values[chunk.values])
 
     def _residual(
         self, vector: Vector, chunks: list[Chunk], codes: Words, peaks: Vector, included: bool | NDArray[np.bool_]

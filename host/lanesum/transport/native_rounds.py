@@ -54,8 +54,8 @@ class NativeWindow:
 
     def offer(self, words: int) -> None:
         """The first ``words`` of a round that was started ``withheld`` are as they are to be sent."""
-        whole = self.words is None or words >= self.size.words
-        self.core.offer(self.chunks if whole else words // self._packet_words)
+        # The last packet is padded.
+        self.core.offer(self.chunks if words == self.size.words else words // self._packet_words)
 
     @property
     def done_words(self) -> int:
