@@ -19,7 +19,7 @@ from torch_ranks import LOCALHOST, Ranks, free_ports, served_job
 
 from lanesum.errors import ConfigurationError
 from lanesum.server import AggregationServer, ServerJob
-from lanesum.train import digits
+from lanesum.train import digits, task
 from lanesum.train.loop import Settings
 from lanesum.train.plot import plot
 from lanesum.train.report import Report
@@ -173,6 +173,14 @@ def test_task_is_the_same_every_time_and_fits_one_transform() -> None:
     assert torch.equal(load_digits(limit=10).train_images, data.train_images[:10])
     assert torch.equal(load_digits(limit=10).test_images, data.test_images)
     assert sum(parameter.numel() for parameter in DigitsNet().parameters()) == 16_290 <= 2**14
+
+
+def test_images_are_those_that_scikit_learn_hands_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = load_digits()
+    monkeypatch.setattr(task, "find_spec", lambda name: None)
+    handed = load_digits()
+    assert torch.equal(read.train_images, handed.train_images)
+    assert torch.equal(read.test_labels, handed.test_labels)
 
 
 def test_too_few_images_are_refused() -> None:

@@ -5,11 +5,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
+# Where scikit-learn keeps the images: rows of 64 grey levels and the digit, separated by commas.
+_IMAGES = Path("datasets", "data", "digits.csv.gz")
+_SIDE = 8
 # Same images in the test set for every run, seed and number of workers.
 _SPLIT_SEED = 2026
 _TEST_IMAGES = 360
@@ -32,16 +38,26 @@ def load_digits(limit: int | None = None) -> Digits:
 
     ``limit`` keeps only so many training images, for a quick run.
     """
-    # Imported here: it takes a second, which whoever only wants the model need not wait.
+    grey, digits = _rows()
+    order = np.random.default_rng(_SPLIT_SEED).permutation(len(digits))
+    images = torch.from_numpy(((grey[order] / 16.0 - _MEAN) * _STRETCH).astype(np.float32)).unsqueeze(1)
+    labels = torch.from_numpy(digits[order].astype(np.int64))
+    train = slice(_TEST_IMAGES, None if limit is None else _TEST_IMAGES + limit)
+    return Digits(images[train], labels[train], images[:_TEST_IMAGES], labels[:_TEST_IMAGES])
+
+
+def _rows() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Grey levels 0 to 16, shape ``(1797, 8, 8)``, and digits."""
+    # Importing scikit-learn takes as long as importing PyTorch, in every rank; only its file is needed.
+    spec = find_spec("sklearn")
+    file = None if spec is None or spec.origin is None else Path(spec.origin).parent / _IMAGES
+    if file is not None and file.exists():
+        rows = np.loadtxt(file, delimiter=",")
+        return rows[:, :-1].reshape(-1, _SIDE, _SIDE), rows[:, -1]
     from sklearn.datasets import load_digits as load
 
     bunch = load()
-    order = np.random.default_rng(_SPLIT_SEED).permutation(len(bunch.target))
-    grey = bunch.images[order] / 16.0
-    images = torch.from_numpy(((grey - _MEAN) * _STRETCH).astype(np.float32)).unsqueeze(1)
-    labels = torch.from_numpy(bunch.target[order].astype(np.int64))
-    train = slice(_TEST_IMAGES, None if limit is None else _TEST_IMAGES + limit)
-    return Digits(images[train], labels[train], images[:_TEST_IMAGES], labels[:_TEST_IMAGES])
+    return bunch.images, bunch.target
 
 
 class DigitsNet(nn.Module):
