@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lanesum import codecs
 from lanesum.closing import Closing
-from lanesum.codecs.base import Aggregate, Codec, CodecContext, CodecError, Result, Round
+from lanesum.codecs.base import Aggregate, Codec, CodecContext, CodecError, Result, Round, RoundGroup
 from lanesum.errors import ConfigurationError
 from lanesum.offload import Offload
 from lanesum.protocol.lanes import LaneOp
@@ -192,11 +192,19 @@ class Session(Closing):
         steps = chosen.all_reduce(vector, context)
         size: int | None = vector.size
         try:
-            round_ = next(steps)
+            step = next(steps)
             while True:
-                aggregate = self._aggregate(chosen, round_, size)
+                reply: Aggregate | tuple[Aggregate, ...]
+                if isinstance(step, RoundGroup):
+                    # One after the other: the transport has one round in flight. The sizes are compared in the first.
+                    first, *others = step.rounds
+                    replies = [self._aggregate(chosen, first, size)]
+                    replies += [self._aggregate(chosen, other, None) for other in others]
+                    reply = tuple(replies)
+                else:
+                    reply = self._aggregate(chosen, step, size)
                 size = None  # compared once
-                round_ = steps.send(aggregate)
+                step = steps.send(reply)
         except StopIteration as stop:
             result: Result = stop.value
         except (CodecError, MismatchError):

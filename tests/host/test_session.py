@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.codecs import CodecError, Result
+from lanesum.codecs import CodecContext, CodecError, Result, Round, RoundGroup, Steps
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
@@ -467,3 +467,47 @@ def test_sockets_tell_queues_that_they_may_mark() -> None:
             assert wrapped[0].getsockopt(socket.IPPROTO_IP, socket.IP_TOS) & 3 == 2
         with pytest.raises(ConfigurationError, match="no congestion control"):
             Session(dataclasses.replace(ticket, tag=1), codec="fixed", congestion="none")
+
+
+class _LargestAndSum:
+    """Asks for the largest whole number and for the sums in one group."""
+
+    name = "largest-and-sum"
+    code_table = None
+    workers = 2
+
+    def shapes(self, size: int) -> Any:
+        raise NotImplementedError
+
+    def all_reduce(self, x: np.ndarray, context: CodecContext) -> Steps:
+        words = x.astype(np.uint32)
+        largest, sums = yield RoundGroup((Round(LaneOp.MAX, words.max(keepdims=True)), Round(LaneOp.ADD32, words)))
+        return Result(np.append(sums.words, largest.words).astype(np.float32))
+
+
+def test_a_group_of_rounds_has_an_aggregate_for_each() -> None:
+    seen: list[FinishedRound] = []
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 2)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> np.ndarray:
+            return session.reduce(np.arange(300, dtype=np.float32) + session.ticket.worker).values
+
+        results = run_workers(tickets, work, codec=_LargestAndSum(), observer=seen.append)
+    for result in results:
+        assert result.tolist() == [*(2 * i + 1 for i in range(300)), 300]
+    assert sorted(finished.round.op for finished in seen) == [LaneOp.ADD32, LaneOp.ADD32, LaneOp.MAX, LaneOp.MAX]
+
+
+def test_lengths_are_compared_in_the_first_round_of_a_group() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 2)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> np.ndarray:
+            return session.all_reduce(np.ones(30 + session.ticket.worker, np.float32))
+
+        outcomes = run_workers(tickets, work, errors=True, codec=_LargestAndSum())
+    for outcome in outcomes:
+        assert isinstance(outcome, MismatchError) and "30 to 31 values" in str(outcome)

@@ -11,7 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Aggregate, Codec, CodecContext, Result, Round, RoundShape, Steps, Vector, description
+from lanesum.codecs.base import (
+    Aggregate,
+    Codec,
+    CodecContext,
+    Result,
+    Round,
+    RoundGroup,
+    RoundShape,
+    Steps,
+    Vector,
+    description,
+)
 
 
 @dataclass(slots=True)
@@ -65,10 +76,10 @@ class TimedCodec:
         phases, clock = self.phases, time.perf_counter
         begun = clock()
         steps = self._codec.all_reduce(x, context)
-        reply: Aggregate | None = None
+        reply: Aggregate | tuple[Aggregate, ...] | None = None
         while True:
             try:
-                round_ = next(steps) if reply is None else steps.send(reply)
+                step = next(steps) if reply is None else steps.send(reply)
             except StopIteration as stop:
                 phases.decode += clock() - begun
                 result: Result = stop.value
@@ -76,7 +87,10 @@ class TimedCodec:
             handed_over = clock()
             phases.encode += handed_over - begun
             before = phases.encode
-            reply = yield self._timed(round_)
+            if isinstance(step, RoundGroup):
+                reply = yield RoundGroup(tuple(self._timed(round_) for round_ in step.rounds))
+            else:
+                reply = yield self._timed(step)
             begun = clock()
             phases.network += begun - handed_over - (phases.encode - before)
 

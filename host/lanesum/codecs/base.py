@@ -14,6 +14,9 @@ sends an :class:`Aggregate` back in::
             round_ = steps.send(aggregate)
     except StopIteration as stop:
         result = stop.value
+
+Rounds that do not need each other's aggregates may come together, as a :class:`RoundGroup`: the driver puts all of
+them on their way before it waits, and sends a tuple of as many aggregates in.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Generic, NoReturn, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +118,21 @@ class Round:
 
 
 @dataclass(frozen=True)
+class RoundGroup:
+    """Rounds that do not depend on each other, in an order that is the same on all workers; one at least.
+
+    The answer to it is a tuple of aggregates, one per round, in the same order. A driver may have all of them in
+    flight at once, or one after the other: the codec cannot tell.
+    """
+
+    rounds: tuple[Round, ...]
+
+    def __post_init__(self) -> None:
+        if not self.rounds:
+            raise CodecError("A group of rounds is empty.", "Yield one round at least.")
+
+
+@dataclass(frozen=True)
 class Aggregate:
     """What the network made of one round.
 
@@ -154,7 +172,8 @@ class RoundShape:
         return self.words * self.op.shape.accumulator_words_per_uplink_word
 
 
-Steps: TypeAlias = Generator[Round, Aggregate, Result]
+# An Aggregate answers a Round, a tuple of them a RoundGroup; the type of what is sent cannot follow what was yielded.
+Steps: TypeAlias = Generator[Round | RoundGroup, Any, Result]
 
 
 @runtime_checkable

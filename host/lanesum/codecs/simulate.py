@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lanesum.aggregation.combine import combine
 from lanesum.codecs.base import (
     Aggregate,
@@ -19,6 +16,7 @@ from lanesum.codecs.base import (
     CodecError,
     Result,
     Round,
+    RoundGroup,
     Steps,
     Vector,
     Words,
@@ -29,7 +27,9 @@ from lanesum.protocol.lanes import LaneOp
 
 @dataclass
 class Simulation:
-    """What :func:`simulate` saw: each worker's result, and the aggregated words of each round in order."""
+    """What :func:`simulate` saw: each worker's result, and the aggregated words of each round in order.
+
+    Those of a group come one after the other."""
 
     results: list[Result]
     aggregates: list[Words] = field(default_factory=list)
@@ -85,29 +85,41 @@ def simulate(
         for worker, (one, vector) in enumerate(zip(codecs, vectors, strict=True))
     ]
     simulation = Simulation(results=[])
-    replies: list[Aggregate] | None = None
+    replies: list[Aggregate | tuple[Aggregate, ...]] | None = None
+    tables = [one.code_table for one in codecs]
     while True:
         outcomes = [_advance(step, replies[worker] if replies else None) for worker, step in enumerate(steps)]
         results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
-        rounds = [outcome for outcome in outcomes if isinstance(outcome, Round)]
         if len(results) == workers:
             simulation.results = results
             return simulation
-        if results or len({(one.op, one.words.size) for one in rounds}) != 1:
+        yielded = [outcome for outcome in outcomes if not isinstance(outcome, Result)]
+        grouped = isinstance(yielded[0], RoundGroup)
+        groups = [one.rounds if isinstance(one, RoundGroup) else (one,) for one in yielded]
+        kinds = {(isinstance(one, RoundGroup), *map(_kind, group)) for one, group in zip(yielded, groups, strict=True)}
+        if results or len(kinds) != 1:
             raise CodecError("The workers' rounds differ: they were given vectors or codecs that do not match.")
-        tables: list[NDArray[np.uint8] | None] = [one.code_table for one in codecs]
-        contributions = [
-            lane_contribution(rounds[worker].op, rounds[worker].words, tables[worker]) for worker in counted
-        ]
-        for one in rounds:
-            if one.overlap is not None:
-                one.overlap()
-        total = aggregate(rounds[0].op, contributions)
-        simulation.aggregates.append(total)
-        replies = [Aggregate(total.copy(), len(counted), worker in counted) for worker in range(workers)]
+        totals = []
+        for rounds in zip(*groups, strict=True):
+            contributions = [
+                lane_contribution(rounds[worker].op, rounds[worker].words, tables[worker]) for worker in counted
+            ]
+            for one in rounds:
+                if one.overlap is not None:
+                    one.overlap()
+            totals.append(aggregate(rounds[0].op, contributions))
+        simulation.aggregates += totals
+        replies = []
+        for worker in range(workers):
+            answers = tuple(Aggregate(total.copy(), len(counted), worker in counted) for total in totals)
+            replies.append(answers if grouped else answers[0])
 
 
-def _advance(steps: Steps, reply: Aggregate | None) -> Round | Result:
+def _kind(round_: Round) -> tuple[LaneOp, int]:
+    return round_.op, round_.words.size
+
+
+def _advance(steps: Steps, reply: Aggregate | tuple[Aggregate, ...] | None) -> Round | RoundGroup | Result:
     try:
         return next(steps) if reply is None else steps.send(reply)
     except StopIteration as stop:
