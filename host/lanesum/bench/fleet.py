@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lanesum import rpc
+from lanesum.bench import process
 from lanesum.bench.agents import Agents
 from lanesum.bench.rounds import RoundsDone, RoundsTask
 from lanesum.faults.links import LinkFaults
@@ -97,7 +97,7 @@ class Fleet:
 
     def start_agent(self, agent: str, host: str, module: str, *arguments: str) -> None:
         """Start a process at a host that ``agents`` can be told about; ``module`` of this package."""
-        command = [sys.executable, "-m", f"lanesum.bench.{module}", self.agents.path(agent), *arguments]
+        command = process.command(module, self.agents.path(agent), *arguments)
         environment = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
         self._supervisor.start(agent, self._at(host, command), environment=environment)
 

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other traffic as a process, in a network namespace of its own.
 
-``python -m lanesum.bench.traffic SOCKET ADDRESS`` at the host that sends; ``... SOCKET`` alone at the one that
-receives, which is at ADDRESS.
+Arguments SOCKET ADDRESS at the host that sends; SOCKET alone at the one that receives, which is at ADDRESS.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from lanesum.bench.agents import serve
@@ -17,7 +15,8 @@ from lanesum.bench.background import Receiver, Sender
 _TCP_ECN = Path("/proc/sys/net/ipv4/tcp_ecn")  # of this network namespace
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> None:
+    """Until the benchmark goes away."""
     path, *address = arguments
     _TCP_ECN.write_text("1")  # ask for it, and grant it
     if address:
@@ -25,8 +24,3 @@ def main(arguments: list[str]) -> int:
     else:
         Receiver()
         serve(path, lambda task: task)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -7,11 +7,7 @@
 
 #include "codecs/kernels.hpp"
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC target("avx2")
-#endif
+#include "lanes/target_avx2.inl"
 
 namespace lanesum::codecs {
 namespace {
@@ -25,7 +21,5 @@ constexpr Kernels AVX2 = ALL;
 
 }  // namespace lanesum::codecs
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#endif
+#include "lanes/target_end.inl"
 #endif

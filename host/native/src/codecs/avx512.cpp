@@ -7,14 +7,7 @@
 
 #include "codecs/kernels.hpp"
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512bw,avx512vl"))), apply_to = function)
-#else
-// Some of gcc's own intrinsics begin with a register of any content, and are warned about.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC target("avx512bw,avx512vl,prefer-vector-width=512")
-#endif
+#include "lanes/target_avx512.inl"
 
 namespace lanesum::codecs {
 namespace {
@@ -28,7 +21,5 @@ constexpr Kernels AVX512 = ALL;
 
 }  // namespace lanesum::codecs
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#endif
+#include "lanes/target_end.inl"
 #endif

@@ -8,11 +8,7 @@
 #include "lanes/kernels.hpp"
 #include "protocol/header.hpp"
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC target("avx2")
-#endif
+#include "lanes/target_avx2.inl"
 
 namespace lanesum {
 namespace {
@@ -66,7 +62,5 @@ constexpr Kernels AVX2_KERNELS = kernels<Widen>();
 
 }  // namespace lanesum
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#endif
+#include "lanes/target_end.inl"
 #endif

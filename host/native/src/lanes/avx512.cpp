@@ -7,14 +7,7 @@
 #include "lanes/kernels.hpp"
 #include "protocol/header.hpp"
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512bw,avx512vl"))), apply_to = function)
-#else
-// Some of gcc's own intrinsics begin with a register of any content, and are warned about.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC target("avx512bw,avx512vl,prefer-vector-width=512")
-#endif
+#include "lanes/target_avx512.inl"
 
 namespace lanesum {
 namespace {
@@ -68,7 +61,5 @@ constexpr Kernels AVX512_KERNELS = kernels<Widen>();
 
 }  // namespace lanesum
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#endif
+#include "lanes/target_end.inl"
 #endif
