@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lanesum import codecs
 from lanesum.closing import Closing
-from lanesum.codecs.base import Aggregate, Codec, CodecContext, CodecError, Result, Round, RoundGroup
+from lanesum.codecs.base import Aggregate, Codec, CodecContext, CodecError, Members, Result, Round, RoundGroup
 from lanesum.errors import ConfigurationError
 from lanesum.offload import Offload
 from lanesum.protocol.lanes import LaneOp
@@ -49,19 +49,19 @@ RoundObserver = Callable[[FinishedRound], None]
 
 
 def aggregate_of(ticket: JobTicket, words: NDArray[np.uint32], contributors: NDArray[np.uint32]) -> Aggregate:
-    """A round's accumulator words with how many workers are in each, and whether this one is.
+    """A round's accumulator words with which workers are in each, how many, and whether this one is.
 
     ``contributors``: bitmaps as of ``RoundWindow.contributors``. One number where everybody is in everything, as
     always without a quorum; else one per word.
     """
     if (contributors == np.array(ticket.rack_members, np.uint32)).all():
         return Aggregate(words, ticket.workers)
-    bits = np.unpackbits(contributors.view(np.uint8), axis=1)
-    counts = bits.sum(axis=1, dtype=np.int64)
-    rack, bit = ticket.place
-    included = (contributors[:, rack] >> np.uint32(bit) & np.uint32(1)).astype(np.bool_)
-    per_word = [np.repeat(one, ticket.accumulator_words)[: words.size] for one in (counts, included)]
-    return Aggregate(words, *per_word)
+    bitmaps, of_packet = np.unique(contributors, axis=0, return_inverse=True)
+    places = np.array(ticket.places or [(0, worker) for worker in range(ticket.workers)], np.uint32)
+    sets = (bitmaps[:, places[:, 0]] >> places[:, 1] & np.uint32(1)).astype(np.bool_)
+    of_word = np.repeat(of_packet.reshape(-1), ticket.accumulator_words)[: words.size]
+    counts = sets.sum(axis=1, dtype=np.int64)[of_word]
+    return Aggregate(words, counts, sets[of_word, ticket.worker], Members(sets, of_word))
 
 
 class Session(Closing):

@@ -21,7 +21,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.server.udp import Loss
-from lanesum.session import FinishedRound, Session
+from lanesum.session import FinishedRound, Session, aggregate_of
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
 
@@ -413,6 +413,9 @@ def test_each_part_of_a_vector_has_its_own_mean() -> None:
         results = run_workers(tickets, work, codec="fixed", wrap_socket=lambda sock: LossySocket(sock, 0, 0.0, lost))
     values = rounds[-1]
     assert values.contributors[:, 0].tolist() == [0b011, 0b110] * 5
+    members = values.aggregate.members
+    assert members is not None
+    assert members.sets[members.of_word[[0, 63, 64, 639]]].tolist() == [[1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]]
     expected = np.where(np.arange(640) // 64 % 2, 1.5, 2.5)
     for worker, result in enumerate(results):
         np.testing.assert_allclose(result.values, expected, rtol=1e-6)
@@ -420,6 +423,19 @@ def test_each_part_of_a_vector_has_its_own_mean() -> None:
         assert result.residual is not None
         np.testing.assert_array_equal(result.residual[left_out], vectors[worker][left_out])
         assert (np.abs(result.residual[~left_out]) < 1e-6).all()
+
+
+def test_who_is_in_a_sum_is_told_by_worker_not_by_place() -> None:
+    places = ((1, 0), (0, 3), (1, 2))
+    ticket = JobTicket(job=1, tag=1, worker=2, workers=3, slots=8, accumulator_words=4, places=places, quorum=1)
+    words = np.arange(10, dtype=np.uint32)
+    found = aggregate_of(ticket, words, np.array([[0b1000, 0b101], [0, 0b100], [0b1000, 0b1]], np.uint32))
+    assert found.members is not None
+    assert found.members.sets[found.members.of_word].tolist() == [[1, 1, 1]] * 4 + [[0, 0, 1]] * 4 + [[1, 1, 0]] * 2
+    assert np.array(found.contributors).tolist() == [3] * 4 + [1] * 4 + [2] * 2
+    assert np.array(found.included).tolist() == [True] * 8 + [False] * 2
+    everybody = aggregate_of(ticket, words, np.array([[0b1000, 0b101]] * 3, np.uint32))
+    assert (everybody.contributors, everybody.included, everybody.members) == (3, True, None)
 
 
 def test_workers_leave_together_or_after_a_short_wait() -> None:

@@ -133,18 +133,32 @@ class RoundGroup:
 
 
 @dataclass(frozen=True)
+class Members:
+    """Which workers are in a sum that lacks some.
+
+    ``sets``: boolean, shape (sets, workers of the job). ``of_word``: for every accumulator word, the row of ``sets``
+    that tells who is in it.
+    """
+
+    sets: NDArray[np.bool_]
+    of_word: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
 class Aggregate:
     """What the network made of one round.
 
     ``words``: uint32 accumulator words, ``Round.result_words`` of them. ``contributors``: how many workers
     are in the sum; one number, or, where a quorum completed packets with different contributors, an integer
     array with one count per accumulator word. ``included``: whether this worker's own words are in it,
-    likewise one boolean or one per accumulator word.
+    likewise one boolean or one per accumulator word. ``members``: who they are, where they are not all workers of the
+    job; None where they are, or where the driver does not know, which a codec may refuse.
     """
 
     words: Words
     contributors: int | NDArray[np.integer]
     included: bool | NDArray[np.bool_] = True
+    members: Members | None = None
 
 
 @dataclass(frozen=True)

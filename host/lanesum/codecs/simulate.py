@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from lanesum.aggregation.combine import combine
 from lanesum.codecs.base import (
     Aggregate,
     Codec,
     CodecContext,
     CodecError,
+    Members,
     Result,
     Round,
     RoundGroup,
@@ -111,8 +114,17 @@ def simulate(
         simulation.aggregates += totals
         replies = []
         for worker in range(workers):
-            answers = tuple(Aggregate(total.copy(), len(counted), worker in counted) for total in totals)
+            answers = tuple(
+                Aggregate(total.copy(), len(counted), worker in counted, _members(counted, workers, total.size))
+                for total in totals
+            )
             replies.append(answers if grouped else answers[0])
+
+
+def _members(counted: Sequence[int], workers: int, words: int) -> Members | None:
+    if len(counted) == workers:
+        return None
+    return Members(np.isin(np.arange(workers), counted)[None, :], np.zeros(words, dtype=np.intp))
 
 
 def _kind(round_: Round) -> tuple[LaneOp, int]:

@@ -31,7 +31,7 @@ from lanesum.errors import ConfigurationError
 AGREEMENT_WEIGHT = 2.0
 #: T is a multiple of this, so that it is the same float on every machine.
 _LIMIT_STEP = 1 / 64
-_LIMITS: NDArray[np.float64] = np.arange(96, 321) * _LIMIT_STEP
+_LIMITS = np.arange(96, 321, dtype=np.float64) * np.float64(_LIMIT_STEP)
 # Costs closer than this are ties and go to the smaller g and T, whatever the last bits of a machine's exp are.
 _TIE = 1e-10
 # Places between two integers of the grid where the density is looked at.
