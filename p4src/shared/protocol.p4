@@ -29,6 +29,10 @@ const bit<8> OP_TABLE8 = 2;
 const bit<8> OP_ADD8X4 = 3;
 const bit<8> OP_OR = 4;
 const bit<8> OP_MAX = 5;
+const bit<8> OP_EXPAND16 = 6;
+const bit<8> OP_EXPAND8TO16 = 7;
+const bit<8> OP_EXPAND3TO8 = 8;
+const bit<8> OP_EXPAND5TO8 = 9;
 
 header lanesum_t {
     bit<4>   version;        // protocol version, 2

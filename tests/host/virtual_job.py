@@ -232,7 +232,7 @@ def check_sums(job: VirtualJob) -> None:
     for number, (op, words) in enumerate(first.plan):
         contributions = [worker.plan[number][1] for worker in job.workers]
         per_chunk = op.shape.uplink_words(first.ticket.accumulator_words)
-        wide = op.shape.accumulator_words_per_uplink_word
+        per_result = op.shape.accumulator_words(per_chunk)
         named = first.contributors[number]
         for worker in job.workers:
             np.testing.assert_array_equal(worker.contributors[number], named)
@@ -242,4 +242,4 @@ def check_sums(job: VirtualJob) -> None:
             part = slice(chunk * per_chunk, (chunk + 1) * per_chunk)
             exact = expected(op, [contributions[one][part] for one in members], first.ticket.code_table)
             for worker in job.workers:
-                np.testing.assert_array_equal(worker.results[number][part.start * wide : part.stop * wide], exact)
+                np.testing.assert_array_equal(worker.results[number][chunk * per_result :][: exact.size], exact)

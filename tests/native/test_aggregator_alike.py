@@ -24,7 +24,7 @@ from lanesum.server.roster import Roster
 from lanesum.server.served import Refusal
 from lanesum.udp_socket import Address
 
-WORDS = 4
+WORDS = 8
 STRANGER = ("192.0.2.9", 5000)
 CODE_TABLE = bytes(range(3, 19))
 EPOCHS = 1 << 32

@@ -90,9 +90,9 @@ def check(native: Any, op: LaneOp, before: Words, sent: Words, offset: int, **ho
 @pytest.mark.parametrize("wide", [True, False])
 def test_contributions_of_all_sizes(native: Any, level: str, op: LaneOp, wide: bool, first: bool) -> None:
     table = bytes(range(3, 3 + 5 * CODE_TABLE_ENTRIES, 5))
-    widening = 1 if wide else op.shape.accumulator_words_per_uplink_word
-    for size in range(0, MOST_WORDS + 1, widening):
-        before, sent = random_words(size, size), random_words(size + 1000, size // widening)
+    for size in range(0, MOST_WORDS + 1, 1 if wide else op.shape.accumulator_words_per_group):
+        before = random_words(size, size)
+        sent = random_words(size + 1000, size if wide else op.shape.uplink_words(size))
         check(native, op, before, sent, offset=size, wide=wide, table=table, first=first)
 
 
@@ -101,9 +101,11 @@ def test_contributions_of_all_sizes(native: Any, level: str, op: LaneOp, wide: b
 def test_any_contribution(native: Any, op: LaneOp, data: st.DataObject) -> None:
     wide, first = data.draw(st.booleans()), data.draw(st.booleans())
     table = data.draw(st.none() | st.binary(min_size=CODE_TABLE_ENTRIES, max_size=CODE_TABLE_ENTRIES))
-    sent = np.array(data.draw(st.lists(words, max_size=MOST_WORDS // 2)), np.uint32)
-    widening = 1 if wide else op.shape.accumulator_words_per_uplink_word
-    before = random_words(data.draw(st.integers(0, 1 << 20)), len(sent) * widening)
+    group = 1 if wide else op.shape.uplink_words_per_group
+    groups = data.draw(st.lists(st.lists(words, min_size=group, max_size=group), max_size=MOST_WORDS // 2 // group))
+    sent = np.array(groups, np.uint32).reshape(-1)
+    size = sent.size if wide else op.shape.accumulator_words(sent.size)
+    before = random_words(data.draw(st.integers(0, 1 << 20)), size)
     chosen = native.lane_level()
     try:
         for name in native.lane_levels():
@@ -116,9 +118,9 @@ def test_any_contribution(native: Any, op: LaneOp, data: st.DataObject) -> None:
 def test_payloads_at_any_address(native: Any, level: str) -> None:
     before, sent = random_words(1, 64), random_words(2, 64)
     for op in LaneOp:
-        widening = op.shape.accumulator_words_per_uplink_word
+        part = sent[: op.shape.uplink_words(64)]
         for offset in range(ALIGNMENT):
-            check(native, op, before, sent[: 64 // widening], offset, wide=False, table=bytes(range(16)), first=False)
+            check(native, op, before, part, offset, wide=False, table=bytes(range(16)), first=False)
 
 
 def test_sums_wrap_and_bytes_carry(native: Any, level: str) -> None:
@@ -192,7 +194,7 @@ def test_what_does_not_fit_is_refused(native: Any) -> None:
         lambda: native.contribute(LaneOp.TABLE8, sums, np.zeros(8, np.uint8), code_table=bytes(15)),
         lambda: native.merge(LaneOp.ADD32, sums, np.zeros(3, np.uint32)),
         lambda: native.store_words(np.zeros(17, np.uint8), sums),
-        lambda: native.lane_rate(LaneOp.ADD32, 3, 1, 0.0),
+        lambda: native.lane_rate(LaneOp.EXPAND8, 3, 1, 0.0),
         lambda: native.set_lane_level("mmx"),
     ):
         with pytest.raises(ValueError):

@@ -95,8 +95,9 @@ class Both:
 
     def _start(self) -> None:
         dice = self._dice
-        op = dice.choice(list(LaneOp))
-        words = np.frombuffer(dice.randbytes(4 * dice.choice((0, 1, 7, 64, 500))), np.uint32)
+        op = dice.choice(self.ticket.ops)
+        groups = dice.choice((0, 1, 7, 64, 500)) // op.shape.uplink_words_per_group
+        words = np.frombuffer(dice.randbytes(4 * groups * op.shape.uplink_words_per_group), np.uint32)
         window, compiled = self._python.start(op, words), self._native.start(op, words)
         assert (compiled.chunks, compiled.epoch, compiled.size) == (window.chunks, window.epoch, window.size)
         self._windows = window, compiled

@@ -145,6 +145,15 @@ def test_nothing_goes_before_it_is_offered_and_then_all_does(
     np.testing.assert_array_equal(round_.result(), np.arange(words))
 
 
+def test_pieces_of_bit_planes_are_whole_groups() -> None:
+    """Three uplink words become eight."""
+    used: list[list[int]] = []
+    pieces = RoundPieces(lambda _: None, lambda _, words: used.append(words.tolist()), [3, 9], LaneOp.EXPAND3TO8.shape)
+    pieces.encode_all()
+    pieces.decode_up_to(24, np.arange(24, dtype=np.uint32))
+    assert used == [list(range(8)), list(range(8, 24))]
+
+
 def test_pieces_are_used_once_and_in_order() -> None:
     seen: list[tuple[str, int, list[int]]] = []
     sums = np.arange(12, dtype=np.uint32)
@@ -152,7 +161,7 @@ def test_pieces_are_used_once_and_in_order() -> None:
         lambda number: seen.append(("encode", number, [])),
         lambda number, words: seen.append(("decode", number, words.tolist())),
         [1, 4, 6],
-        2,
+        LaneOp.EXPAND8.shape,
     )
     assert (pieces.encode_next(), pieces.encode_next(), pieces.needed) == (1, 4, 2)
     pieces.decode_up_to(1, sums)
@@ -172,7 +181,9 @@ def test_a_silent_worker_ends_a_round_in_pieces_with_its_name() -> None:
         one = JobTicket(**{**_fields(tickets[0]), "servers": (server.address,)})
         with Session(one, codec=codec("fixed", 2), deadline_s=0.3) as session:
             words = np.arange(SIZE, dtype=np.uint32)
-            pieces = RoundPieces(lambda _: None, lambda *_: pytest.fail("nothing to decode"), [9_000, SIZE], 1)
+            pieces = RoundPieces(
+                lambda _: None, lambda *_: pytest.fail("nothing to decode"), [9_000, SIZE], LaneOp.ADD32.shape
+            )
             with pytest.raises(AggregationTimeoutError) as caught:
                 session._transport.all_reduce_words(LaneOp.ADD32, words, None, pieces)
             assert caught.value.missing == (1,)

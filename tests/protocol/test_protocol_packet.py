@@ -128,10 +128,12 @@ def test_lane_shapes_are_consistent() -> None:
     for shape in LANE_SHAPES.values():
         lanes = shape.lanes_per_accumulator_word
         assert lanes * shape.lane_bits == 32
-        assert lanes * shape.accumulator_words_per_uplink_word == shape.lanes_per_uplink_word
+        assert lanes * shape.accumulator_words_per_group == shape.codes_per_group
+        assert shape.codes_per_group * shape.code_bits == shape.uplink_words_per_group * 32
         for accumulator_words in spec.BUILT_ACCUMULATOR_WORDS:
             uplink = shape.uplink_words(accumulator_words)
-            assert uplink * shape.accumulator_words_per_uplink_word == accumulator_words
+            assert shape.fills(accumulator_words)
+            assert shape.accumulator_words(uplink) == accumulator_words
 
 
 frames = st.builds(

@@ -98,7 +98,7 @@ def test_a_wrong_word_is_counted(op: LaneOp) -> None:
     worker = RoundsWorker(Transport(ticket, op, 4))  # type: ignore[arg-type]
     done = worker.work(RoundsTask(op, 4, seconds=3600.0))
     assert (done.wrong, len(done.progress.times)) == (1, 3)
-    assert done.words == 3 * (4 * ticket.accumulator_words - op.shape.accumulator_words_per_uplink_word)
+    assert done.words == 3 * (4 * ticket.accumulator_words - op.shape.accumulator_words_per_group)
     assert done.stats["packets_sent"] == 15
 
 

@@ -20,7 +20,7 @@ from lanesum.server.choose import AnyAggregator, make_aggregator
 from lanesum.server.roster import Roster, members_of
 from lanesum.udp_socket import Address
 
-WORDS = 4
+WORDS = 8
 CODE_TABLE = bytes(range(1, 17))
 ROUND_WORDS = 40
 

@@ -320,7 +320,7 @@ def test_answers_do_not_depend_on_who_asks() -> None:
     workers.send(1)
     result = workers.send(2, spare=9, fan_in_workers=77, flags=Flag.RESEND | Flag.BYPASS)[0]
     assert result.header == dataclasses.replace(
-        Header(), kind=Kind.RESULT, flags=Flag.PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=4
+        Header(), kind=Kind.RESULT, flags=Flag.PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=8
     )
     assert workers.send(3, spare=1, flags=Flag.ECN)[3].pack() == result.pack()
 

@@ -226,7 +226,10 @@ BAD_JOBS: list[tuple[dict[str, Any], str]] = [
     ({"quorum": 4}, "quorum = 4"),
     ({"history": 0}, "history = 0"),
     ({"accumulator_words": 1}, "accumulator_words = 1"),
-    ({"accumulator_words": 5}, r"EXPAND8 does not fill an odd number of words \(5\)"),
+    (
+        {"accumulator_words": 5, "ops": (LaneOp.EXPAND8,)},
+        r"EXPAND8 sums whole groups of 2 words, which do not fill packets of 5",
+    ),
     ({"code_table": b"short"}, "16 bytes"),
     ({"members": {}}, "no members"),
     ({"members": {("10.0.0.1", 1): Place(1, 0, 1)}}, "not numbered"),

@@ -17,7 +17,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.session import FinishedRound
 
-WORDS = 1000
+WORDS = 990  # whole groups of any operation
 
 
 def own_words(op: LaneOp, worker: int) -> np.ndarray:
@@ -44,7 +44,7 @@ def corrupted(rank: int, op: LaneOp, wrong_words: int) -> tuple[int, int]:
 @pytest.mark.parametrize("op", list(LaneOp), ids=lambda op: op.name)
 @pytest.mark.parametrize("wrong_words", [0, 3])
 def test_every_wrong_word_is_counted_where_it_arrived(ranks: Ranks, op: LaneOp, wrong_words: int) -> None:
-    checked = WORDS * op.shape.accumulator_words_per_uplink_word
+    checked = op.shape.accumulator_words(WORDS)
     assert ranks.run(corrupted, [0, 1], op, wrong_words) == [(checked, 0), (checked, wrong_words)]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lanesum.aggregation.combine import Words
+from lanesum.protocol.lanes import LaneShape
 
 
 class RoundPieces:
@@ -16,7 +17,7 @@ class RoundPieces:
         encode: makes the uplink words of a piece, by number, in the round's own words.
         decode: uses the accumulator words of a piece, by number; they are all workers' sum.
         uplink_ends: uplink words of the round up to the end of each piece.
-        widening: accumulator words that one uplink word becomes.
+        shape: of the round's operation; every piece ends with a whole group.
 
     Attributes:
         encoded, decoded: how many pieces have been.
@@ -27,14 +28,14 @@ class RoundPieces:
         encode: Callable[[int], None],
         decode: Callable[[int, Words], None],
         uplink_ends: Sequence[int],
-        widening: int,
+        shape: LaneShape,
     ) -> None:
         self.encoded = 0
         self.decoded = 0
         self._encode = encode
         self._decode = decode
         self._ends = uplink_ends
-        self._widening = widening
+        self._result_ends = [shape.accumulator_words(end) for end in uplink_ends]
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -54,12 +55,12 @@ class RoundPieces:
     @property
     def needed(self) -> int:
         """Accumulator words up to the end of the next piece that is to be decoded; only while there is one."""
-        return self._ends[self.decoded] * self._widening
+        return self._result_ends[self.decoded]
 
     def decode_up_to(self, there: int, words: Words) -> None:
         """Use all pieces that the first ``there`` of the round's accumulator ``words`` hold."""
         while self.decoded < len(self) and self.needed <= there:
             number = self.decoded
-            begin = self._ends[number - 1] * self._widening if number else 0
+            begin = self._result_ends[number - 1] if number else 0
             self._decode(number, words[begin : self.needed])
             self.decoded = number + 1

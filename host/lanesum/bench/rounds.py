@@ -47,7 +47,7 @@ class RoundsDone:
 
 
 class KnownRounds:
-    """Random words of all workers of a job, and their sums; the last word is kept free.
+    """Random words of all workers of a job, and their sums; the last group is kept free.
 
     Args:
         op: an operation that needs no code table.
@@ -59,16 +59,16 @@ class KnownRounds:
         size = chunks * op.shape.uplink_words(ticket.accumulator_words)
         self.words: list[NDArray[np.uint32]] = []
         self.sums: list[NDArray[np.uint32]] = []
-        self.free = op.shape.accumulator_words_per_uplink_word  # words of a sum that come of the last word
+        self.free = op.shape.accumulator_words_per_group  # words of a sum that come of the last group
         for variant in range(_VARIANTS):
-            everybody = [self._random(size, variant, worker) for worker in range(ticket.workers)]
+            everybody = [self._random(op, size, variant, worker) for worker in range(ticket.workers)]
             self.words.append(everybody[ticket.worker])
             self.sums.append(functools.reduce(functools.partial(combine, op), (expand(op, one) for one in everybody)))
 
     @staticmethod
-    def _random(size: int, *seed: int) -> NDArray[np.uint32]:
+    def _random(op: LaneOp, size: int, *seed: int) -> NDArray[np.uint32]:
         words = np.random.default_rng(seed).integers(0, 1 << 32, size, np.uint32)
-        words[-1] = 0
+        words[-op.shape.uplink_words_per_group :] = 0
         return words
 
 

@@ -114,7 +114,7 @@ class Round:
     @property
     def result_words(self) -> int:
         """Accumulator words that the aggregate of this round has."""
-        return self.words.size * self.op.shape.accumulator_words_per_uplink_word
+        return self.op.shape.accumulator_words(self.words.size)
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class RoundShape:
     @property
     def result_words(self) -> int:
         """Accumulator words, which are also the downlink's."""
-        return self.words * self.op.shape.accumulator_words_per_uplink_word
+        return self.op.shape.accumulator_words(self.words)
 
 
 # An Aggregate answers a Round, a tuple of them a RoundGroup; the type of what is sent cannot follow what was yielded.

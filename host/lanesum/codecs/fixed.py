@@ -107,7 +107,7 @@ class FixedPoint:
             signed = sums.view(np.int32)
             kernels().from_integers(signed, maxima[blocks], self.peak, self.block, divisor, None, values[of])
 
-        pieces = RoundPieces(encode, decode, [of.stop for of, _ in parts], 1)
+        pieces = RoundPieces(encode, decode, [of.stop for of, _ in parts], LaneOp.ADD32.shape)
         if not context.in_pieces:
             pieces.encode_all()
         residual = Deferred(partial(self._residual, vector, integers, maxima)) if context.keep_residual else None

@@ -173,8 +173,7 @@ class THC:
             out = values[chunk.values]
             self.coder.decode(lanes, chunk, peak, contributors, context.average, scratch, out)
 
-        widening = self.op.shape.accumulator_words_per_uplink_word
-        pieces = RoundPieces(encode, decode, [chunk.codes.stop for chunk in chunks], widening)
+        pieces = RoundPieces(encode, decode, [chunk.codes.stop for chunk in chunks], self.op.shape)
         if not context.in_pieces:
             pieces.encode_all()
         residual = partial(self._residual, vector, chunks, codes, peaks)

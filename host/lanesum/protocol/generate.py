@@ -72,6 +72,9 @@ def p4_repeat() -> str:
     return "\n".join(lines)
 
 
+_CPP_SHAPE = ("uplink_words_per_group", "accumulator_words_per_group", "shift", "mask")
+
+
 def cpp_spec() -> str:
     """Every protocol constant as C++, and the header's fields as a macro over (name, word, shift, bits, initial)."""
     lines = [_P4_HEAD.rstrip("\n"), "#pragma once", "", "#include <cstddef>", "#include <cstdint>", ""]
@@ -87,9 +90,13 @@ def cpp_spec() -> str:
     lines += ["};", "", "enum class LaneOp : std::uint32_t {"]
     lines += [f"    {op.name} = {op.value}," for op in LaneOp]
     lines += ["};", f"inline constexpr std::uint32_t LANE_OPS = {len(LaneOp)};", ""]
-    lines += ["/// Accumulator words that one uplink word becomes."]
-    lines += ["inline constexpr std::uint32_t WIDENING[LANE_OPS] = {"]
-    lines += [f"    {LANE_SHAPES[op].accumulator_words_per_uplink_word},  // {op.name}" for op in sorted(LaneOp)]
+    lines += ["/// How uplink words relate to accumulator words: lanesum/protocol/lanes.py."]
+    lines += ["struct LaneShape {"]
+    lines += [f"    std::uint32_t {name};" for name in _CPP_SHAPE]
+    lines += ["};", "inline constexpr LaneShape LANE_SHAPES[LANE_OPS] = {"]
+    for op in sorted(LaneOp):
+        values = ", ".join(f"{getattr(op.shape, name)}" for name in _CPP_SHAPE[:-1])
+        lines += [f"    {{{values}, {op.shape.mask:#010x}}},  // {op.name}"]
     lines += ["};", "", "#define LANESUM_HEADER_FIELDS(FIELD) \\"]
     initial = {"version": "VERSION", "kind": "KIND_CONTRIBUTION"}
     rows, offset = [], 0
@@ -124,18 +131,20 @@ def op_table() -> str:
             (
                 str(op.value),
                 f"`{op.name}`",
-                str(shape.lanes_per_uplink_word),
+                str(shape.code_bits),
                 str(shape.lane_bits),
-                str(shape.accumulator_words_per_uplink_word),
+                str(shape.uplink_words_per_group),
+                str(shape.accumulator_words_per_group),
                 shape.description,
             )
         )
     head = (
         "code",
         "operation",
-        "values in an uplink word",
+        "code bits",
         "lane bits",
-        "accumulator words per uplink word",
+        "uplink words of a group",
+        "accumulator words of a group",
         "what",
     )
     return _markdown_table(head, rows)

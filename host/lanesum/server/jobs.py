@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.spec import (
     CODE_TABLE_ENTRIES,
     DEFAULT_ACCUMULATOR_WORDS,
@@ -48,7 +48,7 @@ class ServerJob:
         tag: verification tag of this incarnation, 32 bits. Who is in the job never changes under one tag.
         members: place of every worker by the IPv4 address and UDP port that it sends from; up to 32 x 32.
         slots: slots of the job, as in the workers' tickets.
-        ops: lane operations that the job may use.
+        ops: lane operations that the job may use; where none is named, all that its packets can carry.
         code_table: the 16 bytes that TABLE8 looks codes up in.
         accumulator_words: 32-bit words of a sum.
         quorum: workers that make a result; 0 means all.
@@ -62,7 +62,7 @@ class ServerJob:
     tag: int
     members: dict[Address, Place]
     slots: int
-    ops: tuple[LaneOp, ...] = tuple(LaneOp)
+    ops: tuple[LaneOp, ...] = ()
     code_table: bytes | None = None
     accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS
     quorum: int = 0
@@ -83,12 +83,9 @@ class ServerJob:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ConfigurationError(f"Job at the server: {name} = {value} is not between {low} and {high}.")
-        for op in self.ops:
-            if self.accumulator_words % op.shape.accumulator_words_per_uplink_word:
-                raise ConfigurationError(
-                    f"Job at the server: {op.name} does not fill an odd number of words ({self.accumulator_words}).",
-                    "Choose an even number of accumulator words.",
-                )
+        if not self.ops:
+            object.__setattr__(self, "ops", carried_by(self.accumulator_words))
+        check_carried("Job at the server", self.ops, self.accumulator_words)
         if self.code_table is not None and len(self.code_table) != CODE_TABLE_ENTRIES:
             raise ConfigurationError(f"Job at the server: a code table has {CODE_TABLE_ENTRIES} bytes.")
         self._check_members()

@@ -10,7 +10,6 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.simulator.scenario import JobPlan
 from lanesum.simulator.wire import EPOCHS
 
-_WIDENING = (LaneOp.EXPAND8, LaneOp.TABLE8)
 _MASK = 0xFFFFFFFF
 _MASK64 = (1 << 64) - 1
 
@@ -30,13 +29,21 @@ def random_words(count: int, *key: int) -> list[int]:
 
 def expand(op: LaneOp, words: list[int], code_table: bytes) -> list[int]:
     """Uplink words as accumulator words."""
-    if op not in _WIDENING:
+    shape = op.shape
+    if not shape.widens:
         return words
-    lookup = code_table if op is LaneOp.TABLE8 else bytes(range(16))
     wide = []
-    for word in words:
-        for nibble in (0, 4):
-            wide.append(sum(lookup[word >> shift + nibble & 0xF] << shift for shift in (0, 8, 16, 24)))
+    for begin in range(0, len(words), shape.uplink_words_per_group):
+        group = words[begin : begin + shape.uplink_words_per_group]
+        for number in range(shape.accumulator_words_per_group):
+            total = 0
+            for lane in range(0, 32, shape.lane_bits):
+                if shape.planes:
+                    code = sum((plane >> lane + number & 1) << bit for bit, plane in enumerate(group))
+                else:
+                    code = group[0] >> lane + number * shape.code_bits & (1 << shape.code_bits) - 1
+                total |= (code_table[code] if op is LaneOp.TABLE8 else code) << lane
+            wide.append(total)
     return wide
 
 
@@ -71,8 +78,7 @@ class JobTruth:
         self.round_of: list[int] = []  # by position
         for number, one in enumerate(plan.rounds):
             self.starts.append(len(self.round_of))
-            words = accumulator_words // 2 if one.op in _WIDENING else accumulator_words
-            self.packet_words.append(words)
+            self.packet_words.append(one.op.shape.uplink_words(accumulator_words))
             self.round_of += [number] * self.chunks(number)
         self._uplink: dict[tuple[int, int], list[int]] = {}
         self._combined: dict[tuple[int, int], bytes] = {}
@@ -124,5 +130,5 @@ class JobTruth:
 
     def cut(self, number: int, payload: bytes) -> bytes:
         """The words of all packets of a round without the padding."""
-        widening = self.accumulator_words // self.packet_words[number]
-        return payload[: 4 * widening * self.plan.rounds[number].words]
+        one = self.plan.rounds[number]
+        return payload[: 4 * one.op.shape.accumulator_words(one.words)]

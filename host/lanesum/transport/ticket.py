@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.packet import server_of
 from lanesum.protocol.spec import (
     CODE_TABLE_ENTRIES,
@@ -49,7 +49,7 @@ class JobTicket:
             slot, see ``server_for``. The same list, in the same order, at all workers.
         local: IPv4 address and UDP port to send from; the switch knows members by it.
         seed: seed of the job's shared random bits, 64 bits.
-        ops: lane operations that the job may use.
+        ops: lane operations that the job may use; where none is named, all that its packets can carry.
         code_table: the 16 bytes that the aggregation point looks codes up in; None without TABLE8.
         epoch: number of the job's first round, 32 bits.
         quorum: contributions that make a result; 0 means all workers'.
@@ -65,7 +65,7 @@ class JobTicket:
     servers: tuple[Address, ...] = (("127.0.0.1", UDP_PORT),)
     local: Address = ("127.0.0.1", 0)
     seed: int = 0
-    ops: tuple[LaneOp, ...] = tuple(LaneOp)
+    ops: tuple[LaneOp, ...] = ()
     code_table: bytes | None = None
     epoch: int = 0
     quorum: int = 0
@@ -86,6 +86,9 @@ class JobTicket:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ConfigurationError(f"Job ticket: {name} = {value} is not between {low} and {high}.")
+        if not self.ops:
+            object.__setattr__(self, "ops", carried_by(self.accumulator_words))
+        check_carried("Job ticket", self.ops, self.accumulator_words)
         self._check_places()
         if not 1 <= len(self.servers) <= MAX_SERVERS or len(set(self.servers)) != len(self.servers):
             raise ConfigurationError(

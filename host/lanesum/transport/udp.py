@@ -147,13 +147,13 @@ class UdpTransport:
 
         Args:
             op: lane operation.
-            words: uint32 uplink words of any number; all workers of the job pass the same number. They must not change
+            words: uint32 uplink words, any number of the operation's groups; all workers of the job pass the same number. They must not change
                 until the round has ended.
             overlap: called once, after the first window has been sent, or the last piece made.
             pieces: makes ``words`` and uses the result, as far as packets go and come; only where ``takes_pieces``.
 
         Returns:
-            Accumulator words (``words.size`` times the operation's widening), and the bitmaps of contributors of
+            Accumulator words (as many as the operation's shape makes of ``words``), and the bitmaps of contributors of
             each packet, shape ``(packets, racks)``.
 
         Raises:
@@ -162,7 +162,7 @@ class UdpTransport:
             MismatchError: another worker brought another operation or number of words to this round.
             ResultGoneError: a quorum went on without this worker too long ago.
             SessionClosedError: closed, or unusable after an earlier failure.
-            TransportError: the operation is not one of the job's.
+            TransportError: the operation is not one of the job's, or the words are not whole groups of it.
         """
         with self._in_round:
             return self._all_reduce_words(op, words, overlap, pieces)
@@ -179,6 +179,10 @@ class UdpTransport:
         if op not in self.ticket.ops:
             allowed = ", ".join(one.name for one in self.ticket.ops)
             raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
+        if words.size % op.shape.uplink_words_per_group:
+            raise TransportError(
+                f"{words.size} words are not whole groups of {op.shape.uplink_words_per_group}, as {op.name} needs them."
+            )
         # Out of step until the round has ended well: an exception in between leaves the job's positions unknown.
         self._usable = False
         window = self._rounds.start(op, words) if pieces is None else self._start_pieces(op, words, pieces)

@@ -129,7 +129,7 @@ class RoundWindow:
         self._position = position
         self._most = most
         self._slots = ticket.slots
-        self._result_words = words.size * shape.accumulator_words_per_uplink_word
+        self._result_words = shape.accumulator_words(words.size)
         self._packet_bytes = ticket.accumulator_words * WORD_BYTES
         self._result = bytearray(self.chunks * self._packet_bytes)
         self._contributors = np.zeros((self.chunks, len(link.membership.everybody)), np.uint32)

@@ -59,9 +59,8 @@ void choose_level(const std::string &name) {
 void contribute_to(unsigned op, Words accumulator, ConstBytes payload, bool wide, std::optional<nb::bytes> code_table,
                    bool first) {
     const LaneOp known = checked(op);
-    const std::size_t widening = wide ? 1 : WIDENING[op];
-    check_size(accumulator.size() % widening, 0);
-    check_size(payload.size(), accumulator.size() / widening * WORD_BYTES);
+    check_size(wide || fills(known, accumulator.size()), true);
+    check_size(payload.size(), (wide ? accumulator.size() : uplink_words(known, accumulator.size())) * WORD_BYTES);
     const std::uint8_t *table = nullptr;
     if (code_table) {
         check_size(code_table->size(), CODE_TABLE_ENTRIES);
@@ -88,8 +87,8 @@ void load(Words words, ConstBytes wire) {
 
 std::pair<double, double> rate(unsigned op, std::size_t words, std::size_t entries, double seconds, bool first) {
     const LaneOp known = checked(op);
-    if (words < 2 || words % 2 != 0 || entries == 0) {
-        throw std::invalid_argument("needs at least one entry and an even number of words");
+    if (words == 0 || !fills(known, words) || entries == 0) {
+        throw std::invalid_argument("needs at least one entry, and words of whole groups");
     }
     const LaneRate found = [&] {
         Released release;

@@ -17,6 +17,7 @@
 
 #include "bindings/module.hpp"
 #include "bindings/released.hpp"
+#include "lanes/lanes.hpp"
 #include "server/aggregator.hpp"
 #include "server/udp_server.hpp"
 
@@ -80,7 +81,7 @@ void admit(BoundAggregator &self, std::uint32_t job, std::uint32_t tag, const st
     }
     for (const std::uint32_t op : ops) {
         require(op < LANE_OPS, "no operation");
-        require(accumulator_words % WIDENING[op] == 0, "widened words do not fill the accumulator");
+        require(fills(static_cast<LaneOp>(op), accumulator_words), "widened words do not fill the accumulator");
         admitted.ops |= std::uint32_t{1} << op;
     }
     if (code_table) {

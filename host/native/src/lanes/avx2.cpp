@@ -7,6 +7,7 @@
 
 #include "lanes/kernels.hpp"
 #include "protocol/header.hpp"
+#include "protocol/spec.hpp"
 
 #include "lanes/target_avx2.inl"
 
@@ -56,9 +57,14 @@ struct Widen {
     static constexpr Kernels::Widen run = widen<Combine, LOOK_UP>;
 };
 
+template <typename Combine, LaneOp OP>
+struct Groups {
+    static constexpr Kernels::Groups run = widen_groups<Combine, OP>;
+};
+
 }  // namespace
 
-constexpr Kernels AVX2_KERNELS = kernels<Widen>();
+constexpr Kernels AVX2_KERNELS = kernels<Widen, Groups>();
 
 }  // namespace lanesum
 

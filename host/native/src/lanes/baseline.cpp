@@ -3,6 +3,7 @@
 // Whatever vectors every processor of the architecture has: SSE2 or NEON, as the compiler uses them.
 #include "lanes/kernels.hpp"
 #include "protocol/header.hpp"
+#include "protocol/spec.hpp"
 
 namespace lanesum {
 namespace {
@@ -14,8 +15,13 @@ struct Widen {
     static constexpr Kernels::Widen run = widen_by_word<Combine, LOOK_UP>;
 };
 
+template <typename Combine, LaneOp OP>
+struct Groups {
+    static constexpr Kernels::Groups run = widen_groups<Combine, OP>;
+};
+
 }  // namespace
 
-constexpr Kernels BASELINE_KERNELS = kernels<Widen>();
+constexpr Kernels BASELINE_KERNELS = kernels<Widen, Groups>();
 
 }  // namespace lanesum

@@ -25,6 +25,11 @@ struct Kernels {
                            const std::uint8_t *code_table);
     Widen expand, expand_add, look_up, look_up_add;
 
+    /// Makes whole groups of accumulator words of ``groups`` groups of uplink words: EXPAND16, EXPAND8TO16, EXPAND3TO8
+    /// and EXPAND5TO8.
+    using Groups = void (*)(std::uint32_t *accumulator, const std::byte *payload, std::size_t groups);
+    Groups put_16, add_16, put_8_to_16, add_8_to_16, put_3_to_8, add_3_to_8, put_5_to_8, add_5_to_8;
+
     /// Turns the byte order of ``count`` words; source and target do not overlap, or are the same in turn_in_place.
     void (*turn)(std::byte *to, const std::byte *from, std::size_t count);
     void (*turn_in_place)(std::byte *words, std::size_t count);

@@ -12,9 +12,21 @@
 
 namespace lanesum {
 
-/// Uplink words of a packet that fills ``accumulator_words``.
-inline std::size_t uplink_words(LaneOp op, std::size_t accumulator_words) {
-    return accumulator_words / WIDENING[static_cast<std::uint32_t>(op)];
+constexpr const LaneShape &shape_of(LaneOp op) { return LANE_SHAPES[static_cast<std::uint32_t>(op)]; }
+
+/// So many accumulator words are whole groups: a packet of that size can carry the operation.
+constexpr bool fills(LaneOp op, std::size_t accumulator_words) {
+    return accumulator_words % shape_of(op).accumulator_words_per_group == 0;
+}
+
+/// Uplink words of the whole groups that ``accumulator_words`` hold.
+constexpr std::size_t uplink_words(LaneOp op, std::size_t accumulator_words) {
+    return accumulator_words / shape_of(op).accumulator_words_per_group * shape_of(op).uplink_words_per_group;
+}
+
+/// Accumulator words that the whole groups in ``uplink_words`` become.
+constexpr std::size_t result_words(LaneOp op, std::size_t uplink_words) {
+    return uplink_words / shape_of(op).uplink_words_per_group * shape_of(op).accumulator_words_per_group;
 }
 
 /// Puts one contribution into an accumulator.

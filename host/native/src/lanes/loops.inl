@@ -57,6 +57,26 @@ void widen_by_word(std::uint32_t *__restrict accumulator, const std::byte *__res
     }
 }
 
+template <typename Combine, LaneOp OP>
+void widen_groups(std::uint32_t *__restrict accumulator, const std::byte *__restrict payload, std::size_t groups) {
+    constexpr LaneShape SHAPE = LANE_SHAPES[static_cast<std::uint32_t>(OP)];
+    for (std::size_t i = 0; i < groups; ++i) {
+        std::uint32_t sent[SHAPE.uplink_words_per_group];
+        for (std::uint32_t plane = 0; plane < SHAPE.uplink_words_per_group; ++plane) {
+            sent[plane] = load_be32(payload + plane * WORD_BYTES);
+        }
+        for (std::uint32_t j = 0; j < SHAPE.accumulator_words_per_group; ++j) {
+            std::uint32_t word = 0;
+            for (std::uint32_t plane = 0; plane < SHAPE.uplink_words_per_group; ++plane) {
+                word |= (sent[plane] >> j * SHAPE.shift & SHAPE.mask) << plane;
+            }
+            accumulator[j] = Combine::combined(accumulator[j], word);
+        }
+        payload += SHAPE.uplink_words_per_group * WORD_BYTES;
+        accumulator += SHAPE.accumulator_words_per_group;
+    }
+}
+
 inline void turn(std::byte *__restrict to, const std::byte *__restrict from, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         std::uint32_t word;
@@ -73,7 +93,7 @@ inline void turn_in_place(std::byte *words, std::size_t count) {
     }
 }
 
-template <template <typename, bool> typename Widen>
+template <template <typename, bool> typename Widen, template <typename, LaneOp> typename Groups>
 constexpr Kernels kernels() {
     return {
         .add = contribute<Add>,
@@ -86,6 +106,14 @@ constexpr Kernels kernels() {
         .expand_add = Widen<Add, false>::run,
         .look_up = Widen<Put, true>::run,
         .look_up_add = Widen<Add, true>::run,
+        .put_16 = Groups<Put, LaneOp::EXPAND16>::run,
+        .add_16 = Groups<Add, LaneOp::EXPAND16>::run,
+        .put_8_to_16 = Groups<Put, LaneOp::EXPAND8TO16>::run,
+        .add_8_to_16 = Groups<Add, LaneOp::EXPAND8TO16>::run,
+        .put_3_to_8 = Groups<Put, LaneOp::EXPAND3TO8>::run,
+        .add_3_to_8 = Groups<Add, LaneOp::EXPAND3TO8>::run,
+        .put_5_to_8 = Groups<Put, LaneOp::EXPAND5TO8>::run,
+        .add_5_to_8 = Groups<Add, LaneOp::EXPAND5TO8>::run,
         .turn = turn,
         .turn_in_place = turn_in_place,
     };

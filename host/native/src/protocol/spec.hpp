@@ -43,17 +43,31 @@ enum class LaneOp : std::uint32_t {
     ADD8X4 = 3,
     OR = 4,
     MAX = 5,
+    EXPAND16 = 6,
+    EXPAND8TO16 = 7,
+    EXPAND3TO8 = 8,
+    EXPAND5TO8 = 9,
 };
-inline constexpr std::uint32_t LANE_OPS = 6;
+inline constexpr std::uint32_t LANE_OPS = 10;
 
-/// Accumulator words that one uplink word becomes.
-inline constexpr std::uint32_t WIDENING[LANE_OPS] = {
-    1,  // ADD32
-    2,  // EXPAND8
-    2,  // TABLE8
-    1,  // ADD8X4
-    1,  // OR
-    1,  // MAX
+/// How uplink words relate to accumulator words: lanesum/protocol/lanes.py.
+struct LaneShape {
+    std::uint32_t uplink_words_per_group;
+    std::uint32_t accumulator_words_per_group;
+    std::uint32_t shift;
+    std::uint32_t mask;
+};
+inline constexpr LaneShape LANE_SHAPES[LANE_OPS] = {
+    {1, 1, 32, 0xffffffff},  // ADD32
+    {1, 2, 4, 0x0f0f0f0f},  // EXPAND8
+    {1, 2, 4, 0x0f0f0f0f},  // TABLE8
+    {1, 1, 8, 0xffffffff},  // ADD8X4
+    {1, 1, 32, 0xffffffff},  // OR
+    {1, 1, 32, 0xffffffff},  // MAX
+    {1, 4, 4, 0x000f000f},  // EXPAND16
+    {1, 2, 8, 0x00ff00ff},  // EXPAND8TO16
+    {3, 8, 1, 0x01010101},  // EXPAND3TO8
+    {5, 8, 1, 0x01010101},  // EXPAND5TO8
 };
 
 #define LANESUM_HEADER_FIELDS(FIELD) \

@@ -34,7 +34,7 @@ RoundWindow::RoundWindow(std::shared_ptr<Link> link, LaneOp op, std::span<const 
       position_(position),
       most_(most),
       slots_(link_->ticket.slots),
-      result_words_(words.size() * WIDENING[static_cast<std::uint32_t>(op)]),
+      result_words_(result_words(op, words.size())),
       accumulator_words_(link_->ticket.accumulator_words),
       racks_(link_->membership.everybody().size()),
       result_(make_words(chunks_ * accumulator_words_)),

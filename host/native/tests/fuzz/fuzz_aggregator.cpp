@@ -21,7 +21,7 @@ constexpr std::uint32_t TAG = 0xC0FFEE42;
 constexpr std::uint32_t ONE_LEVEL = 7, TWO_LEVELS = 8, FOR_OTHERS = 9;
 constexpr std::uint32_t WORKERS = 4, RACKS = 2;
 constexpr std::uint32_t SLOTS = 4;
-constexpr std::size_t ACCUMULATOR_WORDS = 4;
+constexpr std::size_t ACCUMULATOR_WORDS = 16;
 constexpr std::uint8_t SENDER = 0x3F, CHANGE = 0x40, CONGESTED = 0x80;
 
 sockaddr_in address(std::uint32_t number) {

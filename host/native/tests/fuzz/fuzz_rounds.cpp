@@ -19,8 +19,8 @@ using namespace transport;
 constexpr std::uint32_t ONE_LEVEL_JOB = 7, TWO_LEVEL_JOB = 8, TAG = 0xC0FFEE42;
 constexpr std::uint32_t EPOCH = 0xFFFFFFFE;  // it wraps in the third round
 constexpr std::uint32_t WORKERS = 4, RACKS = 2;
-constexpr std::uint32_t ACCUMULATOR_WORDS = 4;
-constexpr std::size_t ROUND_WORDS = 22;  // not a multiple of any packet's
+constexpr std::uint32_t ACCUMULATOR_WORDS = 16;
+constexpr std::size_t ROUND_WORDS = 45;  // whole groups of any operation, and not a multiple of any packet's
 constexpr std::uint8_t TWO_LEVELS = 0x01, QUORUM = 0x02, FIXED = 0x04;
 constexpr double STEP_S = 0.0005;
 
@@ -94,7 +94,8 @@ private:
             }
             return;
         }
-        require(window_->result().size() == ROUND_WORDS * WIDENING[(op_ - 1) % LANE_OPS], "all words have a sum");
+        const auto op = static_cast<LaneOp>((op_ - 1) % LANE_OPS);
+        require(window_->result().size() == result_words(op, ROUND_WORDS), "all words have a sum");
         require(window_->contributors().size() == window_->chunks() * window_->racks(), "every packet names somebody");
         sum_ = std::accumulate(window_->result().begin(), window_->result().end(), sum_);  // all of it can be read
         rounds_.finish();

@@ -23,7 +23,7 @@ from lanesum.transport.ticket import JobTicket
 from lanesum.udp_socket import Address
 
 WORKERS, RACKS = 4, 2
-ACCUMULATOR_WORDS, ROUND_WORDS = 4, 22
+ACCUMULATOR_WORDS, ROUND_WORDS = 16, 45
 SLOTS = 4
 CODE_TABLE = bytes(3 * code for code in range(16))
 ONE_LEVEL, TWO_LEVELS = 7, 8
