@@ -54,7 +54,7 @@ def aggregate_of(ticket: JobTicket, words: NDArray[np.uint32], contributors: NDA
     ``contributors``: bitmaps as of ``RoundWindow.contributors``. One number where everybody is in everything, as
     always without a quorum; else one per word.
     """
-    if (contributors == np.array(ticket.rack_members, np.uint32)).all():
+    if not ticket.quorum or (contributors == np.array(ticket.rack_members, np.uint32)).all():
         return Aggregate(words, ticket.workers)
     bitmaps, of_packet = np.unique(contributors, axis=0, return_inverse=True)
     places = np.array(ticket.places or [(0, worker) for worker in range(ticket.workers)], np.uint32)
@@ -187,6 +187,7 @@ class Session(Closing):
             tensor=name,
             average=average,
             keep_residual=keep_residual,
+            complete=not self.ticket.quorum,
             in_pieces=self._transport.takes_pieces,
         )
         steps = chosen.all_reduce(vector, context)

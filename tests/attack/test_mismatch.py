@@ -134,12 +134,12 @@ def test_lengths_are_compared_in_the_first_round(site: Site, codec: str, sizes: 
 def test_codecs_that_nobody_described_are_told_apart_by_their_operations(site: Site) -> None:
     job = site.admit(codec=None)
     outcomes = site.run(
-        job, [None] * 3, lambda session: session.all_reduce(np.ones(100, np.float32)),
+        job, [None] * 3, lambda session: session.all_reduce(np.ones(1000, np.float32)),
         codec=["thc-uniform", "fixed", "thc-uniform"],
     )  # fmt: skip
     for outcome in outcomes:
         assert isinstance(outcome, MismatchError)
-        assert {str(outcome.brought), str(outcome.expected)} == {"100 words for ADD32", "16 words for EXPAND8"}
+        assert {str(outcome.brought), str(outcome.expected)} == {"1,000 words for ADD32", "128 words for EXPAND8"}
 
 
 def test_floats_of_any_width_mean_the_same_and_integers_are_refused(site: Site) -> None:

@@ -14,7 +14,7 @@ from lanesum.codecs import THC, ErrorFeedback, FixedPoint, description
 
 # A value other than the default for every parameter that changes what words mean.
 OTHERS: dict[type, dict[str, dict[str, Any]]] = {
-    FixedPoint: {"workers": {"workers": 3}, "block": {"block": 512}},
+    FixedPoint: {"workers": {"workers": 3}, "block": {"block": 512}, "gathered": {"gathered": 0}},
     THC: {
         "workers": {"workers": 3},
         "bits": {"bits": 3},
@@ -40,7 +40,7 @@ def test_every_parameter_shows(build: type) -> None:
 
 def test_what_is_the_same_reads_the_same() -> None:
     assert description(codecs.get("thc", workers=4)) == description(THC(workers=4, granularity=30))
-    assert description(codecs.get("fixed", workers=4)) == "fixed workers=4 block=1024"
+    assert description(codecs.get("fixed", workers=4)) == "fixed workers=4 block=1024 gathered=2048"
     assert description(ErrorFeedback(FixedPoint(workers=4))) == description(FixedPoint(workers=4))
 
 

@@ -54,6 +54,53 @@ def test_mean_is_within_the_stated_bound_and_the_same_on_all_workers(
         assert result.values.dtype == np.float32
 
 
+@settings(deadline=None, max_examples=100)
+@given(jobs(), st.booleans())
+def test_a_few_values_are_gathered_and_added_worker_after_worker(
+    job: tuple[list[np.ndarray], int], average: bool
+) -> None:
+    vectors, _ = job
+    workers, size = len(vectors), vectors[0].size
+    codec = FixedPoint(workers=workers)
+    run = simulate(codec, vectors, average=average, complete=True, keep_residual=True)
+    assert [words.size for words in run.aggregates] == [shape.words for shape in codec.shapes(size)]
+    assert len(run.aggregates) == bool(size)
+    total = np.zeros(size)
+    for vector in vectors:
+        total += vector
+    with np.errstate(over="ignore"):
+        expected = (total / workers if average else total).astype(np.float32)
+    for result in run.results:
+        assert np.array_equal(result.values, expected) and result.values.dtype == np.float32
+        assert result.values.tobytes() == run.values.tobytes()
+        assert result.residual is not None and not result.residual.any()
+
+
+def test_only_what_fits_is_gathered_and_never_with_a_quorum() -> None:
+    codec = FixedPoint(workers=3, gathered=30)
+    rng = np.random.default_rng(2)
+
+    def rounds(codec: FixedPoint, size: int, **options: bool) -> list[int]:
+        vectors = [rng.normal(size=size).astype(np.float32) for _ in range(3)]
+        run = simulate(codec, vectors, **options)
+        np.testing.assert_allclose(run.values, np.mean(vectors, axis=0), rtol=1e-5, atol=1e-7)
+        return [words.size for words in run.aggregates]
+
+    assert rounds(codec, 10, complete=True) == [30]
+    assert rounds(codec, 11, complete=True) == [1, 11]
+    assert rounds(codec, 10) == [1, 10]
+    assert rounds(FixedPoint(workers=3, gathered=0), 1, complete=True) == [1, 1]
+    # Workers with different limits would have different rounds.
+    assert codecs.description(codec) != codecs.description(FixedPoint(workers=3))
+
+
+def test_a_gathered_value_that_is_not_finite_is_named_before_anything_is_sent() -> None:
+    x = np.array([1, np.inf], np.float32)
+    context = CodecContext(workers=1, worker=0, tensor="bias", complete=True)
+    with pytest.raises(CodecError, match="'bias': element 1 is inf"):
+        next(FixedPoint(workers=1).all_reduce(x, context))
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3, 7, 8, 17, 1000])
 def test_the_largest_values_of_all_workers_never_overflow(workers: int) -> None:
     codec = FixedPoint(workers=workers)
@@ -100,7 +147,8 @@ def test_shapes_are_those_of_the_rounds() -> None:
     codec = FixedPoint(workers=1, block=16)
     steps = codec.all_reduce(np.ones(33, dtype=np.float32), CodecContext(workers=1, worker=0))
     first = next(steps)
-    assert [(s.op, s.words) for s in codec.shapes(33)] == [(LaneOp.MAX, 3), (LaneOp.ADD32, 33)]
+    assert [(s.op, s.words) for s in codec.shapes(33)] == [(LaneOp.ADD32, 33)]
+    assert [(s.op, s.words) for s in codec.shapes(2049)] == [(LaneOp.MAX, 129), (LaneOp.ADD32, 2049)]
     assert (first.op, first.words.size, first.result_words) == (LaneOp.MAX, 3, 3)
 
 
@@ -152,6 +200,8 @@ def test_wrong_types_lengths_and_settings_are_refused() -> None:
         FixedPoint(workers=0)
     with pytest.raises(ConfigurationError):
         FixedPoint(workers=1, block=0)
+    with pytest.raises(ConfigurationError):
+        FixedPoint(workers=1, gathered=-1)
     with pytest.raises(ConfigurationError):
         CodecContext(workers=2, worker=2)
 

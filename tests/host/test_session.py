@@ -354,7 +354,7 @@ def test_a_mismatch_is_told_to_every_worker() -> None:
         outcomes = run_workers(tickets, work, errors=True, codec="fixed")
     for outcome in outcomes:
         assert isinstance(outcome, MismatchError)
-        assert {str(outcome.brought), str(outcome.expected)} == {"3 words for MAX", "11 words for MAX"}
+        assert {str(outcome.brought), str(outcome.expected)} == {"24 words for ADD32", "11 words for MAX"}
         copy = pickle.loads(pickle.dumps(outcome))
         assert (str(copy), copy.worker, copy.brought, copy.expected) == (
             str(outcome), outcome.worker, outcome.brought, outcome.expected,
@@ -466,7 +466,7 @@ def test_leaving_while_another_goes_on_is_told_to_both() -> None:
 
         for outcome in run_workers(tickets, work, errors=True, codec="fixed"):
             assert isinstance(outcome, MismatchError)
-            assert "0 words for" in str(outcome) and "3 words for MAX" in str(outcome)
+            assert "0 words for" in str(outcome) and "20 words for ADD32" in str(outcome)
 
 
 def test_sockets_tell_queues_that_they_may_mark() -> None:
@@ -479,7 +479,7 @@ def test_sockets_tell_queues_that_they_may_mark() -> None:
             return wrapped[-1]
 
         with Session(ticket, codec="fixed", wrap_socket=wrap, congestion="fixed", window=3) as session:
-            assert session.describe() == "fixed workers=1 block=1024"
+            assert session.describe() == "fixed workers=1 block=1024 gathered=2048"
             assert wrapped[0].getsockopt(socket.IPPROTO_IP, socket.IP_TOS) & 3 == 2
         with pytest.raises(ConfigurationError, match="no congestion control"):
             Session(dataclasses.replace(ticket, tag=1), codec="fixed", congestion="none")

@@ -50,8 +50,8 @@ class CodecContext:
     all-reduces of a job must never share a ``round``. ``tensor`` names the vector in errors and keys the
     error-feedback memory. ``average`` asks for the mean over the contributors, else for their sum.
     ``keep_residual`` asks for :attr:`Result.residual`, which costs a codec one more inverse transform.
-    ``in_pieces`` says that the driver makes rounds piece by piece where they have :attr:`Round.pieces`, and that every
-    sum is over all workers.
+    ``complete`` says that every sum is over all workers: the job has no quorum. ``in_pieces`` says so too, and that the
+    driver makes rounds piece by piece where they have :attr:`Round.pieces`.
     """
 
     workers: int
@@ -61,6 +61,7 @@ class CodecContext:
     tensor: str = ""
     average: bool = True
     keep_residual: bool = False
+    complete: bool = False
     in_pieces: bool = False
 
     def __post_init__(self) -> None:
@@ -270,11 +271,10 @@ def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:
             f"{aggregate.words.shape}, not {round_.result_words} uint32."
         )
     for what, per_word in (("contributors", aggregate.contributors), ("included", aggregate.included)):
-        if np.ndim(per_word) and np.shape(per_word) != aggregate.words.shape:
-            raise CodecError(
-                f"{what} of a {round_.op.name} aggregate has shape {np.shape(per_word)}, not one per word."
-            )
-    if np.min(aggregate.contributors, initial=1) < 1:
+        if isinstance(per_word, np.ndarray) and per_word.shape not in ((), aggregate.words.shape):
+            raise CodecError(f"{what} of a {round_.op.name} aggregate has shape {per_word.shape}, not one per word.")
+    counted = aggregate.contributors
+    if (counted.min(initial=1) if isinstance(counted, np.ndarray) else counted) < 1:
         raise CodecError(f"The aggregate of a {round_.op.name} round names no contributor.")
     return np.ascontiguousarray(aggregate.words)
 

@@ -62,12 +62,14 @@ def simulate(
     average: bool = True,
     keep_residual: bool = False,
     contributors: Sequence[int] | None = None,
+    complete: bool = False,
 ) -> Simulation:
     """Run one all-reduce of ``vectors`` (one per worker) in lock step.
 
     ``codec``: one for all workers, or one per worker where they keep state (error feedback).
-    ``contributors``: indices of the workers that the quorum let in, all of them by default. Raises
-    CodecError if the workers' rounds do not fit together, and whatever the codec raises.
+    ``contributors``: indices of the workers that the quorum let in, all of them by default.
+    ``complete``: the job has no quorum. Raises CodecError if the workers' rounds do not fit together, and
+    whatever the codec raises.
     """
     workers = len(vectors)
     codecs = [codec] * workers if isinstance(codec, Codec) else list(codec)
@@ -83,6 +85,7 @@ def simulate(
                 tensor=tensor,
                 average=average,
                 keep_residual=keep_residual,
+                complete=complete,
             ),
         )
         for worker, (one, vector) in enumerate(zip(codecs, vectors, strict=True))
