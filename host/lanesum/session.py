@@ -109,14 +109,20 @@ class Session(Closing):
     def resolve_codec(self, codec: str | Codec) -> Codec:
         """The codec for this job, by name or as given.
 
-        Raises ConfigurationError when it is unknown, has no room for the job's workers, or sums by another code table
-        than the job was admitted with.
+        Raises ConfigurationError when it is unknown, has no room for the job's workers, sums by another code table than
+        the job was admitted with, or cannot do without a worker in a job that has a quorum.
         """
         if isinstance(codec, str):
             codec = codecs.get(codec, workers=self.ticket.workers)
         if codec.workers < self.ticket.workers:
             raise ConfigurationError(
                 f"Codec {codec.name} was built for {codec.workers} workers; the job has {self.ticket.workers}."
+            )
+        if getattr(codec, "needs_all_workers", False) and self.ticket.quorum not in (0, self.ticket.workers):
+            raise ConfigurationError(
+                f"Codec {codec.name} needs every worker in every sum, but {self.ticket.quorum} of "
+                f"{self.ticket.workers} make a result of job {self.ticket.job}.",
+                "Use fixed or thc in jobs with a quorum.",
             )
         table = None if codec.code_table is None else codec.code_table.tobytes()
         if table is not None and table != self.ticket.code_table:

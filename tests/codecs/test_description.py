@@ -10,11 +10,24 @@ from typing import Any
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, ErrorFeedback, FixedPoint, description
+from lanesum.codecs import THC, Auto, ErrorFeedback, FixedPoint, Sketch, Union, description
 
 # A value other than the default for every parameter that changes what words mean.
 OTHERS: dict[type, dict[str, dict[str, Any]]] = {
-    FixedPoint: {"workers": {"workers": 3}, "block": {"block": 512}, "gathered": {"gathered": 0}},
+    FixedPoint: {
+        "workers": {"workers": 3},
+        "block": {"block": 512},
+        "gathered": {"gathered": 0},
+        "power_of_two": {"power_of_two": True},
+    },
+    Auto: {
+        "workers": {"workers": 3},
+        "block": {"block": 8},
+        "placement": {"placement": "coupled"},
+        "round_trip_bytes": {"round_trip_bytes": 0},
+    },
+    Sketch: {"workers": {"workers": 3}, "block": {"block": 8}, "placement": {"placement": "uniform"}},
+    Union: {"workers": {"workers": 3}, "block": {"block": 8}},
     THC: {
         "workers": {"workers": 3},
         "bits": {"bits": 3},

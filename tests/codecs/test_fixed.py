@@ -119,6 +119,21 @@ def test_rounds_half_to_even() -> None:
     assert integers.tolist() == [peak, 0, 2, 2, 0]
 
 
+@pytest.mark.parametrize("workers", [1, 3, 8])
+def test_units_that_are_powers_of_two_sum_whole_numbers_exactly(workers: int) -> None:
+    generator = np.random.default_rng(workers)
+    vectors = [generator.integers(-10_000, 10_000, 3000).astype(np.float32) for _ in range(workers)]
+    run = simulate(FixedPoint(workers=workers, power_of_two=True), vectors, average=False, keep_residual=True)
+    assert (run.values == sum(vectors)).all()
+    assert all(not np.any(result.residual) for result in run.results)
+
+
+def test_powers_of_two_end_where_float32_does() -> None:
+    x = np.array([0, DENORMAL, 1, 1.5, 2.0**126, FLOAT32_MAX], np.float32)
+    run = simulate(FixedPoint(workers=2, block=1, power_of_two=True), [x, x])
+    assert (run.values == x).all()
+
+
 def test_magnitudes_from_zero_to_the_largest() -> None:
     x = np.zeros(40, dtype=np.float32)
     x[10:20] = DENORMAL

@@ -300,7 +300,7 @@ def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, object]) -
 
 
 def test_the_registry_names_thc_and_its_parameters() -> None:
-    assert codecs.names() == ["fixed", "thc", "thc-uniform"]
+    assert {"thc", "thc-uniform"} <= set(codecs.names())
     assert codecs.get("thc", workers=4).name == "thc" and codecs.get("thc-uniform", workers=4).name == "thc-uniform"
     with pytest.raises(ConfigurationError, match=r"no parameter 'levels'.*Known parameters: bits, chunk, codes"):
         codecs.get("thc", workers=4, levels=16)

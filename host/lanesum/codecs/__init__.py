@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from lanesum.codecs.auto import Auto
 from lanesum.codecs.base import (
     Aggregate,
     Codec,
@@ -26,12 +27,17 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.sketch import Sketch
+from lanesum.codecs.sketch_engine import Choice, SparseCodec
 from lanesum.codecs.thc import THC
+from lanesum.codecs.union import Union
 from lanesum.errors import ConfigurationError
 
 __all__ = [
     "THC",
     "Aggregate",
+    "Auto",
+    "Choice",
     "Codec",
     "CodecContext",
     "CodecError",
@@ -42,16 +48,22 @@ __all__ = [
     "Round",
     "RoundGroup",
     "RoundShape",
+    "Sketch",
+    "SparseCodec",
     "Steps",
+    "Union",
     "description",
     "get",
     "names",
 ]
 
 _PRESETS: dict[str, tuple[Callable[..., Codec], dict[str, Any]]] = {
+    "auto": (Auto, {}),
     "fixed": (FixedPoint, {}),
+    "sketch": (Sketch, {}),
     "thc": (THC, {}),
     "thc-uniform": (THC, {"codes": "uniform"}),
+    "union": (Union, {}),
 }
 
 

@@ -59,6 +59,10 @@ class FixedPoint:
     Without a quorum, vectors whose coordinates are at most ``gathered`` words for all workers together come as they
     are: the error of their sum is that of adding in float64, in the order of the workers, and of rounding to float32.
 
+    ``power_of_two``: the unit of a block is the power of two that is next above, so that whole numbers, and all
+    multiples of it, are summed exactly; the error is up to four times as large. (Blocks with values from 2**127 on
+    keep their own unit, for a float32 holds no larger power.)
+
     Wire: one word per block up and down (MAX), then one word per coordinate up and down (ADD32). Gathered: one word
     per coordinate and worker up and down (ADD32), all but the worker's own zero.
     """
@@ -66,7 +70,9 @@ class FixedPoint:
     name = "fixed"
     code_table: NDArray[np.uint8] | None = None
 
-    def __init__(self, *, workers: int, block: int = 1024, gathered: int = _GATHERED) -> None:
+    def __init__(
+        self, *, workers: int, block: int = 1024, gathered: int = _GATHERED, power_of_two: bool = False
+    ) -> None:
         if not 1 <= workers <= INT32_MAX:
             raise ConfigurationError(f"fixed cannot serve {workers} workers.", "Give a number from 1.")
         if block < 1:
@@ -78,20 +84,25 @@ class FixedPoint:
         self.gathered = gathered
         #: Integer that the largest magnitude of a block becomes.
         self.peak = INT32_MAX // workers
+        self.power_of_two = power_of_two
+        if power_of_two:
+            self.peak = 1 << self.peak.bit_length() - 1
 
     def describe(self) -> str:
         """See :func:`lanesum.codecs.description`."""
-        return f"{self.name} workers={self.workers} block={self.block} gathered={self.gathered}"
+        units = " power_of_two" if self.power_of_two else ""
+        return f"{self.name} workers={self.workers} block={self.block} gathered={self.gathered}{units}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         """See the class; as without a quorum. No round for an empty vector."""
         if size == 0:
             return ()
-        if self._gathers(size):
+        if self.gathers(size):
             return (RoundShape(LaneOp.ADD32, size * self.workers),)
         return self._scaled(size)
 
-    def _gathers(self, size: int) -> bool:
+    def gathers(self, size: int) -> bool:
+        """Whether vectors of ``size`` coordinates come as they are, in one round, where there is no quorum."""
         return size * self.workers <= self.gathered
 
     def _scaled(self, size: int) -> tuple[RoundShape, RoundShape]:
@@ -102,7 +113,7 @@ class FixedPoint:
         vector = checked_vector(x, context, self.workers)
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
-        if context.complete and self._gathers(vector.size):
+        if context.complete and self.gathers(vector.size):
             result: Result = yield from self._gather(vector, context)
             return result
         scale_shape, value_shape = self._scaled(vector.size)
@@ -115,6 +126,8 @@ class FixedPoint:
         maxima = checked_words(reply, scale_shape).view(np.float32)
         if not (np.isfinite(maxima) & (maxima >= 0)).all():
             raise CodecError("The aggregate of the scale round is not a list of non-negative floats.")
+        if self.power_of_two:
+            maxima = _next_power_of_two(maxima)
 
         integers = np.empty(vector.size, dtype=np.int32)
         values = np.empty(vector.size, dtype=np.float32)
@@ -174,6 +187,14 @@ class FixedPoint:
         left = np.empty_like(vector)
         kernels().integer_residual(vector, integers, maxima, self.peak, self.block, left)
         return left
+
+
+def _next_power_of_two(maxima: Vector) -> Vector:
+    """The least power of two from each of ``maxima`` on; 0 stays, and so does what float32 holds no power above of."""
+    mantissa, exponent = np.frexp(maxima)
+    with np.errstate(over="ignore"):
+        power = np.ldexp(np.float32(1), exponent - (mantissa == 0.5))
+    return np.where((maxima > 0) & np.isfinite(power), power, maxima).astype(np.float32)
 
 
 def _add_excluded(residual: Vector, vector: Vector, reply: Aggregate) -> Vector:

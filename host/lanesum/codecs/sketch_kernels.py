@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The sparse codecs' loops: compiled where that is installed, else NumPy's (:mod:`lanesum.codecs.sketch_reference`).
+
+Both have the same bits, so workers of one job need not have the same. Arrays have one dimension, are contiguous, and
+are the caller's. The compiled ones run without the GIL and may run in several threads at once, on different results.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import Protocol, cast
+
+from lanesum.codecs import sketch_reference
+from lanesum.codecs.sketch_hash import Cells, Keys
+from lanesum.codecs.sketch_reference import Floats, Words
+from lanesum.native import availability
+
+
+class SketchKernels(Protocol):
+    """What a set of loops has to have; :mod:`lanesum.codecs.sketch_reference` says what each of them does."""
+
+    def nonzero_blocks(self, values: Floats, block: int, keys: Keys) -> tuple[int, int]: ...
+
+    def gather_integers(
+        self, values: Floats, keys: Keys, block: int, exponent: int, peak: int, integers: Words
+    ) -> None: ...
+
+    def insert(self, integers: Words, keys: Keys, block: int, seed: int, cells: Cells, sketch: Words) -> None: ...
+
+    def peel(
+        self, integers: Words, keys: Keys, block: int, seed: int, cells: Cells, sketch: Words, left: Keys
+    ) -> int: ...
+
+    def set_bits(self, keys: Keys, words: Words) -> None: ...
+
+    def keys_of_bits(self, words: Words, keys: Keys) -> int: ...
+
+    def fill_filter(self, keys: Keys, seed: int, hashes: int, words: Words) -> None: ...
+
+    def keys_of_filter(self, words: Words, seed: int, hashes: int, keys: Keys) -> int: ...
+
+
+def sketch_kernels() -> SketchKernels:
+    """The loops to use; see :func:`lanesum.native.availability` for who decides and what it raises."""
+    core = availability().core
+    # mypy checks the module against the protocol here.
+    return sketch_reference if core is None or not hasattr(core, "SketchKernels") else compiled(core)
+
+
+@functools.cache
+def compiled(core: ModuleType) -> SketchKernels:
+    """Those of the compiled part."""
+    return cast(SketchKernels, core.SketchKernels())

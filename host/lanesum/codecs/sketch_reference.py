@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The sparse codecs' loops in NumPy: what the compiled ones do, to the bit.
+
+A vector is cut into blocks of ``block`` values, the last one as if zeros followed it. A block's number is its *key*.
+Keys are uint32, increasing; ``integers`` are the fixed-point values of some keys' blocks, one block after the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.sketch_hash import Cells, Keys, cells_of, filter_bits
+
+Words = NDArray[np.uint32]
+Floats = NDArray[np.float32]
+
+_WORD_BITS = 32
+# Keys whose bits are looked up at a time, so that the temporaries stay in cache.
+_TILE = 1 << 16
+
+
+def nonzero_blocks(values: Floats, block: int, keys: Keys) -> tuple[int, int]:
+    """Put the keys of blocks with a value other than zero to the front of ``keys``; as long as there are blocks.
+
+    Returns how many there are, and the bits of the largest magnitude: not finite exactly where a value is not.
+    """
+    if not values.size:
+        return 0, 0
+    found = np.flatnonzero(values)
+    if block > 1 and found.size:
+        found //= block
+        found = found[np.concatenate(([True], found[1:] != found[:-1]))]
+    keys[: found.size] = found
+    return found.size, int(np.max(values.view(np.uint32) & np.uint32(0x7FFFFFFF)))
+
+
+def gather_integers(values: Floats, keys: Keys, block: int, exponent: int, peak: int, integers: Words) -> None:
+    """The blocks of ``keys`` in units of ``2**exponent``, rounded half to even, cut to plus and minus ``peak``."""
+    out = integers.view(np.int32).reshape(keys.size, block)
+    whole = values.size // block
+    inside = keys < whole
+    _to_integers(values[: whole * block].reshape(whole, block)[keys[inside]], exponent, peak, out[: inside.sum()])
+    if not inside.all():
+        tail = np.zeros((1, block), np.float32)
+        tail[0, : values.size - whole * block] = values[whole * block :]
+        _to_integers(tail, exponent, peak, out[-1:])
+
+
+def _to_integers(values: Floats, exponent: int, peak: int, out: NDArray[np.int32]) -> None:
+    scaled = np.rint(np.ldexp(values.astype(np.float64), -exponent))
+    out[...] = np.clip(scaled, -peak, peak, out=scaled)
+
+
+def insert(integers: Words, keys: Keys, block: int, seed: int, cells: Cells, sketch: Words) -> None:
+    """Add every key's integers, with its signs, to its three cells of ``block`` words each; sums wrap."""
+    placed, signs = cells_of(keys, seed, cells)
+    rows = sketch.reshape(cells.count, block)
+    blocks = integers.reshape(keys.size, block)
+    for number in range(3):
+        np.add.at(rows, placed[:, number], blocks * _factors(signs, number))
+
+
+def peel(integers: Words, keys: Keys, block: int, seed: int, cells: Cells, sketch: Words, left: Keys) -> int:
+    """Take the ``integers`` of ``keys`` out of a ``sketch`` of all of them, which is overwritten.
+
+    Returns how many keys cannot be told apart (a 2-core of their hypergraph, which the keys alone decide); their places
+    among ``keys``, increasing, are at the front of ``left``, and their integers are 0.
+    """
+    placed, signs = cells_of(keys, seed, cells)
+    rows = sketch.reshape(cells.count, block)
+    blocks = integers.reshape(keys.size, block)
+    blocks.fill(0)
+    levels, remaining = peeling_order(placed, cells.count)
+    for of, pivots in levels:
+        number = np.argmax(placed[of] == pivots[:, None], axis=1)
+        found = rows[pivots] * (1 - 2 * (signs[of] >> number.astype(np.uint32) & 1)).astype(np.uint32)[:, None]
+        blocks[of] = found
+        for other in range(3):
+            np.subtract.at(rows, placed[of, other], found * _factors(signs[of], other))
+    left[: remaining.size] = remaining
+    return remaining.size
+
+
+def peeling_order(
+    placed: NDArray[np.int64], cells: int
+) -> tuple[list[tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[np.int64]]:
+    """In which order keys can be read, from their cells (shape (keys, 3)) alone; no value is looked at.
+
+    Returns levels, each of (keys, the cell in which each of them is alone once all levels before it are taken out), and
+    the keys that are never alone, increasing.
+    """
+    count = len(placed)
+    degree = np.bincount(placed.reshape(-1), minlength=cells)
+    # The sum of a cell's keys is the key once it is alone; a float64 holds all sums that can come.
+    members = np.bincount(placed.reshape(-1), np.repeat(np.arange(count), 3), minlength=cells).astype(np.int64)
+    levels = []
+    remaining = np.ones(count, np.bool_)
+    pure = np.flatnonzero(degree == 1)
+    while pure.size:
+        # A key may be alone in several cells: the first one will do.
+        of, first = np.unique(members[pure], return_index=True)
+        levels.append((of, pure[first]))
+        remaining[of] = False
+        touched = placed[of].reshape(-1)
+        np.subtract.at(degree, touched, 1)
+        np.subtract.at(members, touched, np.repeat(of, 3))
+        pure = np.unique(touched)
+        pure = pure[degree[pure] == 1]
+    return levels, np.flatnonzero(remaining)
+
+
+def set_bits(keys: Keys, words: Words) -> None:
+    """Bitmap: bit ``key % 32`` of word ``key // 32``."""
+    np.bitwise_or.at(words, keys // _WORD_BITS, np.uint32(1) << keys % np.uint32(_WORD_BITS))
+
+
+def keys_of_bits(words: Words, keys: Keys) -> int:
+    """The keys, all below ``keys.size``, whose bits are set go to the front of ``keys``; returns how many."""
+    bits = np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), count=keys.size, bitorder="little")
+    found = np.flatnonzero(bits)
+    keys[: found.size] = found
+    return found.size
+
+
+def fill_filter(keys: Keys, seed: int, hashes: int, words: Words) -> None:
+    """Set every key's bits in a Bloom filter."""
+    for number in range(hashes):
+        at = filter_bits(keys, seed, words.size * _WORD_BITS, number)
+        np.bitwise_or.at(words, at // _WORD_BITS, np.uint32(1) << (at % _WORD_BITS).astype(np.uint32))
+
+
+def keys_of_filter(words: Words, seed: int, hashes: int, keys: Keys) -> int:
+    """The keys, all below ``keys.size``, that a Bloom filter may hold go to the front of ``keys``; how many."""
+    count = 0
+    for start in range(0, keys.size, _TILE):
+        here = np.arange(start, min(start + _TILE, keys.size), dtype=np.uint32)
+        for number in range(hashes):
+            at = filter_bits(here, seed, words.size * _WORD_BITS, number)
+            here = here[words[at // _WORD_BITS] >> (at % _WORD_BITS).astype(np.uint32) & 1 != 0]
+        keys[count : count + here.size] = here
+        count += here.size
+    return count
+
+
+def _factors(signs: NDArray[np.uint32], number: int) -> NDArray[np.uint32]:
+    """1 or -1 modulo 2**32 in one column, for cell ``number`` of each key."""
+    return (np.uint32(1) - np.uint32(2) * (signs >> np.uint32(number) & np.uint32(1)))[:, None]
