@@ -31,7 +31,9 @@ from lanesum.simulator.scenario import (
 )
 from lanesum.simulator.strays import KINDS, KINDS_WITHOUT_SWITCHES
 
-_OPS = tuple(LaneOp)
+_OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.TABLE8, LaneOp.ADD8X4, LaneOp.OR, LaneOp.MAX)
+# Those that came later; some of them need packets of four or eight words.
+_LATER_OPS = (LaneOp.EXPAND16, LaneOp.EXPAND8TO16, LaneOp.EXPAND3TO8, LaneOp.EXPAND5TO8)
 # Contributions without faults that a scenario is about; many workers get few chunks.
 _CONTRIBUTIONS = {SERVER_ALONE: 14, ONE_SWITCH: 11, RACKS: 10}
 # Cheap ones more often: a switch costs a frame's headers, racks cost two switches.
@@ -102,7 +104,28 @@ class _Drawing:
             strays=tuple(self._stray(lines, kinds) for _ in range(rng.choice((0, 0, 1, 3, 6)))),
             rates=self._rates(),
         )
-        return self._with_servers(scenario) if rng.random() < 0.3 else scenario
+        scenario = self._with_servers(scenario) if rng.random() < 0.3 else scenario
+        return self._with_later_operations(scenario) if rng.random() < 0.3 else scenario
+
+    def _with_later_operations(self, scenario: Scenario) -> Scenario:
+        """As many packets as before, with more words; drawn last, as the servers are."""
+        words = max(scenario.accumulator_words, self._rng.choice((2, 4, 8)))
+        lines = tuple(
+            replace(line, jobs=tuple(self._with_rounds(job, scenario.accumulator_words, words) for job in line.jobs))
+            for line in scenario.lines
+        )
+        return replace(scenario, lines=lines, accumulator_words=words)
+
+    def _with_rounds(self, job: JobPlan, before: int, words: int) -> JobPlan:
+        """Other operations in some rounds, unless a worker disagrees about one of them."""
+        rng, rounds = self._rng, []
+        for one in job.rounds:
+            chunks = -(-one.words // one.op.shape.uplink_words(before))
+            op = rng.choice([op for op in _LATER_OPS if op.shape.fills(words)]) if rng.random() < 0.7 else one.op
+            group = op.shape.uplink_words_per_group
+            fewer = group * rng.choice((0, 0, 1))
+            rounds.append(RoundPlan(op, max(chunks and group, chunks * op.shape.uplink_words(words) - fewer)))
+        return job if job.mismatch else replace(job, rounds=tuple(rounds))
 
     def _with_servers(self, scenario: Scenario) -> Scenario:
         """More servers than one; drawn last, so that a seed means the same otherwise."""

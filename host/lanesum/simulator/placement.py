@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import carried_by
 from lanesum.server.aggregator import Place, ServerJob
 from lanesum.simulator.layout import SERVER_ADDRESSES, Address, Layout, address, code_table, host_ip, ip_text
 from lanesum.simulator.scenario import AT_UPPER, RACKS, SERVER_ALONE, UPPER, JobPlan, Scenario, rack_switch
@@ -115,7 +115,7 @@ class Placement:
             slot_count=plan.switch_slots,
             group=self._line + 1,
             members=members,
-            ops=tuple(LaneOp),
+            ops=carried_by(self._words),
             code_table=code_table(self._line),
             role=role if self._lease is None else role | Role.SHARED,
             threshold=threshold,
@@ -143,7 +143,6 @@ class Placement:
             tag=plan.tag,
             members=members,
             slots=plan.slots,
-            ops=tuple(LaneOp),
             code_table=code_table(self._line),
             accumulator_words=self._words,
             quorum=plan.quorum,

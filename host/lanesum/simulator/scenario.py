@@ -43,7 +43,7 @@ class WorkerPlan:
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
     op: LaneOp
-    words: int  # uplink words, any number
+    words: int  # uplink words, any number of the operation's groups
 
 
 @dataclass(frozen=True, slots=True)

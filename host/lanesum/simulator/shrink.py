@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import LaneOp, carried_by
 from lanesum.simulator.network import Fault
 from lanesum.simulator.parts import PYTHON, Parts
 from lanesum.simulator.scenario import (
@@ -127,11 +127,19 @@ def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faul
         left = SERVERS[: scenario.servers - 1]
         kills = tuple(kill for kill in scenario.kills if kill.node not in SERVERS or kill.node in left)
         yield replace(scenario, servers=len(left), kills=kills), faults
-    if scenario.accumulator_words > 2:
-        yield replace(scenario, accumulator_words=2), faults
+    for words in range(2, scenario.accumulator_words):
+        if _operations(scenario) <= set(carried_by(words)):
+            yield replace(scenario, accumulator_words=words), faults
+            break
     rates = Rates(longest_delay_s=scenario.rates.longest_delay_s)
     if scenario.rates != rates:
         yield replace(scenario, rates=rates), faults
+
+
+def _operations(scenario: Scenario) -> set[LaneOp]:
+    """What its jobs do, and what one of their workers does instead."""
+    jobs = [job for line in scenario.lines for job in line.jobs]
+    return {one.op for job in jobs for one in (*job.rounds, *([job.mismatch] if job.mismatch else []))}
 
 
 def _smaller_networks(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faults]]:
@@ -193,8 +201,10 @@ def _smaller_jobs(job: JobPlan) -> Iterator[JobPlan]:
         if getattr(job, name) != getattr(plain, name):
             yield replace(job, **{name: getattr(plain, name)})
     for number, one in enumerate(job.rounds):
-        for words in {one.words // 2, one.words - 1} - {0, -1, one.words}:
-            yield replace(job, rounds=_with(job.rounds, number, replace(one, words=words)))
+        group = one.op.shape.uplink_words_per_group
+        groups = one.words // group
+        for fewer in {groups // 2, groups - 1} - {0, -1, groups}:
+            yield replace(job, rounds=_with(job.rounds, number, replace(one, words=fewer * group)))
         if one.op is not LaneOp.ADD32:
             yield replace(job, rounds=_with(job.rounds, number, replace(one, op=LaneOp.ADD32)))
     for slots in {1, job.slots - 1} - {0, job.slots}:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
+from lanesum.protocol.lanes import LaneOp
 from lanesum.simulator.job import JobRun
 from lanesum.simulator.layout import OUTSIDER_ADDRESS, SERVER_ADDRESSES, Address
 from lanesum.simulator.scenario import SERVER, Stray
@@ -42,7 +43,7 @@ _FALSE = ("false_result", "false_server", "false_upper")
 KINDS = (*_UP, *_SPOOFED, *_DOWN, *_FALSE, PASSING)
 # Without switches nobody knows where a packet came from.
 KINDS_WITHOUT_SWITCHES = (*_UP, *_DOWN)
-_UNKNOWN_OP = 9
+_UNKNOWN_OP = max(LaneOp) + 1
 
 
 def is_down(kind: str) -> bool:

@@ -147,14 +147,14 @@ class UdpTransport:
 
         Args:
             op: lane operation.
-            words: uint32 uplink words, any number of the operation's groups; all workers of the job pass the same number. They must not change
-                until the round has ended.
+            words: uint32 uplink words, any number of the operation's groups; all workers of the job pass the same
+                number. They must not change until the round has ended.
             overlap: called once, after the first window has been sent, or the last piece made.
             pieces: makes ``words`` and uses the result, as far as packets go and come; only where ``takes_pieces``.
 
         Returns:
-            Accumulator words (as many as the operation's shape makes of ``words``), and the bitmaps of contributors of
-            each packet, shape ``(packets, racks)``.
+            Accumulator words, as many as the operation makes of ``words``, and the bitmaps of contributors of each
+            packet, shape ``(packets, racks)``.
 
         Raises:
             AggregationTimeoutError: no progress until the deadline; the transport is unusable afterwards, because
@@ -180,9 +180,8 @@ class UdpTransport:
             allowed = ", ".join(one.name for one in self.ticket.ops)
             raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
         if words.size % op.shape.uplink_words_per_group:
-            raise TransportError(
-                f"{words.size} words are not whole groups of {op.shape.uplink_words_per_group}, as {op.name} needs them."
-            )
+            group = op.shape.uplink_words_per_group
+            raise TransportError(f"{words.size} words are not whole groups of {group}, as {op.name} needs them.")
         # Out of step until the round has ended well: an exception in between leaves the job's positions unknown.
         self._usable = False
         window = self._rounds.start(op, words) if pieces is None else self._start_pieces(op, words, pieces)
