@@ -14,11 +14,22 @@ from lanesum.protocol.lanes import LaneOp
 Words = NDArray[np.uint32]
 
 CODE_TABLE = bytes([0, 1, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 18, 21, 30])
-WIDENING = (LaneOp.EXPAND8, LaneOp.TABLE8)
+# Bits of a code, bits of a lane: what is narrower on the way up than in the sum.
+_PACKED = {
+    LaneOp.EXPAND8: (4, 8),
+    LaneOp.TABLE8: (4, 8),
+    LaneOp.EXPAND16: (4, 16),
+    LaneOp.EXPAND8TO16: (8, 16),
+}
+_PLANES = {LaneOp.EXPAND3TO8: 3, LaneOp.EXPAND5TO8: 5}
+WIDENING = (*_PACKED, *_PLANES)
 
 
 def uplink_words(op: LaneOp, accumulator_words: int) -> int:
-    return accumulator_words // 2 if op in WIDENING else accumulator_words
+    if op in _PLANES:
+        return accumulator_words * _PLANES[op] // 8
+    code, lane = _PACKED.get(op, (1, 1))
+    return accumulator_words * code // lane
 
 
 def random_words(rng: np.random.Generator, op: LaneOp, accumulator_words: int, workers: int) -> Words:
@@ -41,13 +52,27 @@ def aggregate(op: LaneOp, contributions: Sequence[Words], code_table: bytes = CO
         return stack.max(axis=0).astype(np.uint32)
     if op is LaneOp.ADD8X4:
         return _join(_split(stack, 8).sum(axis=0), 8)
-    codes = _split(stack, 4)  # eight to a word, lowest bits first
-    values = codes if op is LaneOp.EXPAND8 else np.frombuffer(code_table, np.uint8)[codes].astype(np.uint64)
+    if op in _PLANES:
+        return _planes(stack, _PLANES[op])
+    code_bits, lane_bits = _PACKED[op]
+    codes = _split(stack, code_bits)  # lowest bits first
+    values = np.frombuffer(code_table, np.uint8)[codes].astype(np.uint64) if op is LaneOp.TABLE8 else codes
     sums = values.sum(axis=0)
-    assert sums.max() < 256, "the workers' codes overflow 8-bit lanes: not a case for this oracle"
-    # Low nibbles make the even word, high nibbles the odd one.
-    words = np.stack((_join(sums[:, 0::2], 8), _join(sums[:, 1::2], 8)), axis=1)
+    assert sums.max() < 1 << lane_bits, f"the workers' codes overflow {lane_bits}-bit lanes: not a case for this oracle"
+    # Every second code (or fourth, where lanes are so much wider) makes the first word, from the lowest on.
+    step = lane_bits // code_bits
+    words = np.stack([_join(sums[:, first::step], lane_bits) for first in range(step)], axis=1)
     return words.reshape(-1)
+
+
+def _planes(stack: NDArray[np.uint64], planes: int) -> Words:
+    """Sums of codes that come bit by bit: bit ``b`` of plane ``k`` is bit ``k`` of code ``b`` of 32."""
+    bits = _split(stack, 1).reshape(len(stack), -1, planes, 32)
+    sums = (bits << np.arange(planes, dtype=np.uint64)[:, None]).sum(axis=(0, 2))
+    assert sums.max() < 256, "the workers' codes overflow 8-bit lanes: not a case for this oracle"
+    # Code 8 * lane + j is in lane ``lane``, from the lowest on, of word j.
+    lanes = sums.reshape(-1, 4, 8).transpose(0, 2, 1)
+    return _join(lanes, 8).reshape(-1)
 
 
 def _split(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:

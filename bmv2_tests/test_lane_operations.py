@@ -79,6 +79,31 @@ def test_expand8_fills_its_lanes_at_seventeen_workers(star: Star) -> None:
     complete(star, LaneOp.EXPAND8, contributions)
 
 
+@pytest.mark.parametrize(
+    ("op", "sent", "wide"),
+    [
+        (LaneOp.EXPAND16, [0x7531ECA8], [0x00010008, 0x0003000A, 0x0005000C, 0x0007000E]),
+        (LaneOp.EXPAND8TO16, [0xAABBCCDD], [0x00BB00DD, 0x00AA00CC]),
+        (LaneOp.EXPAND3TO8, [0x01000080, 0x01000000, 0x00000080], [0x03000000, 0, 0, 0, 0, 0, 0, 5]),
+        (LaneOp.EXPAND5TO8, [1 << 31, 0, 1 << 31, 1, 1 << 31 | 1], [0x18, 0, 0, 0, 0, 0, 0, 0x15000000]),
+    ],
+    ids=lambda value: value.name if isinstance(value, LaneOp) else "",
+)
+def test_narrow_codes_become_lanes(star: Star, op: LaneOp, sent: list[int], wide: list[int]) -> None:
+    """Worked examples: the first group of a packet, and the last one."""
+    words = np.zeros(uplink_words(op, star.accumulator_words), np.uint32)
+    words[: len(sent)] = words[-len(sent) :] = sent
+    total = aggregate(op, [words])
+    assert total[: len(wide)].tolist() == total[-len(wide) :].tolist() == wide
+    complete(star, op, [words])
+
+
+@pytest.mark.parametrize(("op", "workers"), [(LaneOp.EXPAND3TO8, 32), (LaneOp.EXPAND5TO8, 8), (LaneOp.EXPAND8TO16, 32)])
+def test_full_codes_of_many_workers(star: Star, op: LaneOp, workers: int) -> None:
+    """The largest codes of as many workers as lanes hold, or as there can be."""
+    complete(star, op, filled(star, op, *[0xFFFFFFFF] * workers))
+
+
 def test_table8_looks_every_code_up(star: Star) -> None:
     """All 16 codes in all eight nibbles."""
     codes = [sum((code + nibble) % 16 << 4 * nibble for nibble in range(8)) for code in range(16)]
@@ -144,9 +169,11 @@ def test_max_is_unsigned(star: Star) -> None:
 
 
 def test_operations_follow_each_other_in_one_slot(star: Star) -> None:
-    """MAX, then TABLE8, then ADD32 in the same entry: nothing of the last operation is left."""
+    """MAX, then TABLE8, then ADD32 and all others in the same entry: nothing of the last operation is left."""
     job = star.admit(2)
-    for epoch, op in enumerate((LaneOp.MAX, LaneOp.TABLE8, LaneOp.ADD32, LaneOp.OR, LaneOp.EXPAND8)):
+    for epoch, op in enumerate(
+        (LaneOp.MAX, LaneOp.TABLE8, LaneOp.ADD32, *(op for op in ALL_OPS if op is not LaneOp.TABLE8))
+    ):
         place = Place(epoch, op=op)
         words = job.words(200 + epoch, op)
         assert star.contribute(job, 0, words[0], place) == []

@@ -15,7 +15,7 @@ from lanesum.protocol.frames import internet_checksum
 from lanesum.protocol.spec import Flag
 from lanesum_control.model import Role
 
-from .oracle import Words, aggregate
+from .oracle import Words, aggregate, uplink_words
 from .star import SERVER, Job, Place, Star, rack, routed
 
 IPV4, UDP, LANESUM, PAYLOAD = 14, 34, 42, 74  # where the headers begin
@@ -58,12 +58,14 @@ def with_ipv4_checksum(frame: bytes) -> bytes:
 def bits_to_flip(op: LaneOp, target_runs: int) -> list[int]:
     """All bits of the IPv4, UDP and lanesum headers; of the payload some, the first and the last among them."""
     rng = random.Random(op)
-    size = PAYLOAD + (128 if op in (LaneOp.EXPAND8, LaneOp.TABLE8) else 256)
+    size = PAYLOAD + 4 * uplink_words(op, 64)
     payload = [8 * PAYLOAD, 8 * size - 1, *(rng.randrange(8 * PAYLOAD, 8 * size) for _ in range(target_runs))]
     return [*range(8 * IPV4, 8 * PAYLOAD), *payload]
 
 
-@pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.TABLE8], ids=lambda op: op.name)
+@pytest.mark.parametrize(
+    "op", [LaneOp.ADD32, LaneOp.TABLE8, LaneOp.EXPAND16, LaneOp.EXPAND3TO8, LaneOp.EXPAND5TO8], ids=lambda op: op.name
+)
 def test_no_flipped_bit_reaches_a_register(star: Star, op: LaneOp) -> None:
     """Anywhere in the datagram or its IPv4 header: dropped, or routed where it is no contribution any more."""
     job = star.admit(2)

@@ -20,6 +20,9 @@
 
 #define LANE_FIELD(i) , hdr.lanes.w##i
 #define CODE_FIELD(i) , hdr.codes.w##i
+#define CODE16_FIELD(i) , hdr.codes16.w##i
+#define PLANES3_FIELD(i) , hdr.planes3.w##i
+#define PLANES5_FIELD(i) , hdr.planes5.w##i
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
@@ -34,6 +37,15 @@ control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
         verify_checksum(hdr.udp.checksum != 0 && hdr.codes.isValid(),
                         { UDP_FIELDS, hdr.udp.checksum, LANESUM_FIELDS FOR_EACH_CODE_WORD(CODE_FIELD) }, meta.zero,
                         HashAlgorithm.csum16);
+        verify_checksum(hdr.udp.checksum != 0 && hdr.codes16.isValid(),
+                        { UDP_FIELDS, hdr.udp.checksum, LANESUM_FIELDS FOR_EACH_CODE16_WORD(CODE16_FIELD) }, meta.zero,
+                        HashAlgorithm.csum16);
+        verify_checksum(hdr.udp.checksum != 0 && hdr.planes3.isValid(),
+                        { UDP_FIELDS, hdr.udp.checksum, LANESUM_FIELDS FOR_EACH_PLANES3_WORD(PLANES3_FIELD) },
+                        meta.zero, HashAlgorithm.csum16);
+        verify_checksum(hdr.udp.checksum != 0 && hdr.planes5.isValid(),
+                        { UDP_FIELDS, hdr.udp.checksum, LANESUM_FIELDS FOR_EACH_PLANES5_WORD(PLANES5_FIELD) },
+                        meta.zero, HashAlgorithm.csum16);
     }
 }
 

@@ -73,7 +73,8 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
             hdr.udp.length == UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + (hdr.lanesum.words << 2)
             && hdr.ipv4.total_length == hdr.udp.length + IPV4_HEADER_BYTES
             && hdr.lanesum.words <= MAX_WORDS;
-        meta.shape_matches = hdr.lanes.isValid() || hdr.codes.isValid();
+        meta.shape_matches = hdr.lanes.isValid() || hdr.codes.isValid() || hdr.codes16.isValid()
+                             || hdr.planes3.isValid() || hdr.planes5.isValid();
         classify.apply();
     }
 }

@@ -10,6 +10,9 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.udp);
         packet.emit(hdr.lanesum);
         packet.emit(hdr.codes);
+        packet.emit(hdr.codes16);
+        packet.emit(hdr.planes3);
+        packet.emit(hdr.planes5);
         packet.emit(hdr.lanes);
     }
 }

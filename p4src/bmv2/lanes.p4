@@ -12,6 +12,43 @@
 #define MAX_WORD(i) words_##i.read(sum_##i, meta.entry); \
     hdr.lanes.w##i = hdr.lanes.w##i > sum_##i ? hdr.lanes.w##i : sum_##i; STORE_WORD(i)
 
+// Lane by lane, the first one in the most significant bits: coordinates stay in order.
+#define EXPAND16_GROUP(i, a0, a1, a2, a3) \
+    hdr.lanes.w##a0 = hdr.codes16.w##i & 0x000F000F; \
+    hdr.lanes.w##a1 = (hdr.codes16.w##i >> 4) & 0x000F000F; \
+    hdr.lanes.w##a2 = (hdr.codes16.w##i >> 8) & 0x000F000F; \
+    hdr.lanes.w##a3 = (hdr.codes16.w##i >> 12) & 0x000F000F;
+
+#define EXPAND8TO16_PAIR(i, even, odd) \
+    hdr.lanes.w##even = hdr.codes.w##i & 0x00FF00FF; \
+    hdr.lanes.w##odd = (hdr.codes.w##i >> 8) & 0x00FF00FF;
+
+// Bit j of every byte of a plane belongs to accumulator word j.
+#define PLANE_BITS(header, i, j) ((hdr.header.w##i >> j) & 0x01010101)
+#define PLANES3_WORD(a, j, p0, p1, p2) \
+    hdr.lanes.w##a = PLANE_BITS(planes3, p0, j) | PLANE_BITS(planes3, p1, j) << 1 | PLANE_BITS(planes3, p2, j) << 2;
+#define PLANES3_GROUP(p0, p1, p2, a0, a1, a2, a3, a4, a5, a6, a7) \
+    PLANES3_WORD(a0, 0, p0, p1, p2) \
+    PLANES3_WORD(a1, 1, p0, p1, p2) \
+    PLANES3_WORD(a2, 2, p0, p1, p2) \
+    PLANES3_WORD(a3, 3, p0, p1, p2) \
+    PLANES3_WORD(a4, 4, p0, p1, p2) \
+    PLANES3_WORD(a5, 5, p0, p1, p2) \
+    PLANES3_WORD(a6, 6, p0, p1, p2) \
+    PLANES3_WORD(a7, 7, p0, p1, p2)
+#define PLANES5_WORD(a, j, p0, p1, p2, p3, p4) \
+    hdr.lanes.w##a = PLANE_BITS(planes5, p0, j) | PLANE_BITS(planes5, p1, j) << 1 | PLANE_BITS(planes5, p2, j) << 2 \
+                     | PLANE_BITS(planes5, p3, j) << 3 | PLANE_BITS(planes5, p4, j) << 4;
+#define PLANES5_GROUP(p0, p1, p2, p3, p4, a0, a1, a2, a3, a4, a5, a6, a7) \
+    PLANES5_WORD(a0, 0, p0, p1, p2, p3, p4) \
+    PLANES5_WORD(a1, 1, p0, p1, p2, p3, p4) \
+    PLANES5_WORD(a2, 2, p0, p1, p2, p3, p4) \
+    PLANES5_WORD(a3, 3, p0, p1, p2, p3, p4) \
+    PLANES5_WORD(a4, 4, p0, p1, p2, p3, p4) \
+    PLANES5_WORD(a5, 5, p0, p1, p2, p3, p4) \
+    PLANES5_WORD(a6, 6, p0, p1, p2, p3, p4) \
+    PLANES5_WORD(a7, 7, p0, p1, p2, p3, p4)
+
 // Low nibbles of the four bytes make the even word, high nibbles the odd one: coordinates stay in order.
 #define EXPAND_PAIR(i, even, odd) \
     hdr.lanes.w##even = hdr.codes.w##i & 0x0F0F0F0F; \
@@ -47,36 +84,66 @@ control Lanes(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 
     action expand8() {
         hdr.lanes.setValid();
-        FOR_EACH_CODE_WORD_PAIR(EXPAND_PAIR)
+        FOR_EACH_CODE_GROUP(EXPAND_PAIR)
         hdr.codes.setInvalid();
     }
 
     action table8() {
         hdr.lanes.setValid();
-        FOR_EACH_CODE_WORD_PAIR(TABLE_PAIR)
+        FOR_EACH_CODE_GROUP(TABLE_PAIR)
         hdr.codes.setInvalid();
+    }
+
+    action expand16() {
+        hdr.lanes.setValid();
+        FOR_EACH_CODE16_GROUP(EXPAND16_GROUP)
+        hdr.codes16.setInvalid();
+    }
+
+    action expand8to16() {
+        hdr.lanes.setValid();
+        FOR_EACH_CODE_GROUP(EXPAND8TO16_PAIR)
+        hdr.codes.setInvalid();
+    }
+
+    action expand3to8() {
+        hdr.lanes.setValid();
+        FOR_EACH_PLANES3_GROUP(PLANES3_GROUP)
+        hdr.planes3.setInvalid();
+    }
+
+    action expand5to8() {
+        hdr.lanes.setValid();
+        FOR_EACH_PLANES5_GROUP(PLANES5_GROUP)
+        hdr.planes5.setInvalid();
     }
 
     // A replay reads the registers: there is nothing to widen.
     action make_room() {
         hdr.lanes.setValid();
         hdr.codes.setInvalid();
+        hdr.codes16.setInvalid();
+        hdr.planes3.setInvalid();
+        hdr.planes5.setInvalid();
     }
 
     table expand {
         key = {
-            hdr.codes.isValid(): exact @name("codes");
-            hdr.lanesum.op: exact @name("op");
+            hdr.lanes.isValid(): exact @name("wide");
+            hdr.lanesum.op: ternary @name("op");
             meta.step: ternary;
         }
-        actions = { keep; expand8; table8; make_room; }
+        actions = { keep; expand8; table8; expand16; expand8to16; expand3to8; expand5to8; make_room; }
         const default_action = keep();
-        // Without codes the words are wide already: plain lanes, or the sum of another switch.
+        // Other words are wide already: plain lanes, or the sum of another switch.
         const entries = {
-            (true, OP_EXPAND8, STEP_READ): make_room();
-            (true, OP_TABLE8, STEP_READ): make_room();
-            (true, OP_EXPAND8, _): expand8();
-            (true, OP_TABLE8, _): table8();
+            (false, _, STEP_READ): make_room();
+            (false, OP_EXPAND8, _): expand8();
+            (false, OP_TABLE8, _): table8();
+            (false, OP_EXPAND16, _): expand16();
+            (false, OP_EXPAND8TO16, _): expand8to16();
+            (false, OP_EXPAND3TO8, _): expand3to8();
+            (false, OP_EXPAND5TO8, _): expand5to8();
         }
         counters = expand_counter;
     }
@@ -99,7 +166,7 @@ control Lanes(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             (STEP_READ, _): read_words();
             (STEP_COMBINE, OP_OR): or_words();
             (STEP_COMBINE, OP_MAX): max_words();
-            // 32-bit words and packed 8-bit lanes alike: the host keeps lanes from carrying.
+            // 32-bit words and packed lanes of 8 or 16 bits alike: the host keeps lanes from carrying.
             (STEP_COMBINE, _): add_words();
         }
         counters = combine_counter;

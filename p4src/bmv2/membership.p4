@@ -7,7 +7,7 @@ control Membership(inout headers_t hdr, inout metadata_t meta, inout standard_me
     direct_counter(CounterType.packets_and_bytes) admission_counter;
 
     action admit(bit<32> worker, bit<16> slot_base, bit<16> slot_count, bit<8> fan_in, bit<16> group,
-                 bit<8> allowed_ops, role_t role, bit<16> lease) {
+                 bit<16> allowed_ops, role_t role, bit<16> lease) {
         meta.member = true;
         meta.worker = worker;
         meta.slot_base = slot_base;

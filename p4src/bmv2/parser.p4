@@ -56,8 +56,20 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                           hdr.lanesum.words) {
             (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8, ACCUMULATOR_WORDS): parse_lanes;
             (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_TABLE8, ACCUMULATOR_WORDS): parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND16, ACCUMULATOR_WORDS):
+                parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8TO16, ACCUMULATOR_WORDS):
+                parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND3TO8, ACCUMULATOR_WORDS):
+                parse_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND5TO8, ACCUMULATOR_WORDS):
+                parse_lanes;
             (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND8, CODE_WORDS): parse_codes;
             (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_TABLE8, CODE_WORDS): parse_codes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND8TO16, CODE_WORDS): parse_codes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND16, CODE16_WORDS): parse_codes16;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND3TO8, PLANES3_WORDS): parse_planes3;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND5TO8, PLANES5_WORDS): parse_planes5;
             (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_ADD32, ACCUMULATOR_WORDS): parse_lanes;
             (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_ADD8X4, ACCUMULATOR_WORDS): parse_lanes;
             (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_OR, ACCUMULATOR_WORDS): parse_lanes;
@@ -68,6 +80,21 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_codes {
         packet.extract(hdr.codes);
+        transition accept;
+    }
+
+    state parse_codes16 {
+        packet.extract(hdr.codes16);
+        transition accept;
+    }
+
+    state parse_planes3 {
+        packet.extract(hdr.planes3);
+        transition accept;
+    }
+
+    state parse_planes5 {
+        packet.extract(hdr.planes5);
         transition accept;
     }
 

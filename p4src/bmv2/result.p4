@@ -46,6 +46,9 @@ control Result(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         resize(0, EMPTY_UDP_BYTES);
         hdr.lanes.setInvalid();
         hdr.codes.setInvalid();
+        hdr.codes16.setInvalid();
+        hdr.planes3.setInvalid();
+        hdr.planes5.setInvalid();
     }
 
     action multicast_result() {

@@ -62,9 +62,25 @@ header udp_t {
 
 #define WORD_FIELD(i) bit<32> w##i;
 
-// Eight 4-bit codes per word, on the way up.
+// What is narrower on the way up than in the sum. Eight 4-bit codes per word for 8-bit lanes, or four 8-bit codes for
+// 16-bit lanes: two accumulator words each.
 header codes_t {
     FOR_EACH_CODE_WORD(WORD_FIELD)
+}
+
+// Eight 4-bit codes per word for 16-bit lanes: four accumulator words.
+header codes16_t {
+    FOR_EACH_CODE16_WORD(WORD_FIELD)
+}
+
+// Three words are the bit planes of 32 codes of 3 bits, the least significant bits first: eight accumulator words.
+header planes3_t {
+    FOR_EACH_PLANES3_WORD(WORD_FIELD)
+}
+
+// The same with five.
+header planes5_t {
+    FOR_EACH_PLANES5_WORD(WORD_FIELD)
 }
 
 // The words that are summed: payload of a plain contribution, and of every result.
@@ -79,6 +95,9 @@ struct headers_t {
     udp_t      udp;
     lanesum_t  lanesum;
     codes_t    codes;
+    codes16_t  codes16;
+    planes3_t  planes3;
+    planes5_t  planes5;
     lanes_t    lanes;
 }
 

@@ -140,8 +140,10 @@ SLOT_LOGIC = (
     Mutant("MAX adds", slots, "combine", "np.maximum(accumulator, words)", "accumulator + words"),
     Mutant("sums saturate", slots, "combine", "return accumulator + words",
            "return np.minimum(accumulator.astype(np.uint64) + words, 0xFFFFFFFF).astype(np.uint32)"),
-    Mutant("the halves of a word are exchanged", slots, "expand", "(words & _LOW_NIBBLES, (words >> np.uint32(4)) & "
-           "_LOW_NIBBLES)", "((words >> np.uint32(4)) & _LOW_NIBBLES, words & _LOW_NIBBLES)"),
+    Mutant("the halves of a word are exchanged", slots, "expand", "shifts, mask = _parts(op)",
+           "shifts, mask = _parts(op)[0][::-1], _parts(op)[1]"),
+    Mutant("the upper bit planes are exchanged", slots, "expand", "<< np.uint32(plane)",
+           "<< np.uint32(group - plane)"),
 )  # fmt: skip
 
 SWITCH = (

@@ -40,27 +40,42 @@ def p4_protocol() -> str:
     return "\n".join(lines)
 
 
+# What contributions are called in P4, by uplink and accumulator words of a group.
+_NARROW = {(1, 2): "CODE", (1, 4): "CODE16", (3, 8): "PLANES3", (5, 8): "PLANES5"}
+assert set(_NARROW) == {
+    (shape.uplink_words_per_group, shape.accumulator_words_per_group) for shape in LANE_SHAPES.values() if shape.widens
+}
+
+
+def _indices(group: int, size: int) -> list[int]:
+    return list(range(group * size, (group + 1) * size))
+
+
 def p4_repeat() -> str:
-    """Macros that repeat a statement per word: the preprocessor has no loops."""
-    sizes = sorted({n // 2 for n in spec.BUILT_ACCUMULATOR_WORDS} | set(spec.BUILT_ACCUMULATOR_WORDS))
+    """Macros that repeat a statement per word, or per group of words: the preprocessor has no loops."""
+    built = spec.BUILT_ACCUMULATOR_WORDS
+    sizes = sorted({*built, *(n // wide * narrow for n in built for narrow, wide in _NARROW)})
     lines = [_P4_HEAD, "#ifndef LANESUM_REPEAT_P4", "#define LANESUM_REPEAT_P4", ""]
     lines += ["// REPEAT_n(M): M(0) M(1) ... M(n - 1)"]
     for previous, size in zip([0, *sizes], sizes, strict=False):
         calls = " ".join(f"M({i})" for i in range(previous, size))
         lines.append(f"#define REPEAT_{size}(M) {f'REPEAT_{previous}(M) ' if previous else ''}{calls}")
-    lines += ["", "// REPEAT_PAIRS_n(M): M(i, 2 * i, 2 * i + 1) for i = 0 .. n - 1"]
-    halves = sorted({n // 2 for n in spec.BUILT_ACCUMULATOR_WORDS})
-    for previous, size in zip([0, *halves], halves, strict=False):
-        calls = " ".join(f"M({i}, {2 * i}, {2 * i + 1})" for i in range(previous, size))
-        lines.append(f"#define REPEAT_PAIRS_{size}(M) {f'REPEAT_PAIRS_{previous}(M) ' if previous else ''}{calls}")
-    for size in spec.BUILT_ACCUMULATOR_WORDS:
-        lines += [
-            "",
-            f"{'#if' if size == spec.BUILT_ACCUMULATOR_WORDS[0] else '#elif'} ACCUMULATOR_WORDS == {size}",
-        ]
-        lines += ["#define CODE_WORDS " + str(size // 2), f"#define FOR_EACH_WORD(M) REPEAT_{size}(M)"]
-        lines += [f"#define FOR_EACH_CODE_WORD(M) REPEAT_{size // 2}(M)"]
-        lines += [f"#define FOR_EACH_CODE_WORD_PAIR(M) REPEAT_PAIRS_{size // 2}(M)"]
+    for (narrow, wide), name in _NARROW.items():
+        repeat = f"REPEAT_{name}_GROUPS"
+        first = ", ".join(map(str, [*_indices(0, narrow), *_indices(0, wide)]))
+        lines += ["", f"// {repeat}_n(M): M({first}) and so on, n times: uplink words, then accumulator words"]
+        groups = [n // wide for n in built]
+        for previous, size in zip([0, *groups], groups, strict=False):
+            numbers = ([*_indices(i, narrow), *_indices(i, wide)] for i in range(previous, size))
+            calls = " ".join(f"M({', '.join(map(str, one))})" for one in numbers)
+            lines.append(f"#define {repeat}_{size}(M) {f'{repeat}_{previous}(M) ' if previous else ''}{calls}")
+    for size in built:
+        lines += ["", f"{'#if' if size == built[0] else '#elif'} ACCUMULATOR_WORDS == {size}"]
+        lines += [f"#define FOR_EACH_WORD(M) REPEAT_{size}(M)"]
+        for (narrow, wide), name in _NARROW.items():
+            words = size // wide * narrow
+            lines += [f"#define {name}_WORDS {words}", f"#define FOR_EACH_{name}_WORD(M) REPEAT_{words}(M)"]
+            lines += [f"#define FOR_EACH_{name}_GROUP(M) REPEAT_{name}_GROUPS_{size // wide}(M)"]
     lines += [
         "#else",
         "#error ACCUMULATOR_WORDS is none of the sizes that lanesum builds",
