@@ -19,6 +19,7 @@ import pytest
 from lanesum import codecs, join, rpc
 from lanesum.codecs.base import Codec
 from lanesum.codecs.thc import THC
+from lanesum.codecs.thc_paper import PaperTHC
 from lanesum.errors import ConfigurationError
 from lanesum.join import DescriptionMismatchError
 from lanesum.server import AggregationServer
@@ -89,10 +90,12 @@ def site() -> Iterator[Site]:
 
 CODECS: dict[str, Callable[[], list[Codec]]] = {
     "another codec": lambda: [codecs.get("fixed", workers=3), *[codecs.get("thc", workers=3)] * 2],
-    "another block": lambda: [*[THC(workers=3)] * 2, THC(workers=3, chunk=1 << 10)],
-    "another clamp": lambda: [THC(workers=3, p=1 / 64), *[THC(workers=3)] * 2],
-    "another rotation": lambda: [THC(workers=3), THC(workers=3, rotation="block"), THC(workers=3)],
-    "another diagonal": lambda: [THC(workers=3), THC(workers=3, diagonal_seed=1), THC(workers=3)],
+    "another block": lambda: [*[THC(workers=3)] * 2, THC(workers=3, block=1 << 10)],
+    "other lanes": lambda: [*[THC(workers=3)] * 2, THC(workers=3, lanes=16)],
+    "another chunk": lambda: [*[PaperTHC(workers=3)] * 2, PaperTHC(workers=3, chunk=1 << 10)],
+    "another clamp": lambda: [PaperTHC(workers=3, p=1 / 64), *[PaperTHC(workers=3)] * 2],
+    "another rotation": lambda: [PaperTHC(workers=3), PaperTHC(workers=3, rotation="block"), PaperTHC(workers=3)],
+    "another diagonal": lambda: [PaperTHC(workers=3), PaperTHC(workers=3, diagonal_seed=1), PaperTHC(workers=3)],
 }
 
 
@@ -109,7 +112,7 @@ def test_codecs_and_their_parameters_are_compared_at_join(site: Site, case: str)
 
 
 @pytest.mark.parametrize("sizes", [(1000, 1010, 1000), (10, 12, 11), (5000, 5000, 5001), (1000, 1000, 9000)])
-@pytest.mark.parametrize("codec", ["thc", "thc-uniform", "fixed"])
+@pytest.mark.parametrize("codec", ["thc", "thc-paper", "thc-uniform", "fixed"])
 def test_lengths_are_compared_in_the_first_round(site: Site, codec: str, sizes: tuple[int, ...]) -> None:
     """Also where padding makes the packets equal. The session ends: the vectors of others may be anywhere."""
     job = site.admit(codec=codec)
@@ -128,7 +131,7 @@ def test_lengths_are_compared_in_the_first_round(site: Site, codec: str, sizes: 
             assert f"{min(sizes):,} to {max(sizes):,} values" in str(error)
             assert f"worker {worker} itself has {sizes[worker]:,}" in str(error)
         else:  # so different that not even the packets of the norms are as many
-            assert codec == "fixed" and str(error.brought) in str(error) and str(error.expected) in str(error)
+            assert codec in ("fixed", "thc") and str(error.brought) in str(error) and str(error.expected) in str(error)
 
 
 def test_codecs_that_nobody_described_are_told_apart_by_their_operations(site: Site) -> None:

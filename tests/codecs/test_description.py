@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, Auto, ErrorFeedback, FixedPoint, Sketch, Union, description
+from lanesum.codecs import THC, Auto, ErrorFeedback, FixedPoint, PaperTHC, Sketch, Union, description
 
 # A value other than the default for every parameter that changes what words mean.
 OTHERS: dict[type, dict[str, dict[str, Any]]] = {
@@ -28,7 +28,8 @@ OTHERS: dict[type, dict[str, dict[str, Any]]] = {
     },
     Sketch: {"workers": {"workers": 3}, "block": {"block": 8}, "placement": {"placement": "uniform"}},
     Union: {"workers": {"workers": 3}, "block": {"block": 8}},
-    THC: {
+    THC: {"workers": {"workers": 3}, "bits": {"bits": 5}, "lanes": {"lanes": 16}, "block": {"block": 512}},
+    PaperTHC: {
         "workers": {"workers": 3},
         "bits": {"bits": 3},
         "codes": {"codes": "uniform"},
@@ -52,7 +53,8 @@ def test_every_parameter_shows(build: type) -> None:
 
 
 def test_what_is_the_same_reads_the_same() -> None:
-    assert description(codecs.get("thc", workers=4)) == description(THC(workers=4, granularity=30))
+    assert description(codecs.get("thc-paper", workers=4)) == description(PaperTHC(workers=4, granularity=30))
+    assert description(codecs.get("thc", workers=4)) == description(THC(workers=4, bits=4, lanes=8))
     assert description(codecs.get("fixed", workers=4)) == "fixed workers=4 block=1024 gathered=2048"
     assert description(ErrorFeedback(FixedPoint(workers=4))) == description(FixedPoint(workers=4))
 

@@ -9,7 +9,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lanesum.codecs import THC
+import pytest
+
+from lanesum.codecs import THC, PaperTHC
 
 TEXT = (Path(__file__).parents[2] / "docs" / "codecs.md").read_text(encoding="utf-8")
 
@@ -22,6 +24,8 @@ def test_examples_run() -> None:
     assert len(examples) == 2 and namespace["mean"].shape == (5000,)
 
 
-def test_parameters_are_all_there() -> None:
-    documented = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", TEXT, re.MULTILINE)
-    assert set(inspect.signature(THC).parameters) - {"workers"} == set(documented)
+@pytest.mark.parametrize(("build", "title"), [(THC, "## `thc`\n"), (PaperTHC, "## `thc-paper`, ")])
+def test_parameters_are_all_there(build: type, title: str) -> None:
+    (section,) = (one for one in TEXT.split("\n## ") if f"## {one}".startswith(title))
+    documented = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", section, re.MULTILINE)
+    assert set(inspect.signature(build).parameters) - {"workers"} == set(documented)

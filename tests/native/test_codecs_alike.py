@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
-from lanesum.codecs import THC, Aggregate, Codec, CodecContext, CodecError, kernels, reference
+from lanesum.codecs import Aggregate, Codec, CodecContext, CodecError, PaperTHC, kernels, reference
 from lanesum.codecs.hadamard import hadamard_transform
 from lanesum.codecs.packing import lane_contribution
 from lanesum.codecs.random import Stream, random_words, sign_words
@@ -128,7 +128,7 @@ def test_fixed_point(level: Any, values: np.ndarray, block: int, workers: int, d
     alike(level, "from_integers", (sums, scales, peak, block, 1, counts), values)
 
 
-def encoded(codec: THC, size: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+def encoded(codec: PaperTHC, size: int, length: int) -> tuple[np.ndarray, np.ndarray]:
     """Codes of a sample, and random lanes."""
     words = np.random.default_rng(length).integers(0, 2**32, 3 * length // 8, dtype=np.uint32)
     return words[: length // 8], words[length // 8 :]
@@ -142,7 +142,7 @@ def encoded(codec: THC, size: int, length: int) -> tuple[np.ndarray, np.ndarray]
     + [(70_000, 131_072), (262_144, 262_144), (1 << 20, 1 << 20), ((1 << 20) + 1, 1 << 21)],
 )
 def test_every_step_of_a_chunk(level: Any, size: int, length: int, rotation: str) -> None:
-    codec = THC(workers=8)
+    codec = PaperTHC(workers=8)
     block = length if rotation == "full" else min(1024, length)
     values, signs = sample(size), sign_words(length, 42)
     whole, part = np.empty(length, dtype=np.float32), np.empty(size, dtype=np.float32)
@@ -170,7 +170,7 @@ def test_every_step_of_a_chunk(level: Any, size: int, length: int, rotation: str
     + [{"table": table, "p": 1 / inverse} for (bits, _, inverse), table in PUBLISHED.items() if bits == 4],
 )
 def test_every_table(level: Any, parameters: dict[str, Any]) -> None:
-    codec = THC(workers=1, **parameters)
+    codec = PaperTHC(workers=1, **parameters)
     positions = np.linspace(-0.6, 0.6, 4096).astype(np.float32) * codec.granularity
     words = np.empty(positions.size // 8, dtype=np.uint32)
     for round_ in range(3):
@@ -211,7 +211,7 @@ def driven(codec: Codec, x: np.ndarray, context: CodecContext, uneven: int) -> b
 
 @st.composite
 def built(draw: st.DrawFn) -> Codec:
-    name = draw(st.sampled_from(["thc", "thc-uniform", "fixed"]))
+    name = draw(st.sampled_from(["thc-paper", "thc-uniform", "fixed"]))
     if name == "fixed":
         return codecs.get(name, workers=8, block=draw(st.sampled_from([1, 5, 16, 1024])))
     rotation = draw(st.sampled_from(["full", "block"]))
@@ -239,7 +239,7 @@ def test_what_a_worker_sends_and_decodes(
 
 
 @pytest.mark.parametrize("size", [64, 65, 192, 5000])
-@pytest.mark.parametrize("name", ["thc", "thc-uniform"])
+@pytest.mark.parametrize("name", ["thc-paper", "thc-uniform"])
 def test_workers_with_and_without_the_compiled_part_agree(chosen: Any, name: str, size: int) -> None:
     codec = codecs.get(name, workers=3, chunk=64)
     jobs = [sample(size, seed) for seed in range(3)]

@@ -21,6 +21,7 @@ from lanesum.codecs.base import Codec
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.thc import THC
+from lanesum.codecs.thc_paper import PaperTHC
 from lanesum.native import VARIABLE
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
@@ -51,8 +52,10 @@ def codec(name: str, workers: int) -> Codec:
     if name == "fixed":
         return FixedPoint(workers=workers)
     if name == "error feedback":
-        return ErrorFeedback(THC(workers=workers, chunk=1 << 12))
-    return THC(workers=workers, chunk=1 << 12, codes="uniform" if name == "thc-uniform" else "table")
+        return ErrorFeedback(THC(workers=workers))
+    if name == "thc":
+        return THC(workers=workers)
+    return PaperTHC(workers=workers, chunk=1 << 12, codes="uniform" if name == "thc-uniform" else "table")
 
 
 class OneByOne:
@@ -64,7 +67,7 @@ class OneByOne:
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.05])
-@pytest.mark.parametrize("name", ["thc", "thc-uniform", "fixed", "error feedback"])
+@pytest.mark.parametrize("name", ["thc", "thc-paper", "thc-uniform", "fixed", "error feedback"])
 def test_whoever_knows_pieces_has_what_the_others_have(name: str, loss: float) -> None:
     """Two of three workers go by pieces; rounds follow each other, and vectors of one piece come in between."""
     generator = np.random.default_rng(7)

@@ -57,7 +57,7 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("run", "--codec", "zip"), ("no codec 'zip'", "fixed, thc, thc-uniform")),
+        (("run", "--codec", "zip"), ("no codec 'zip'", "auto, fixed, sketch, thc, thc-paper, thc-uniform, union")),
         (("run", "--workers", "9"), ("9 workers are asked for, but the topology has 4", "fewer workers")),
         (("run", "--workers", "0"), ("workers = 0 must be at least 1",)),
         (("run", "--epochs", "0"), ("epochs = 0 must be at least 1",)),
@@ -88,7 +88,7 @@ def test_one_message_with_the_next_step(arguments: tuple[str, ...], says: tuple[
 
 
 def test_a_process_says_it_too() -> None:
-    assert_refused(lanesum("run", "--codec", "zip"), "no codec 'zip'", "fixed, thc, thc-uniform")
+    assert_refused(lanesum("run", "--codec", "zip"), "no codec 'zip'", "auto, fixed, sketch, thc, thc-paper, thc-uniform, union")
     assert_refused(lanesum("run", "--bogus"), "No such option: --bogus")
 
 

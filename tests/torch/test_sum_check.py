@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch_ranks import Ranks
 
 import lanesum.torch
-from lanesum.codecs import THC, FixedPoint
+from lanesum.codecs import FixedPoint, PaperTHC
 from lanesum.codecs.base import Aggregate, Round
 from lanesum.codecs.packing import lane_contribution
 from lanesum.errors import ConfigurationError
@@ -29,7 +29,7 @@ def own_words(op: LaneOp, worker: int) -> np.ndarray:
 def corrupted(rank: int, op: LaneOp, wrong_words: int) -> tuple[int, int]:
     """A round of two workers whose result has ``wrong_words`` wrong ones on rank 1 only."""
     workers = dist.get_world_size()
-    codec = THC(workers=workers) if op is LaneOp.TABLE8 else FixedPoint(workers=workers)
+    codec = PaperTHC(workers=workers) if op is LaneOp.TABLE8 else FixedPoint(workers=workers)
     first, second = (lane_contribution(op, own_words(op, worker), codec.code_table) for worker in range(workers))
     combine = {LaneOp.OR: np.bitwise_or, LaneOp.MAX: np.maximum}.get(op, np.add)
     result = combine(first, second)

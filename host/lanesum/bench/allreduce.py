@@ -50,7 +50,7 @@ COST_COLUMNS = (
 _MOST_ITERATIONS = 200
 # Bytes of memory that a worker needs for a value: vector, sum, and what codec and round work with. Measured at 25 M
 # values: 10 with THC, 17 with fixed; here with room for what the Python transport copies.
-_BYTES_PER_VALUE = {GLOO: 12, "thc": 14, "thc-uniform": 14, "fixed": 26}
+_BYTES_PER_VALUE = {GLOO: 12, "thc": 14, "thc-paper": 14, "thc-uniform": 14, "fixed": 26}
 
 
 @dataclass(frozen=True, slots=True)

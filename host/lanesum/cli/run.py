@@ -23,7 +23,7 @@ def run(
         str | None, typer.Option(help="embedded, bmv2, or none (the aggregation server sums); chosen when not given.")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Number of workers; all of the topology's by default.")] = None,
-    codec: Annotated[str, typer.Option(help="Codec, for example thc, thc-uniform or fixed.")] = "thc",
+    codec: Annotated[str, typer.Option(help="Codec, for example thc, thc-paper or fixed.")] = "thc",
     epochs: Annotated[int, typer.Option(help="Passes over the training data.")] = 10,
     servers: Annotated[
         int | None,

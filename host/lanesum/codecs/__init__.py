@@ -30,6 +30,7 @@ from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.sketch import Sketch
 from lanesum.codecs.sketch_engine import Choice, SparseCodec
 from lanesum.codecs.thc import THC
+from lanesum.codecs.thc_paper import PaperTHC
 from lanesum.codecs.union import Union
 from lanesum.errors import ConfigurationError
 
@@ -44,6 +45,7 @@ __all__ = [
     "ErrorFeedback",
     "FixedPoint",
     "Members",
+    "PaperTHC",
     "Result",
     "Round",
     "RoundGroup",
@@ -62,7 +64,8 @@ _PRESETS: dict[str, tuple[Callable[..., Codec], dict[str, Any]]] = {
     "fixed": (FixedPoint, {}),
     "sketch": (Sketch, {}),
     "thc": (THC, {}),
-    "thc-uniform": (THC, {"codes": "uniform"}),
+    "thc-paper": (PaperTHC, {}),
+    "thc-uniform": (PaperTHC, {"codes": "uniform"}),
     "union": (Union, {}),
 }
 

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words
-from lanesum.codecs import reference
+from lanesum.codecs import reference, thc_reference
 from lanesum.native import availability
 
 Floats: TypeAlias = NDArray[np.float32]
+Bytes: TypeAlias = NDArray[np.uint8]
 
 
 class Kernels(Protocol):
@@ -91,11 +92,114 @@ class Kernels(Protocol):
     ) -> None: ...
 
 
+class BlockKernels(Protocol):
+    """Those of ``thc``, on runs of blocks; :mod:`lanesum.codecs.thc_reference` says what each of them does."""
+
+    def rotate_blocks(self, values: Floats, powers: Floats, signs: Words, block: int, out: Floats) -> None: ...
+
+    def quantize_blocks(
+        self,
+        rotated: Floats,
+        block: int,
+        factors: Floats,
+        granularity: int,
+        cells: Bytes,
+        seed: int,
+        round: int,
+        first: int,
+        offset: int,
+        flip: int,
+        op: int,
+        words: Words,
+    ) -> None: ...
+
+    def encode_blocks(
+        self,
+        values: Floats,
+        powers: Floats,
+        signs: Words,
+        block: int,
+        factors: Floats,
+        granularity: int,
+        cells: Bytes,
+        seed: int,
+        round: int,
+        first: int,
+        offset: int,
+        flip: int,
+        op: int,
+        words: Words,
+    ) -> None: ...
+
+    def estimate_blocks(
+        self,
+        lanes: Words,
+        lane_bits: int,
+        block: int,
+        seed: int,
+        round: int,
+        first: int,
+        multiplier: int,
+        offsets: NDArray[np.uint16],
+        sign: int,
+        constant: int,
+        out: Floats,
+    ) -> None: ...
+
+    def restore_blocks(self, rotated: Floats, signs: Words, block: int, factors: Floats, out: Floats) -> None: ...
+
+    def decode_blocks(
+        self,
+        lanes: Words,
+        lane_bits: int,
+        signs: Words,
+        block: int,
+        factors: Floats,
+        seed: int,
+        round: int,
+        first: int,
+        multiplier: int,
+        offsets: NDArray[np.uint16],
+        sign: int,
+        constant: int,
+        out: Floats,
+    ) -> None: ...
+
+    def residual_blocks(
+        self,
+        values: Floats,
+        codes: Words,
+        op: int,
+        levels: Bytes,
+        signs: Words,
+        block: int,
+        factors: Floats,
+        granularity: int,
+        seed: int,
+        round: int,
+        first: int,
+        offset: int,
+        out: Floats,
+    ) -> None: ...
+
+
 def kernels() -> Kernels:
     """The loops to use; see :func:`lanesum.native.availability` for who decides and what it raises."""
     core = availability().core
     # mypy checks the module against the protocol here.
     return reference if core is None else compiled(core)
+
+
+def block_kernels() -> BlockKernels:
+    """As :func:`kernels`, for ``thc``."""
+    core = availability().core
+    return thc_reference if core is None or not hasattr(core, "BlockKernels") else compiled_blocks(core)
+
+
+@functools.cache
+def compiled_blocks(core: ModuleType) -> BlockKernels:
+    """Those of the compiled part, for this processor."""
+    return cast(BlockKernels, core.BlockKernels())
 
 
 @functools.cache

@@ -58,6 +58,32 @@ def unpack_lanes(words: Words) -> NDArray[np.uint8]:
     return words.astype(">u4").view(np.uint8)
 
 
+def pack(op: LaneOp, codes: NDArray[np.uint8]) -> Words:
+    """Pack codes (uint8, coordinate order, whole groups of ``op``) into uplink words of any operation that adds lanes.
+
+    Codes that are wider than the operation's would spill into a neighbour; they are not looked for.
+    """
+    shape = op.shape
+    if codes.dtype != np.uint8 or codes.ndim != 1 or codes.size % shape.codes_per_group:
+        raise CodecError(
+            f"Cannot pack {codes.dtype} codes of shape {codes.shape}: need uint8 in groups of {shape.codes_per_group}."
+        )
+    lanes = codes.astype(f">u{shape.lane_bits // 8}").view(">u4").astype(np.uint32)
+    groups = lanes.reshape(-1, shape.accumulator_words_per_group)
+    places = np.arange(shape.accumulator_words_per_group, dtype=np.uint32) * np.uint32(shape.shift)
+    if not shape.planes:
+        return np.bitwise_or.reduce(groups << places, axis=1)
+    planes = np.arange(shape.uplink_words_per_group, dtype=np.uint32)[:, None]
+    bits = groups[:, None, :] >> planes & np.uint32(shape.mask)
+    return np.bitwise_or.reduce(bits << places, axis=2).reshape(-1)
+
+
+def lanes_of(words: Words, lane_bits: int) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    """The lanes (uint8 or uint16, coordinate order) of accumulator words."""
+    octets = unpack_lanes(words)
+    return octets if lane_bits == 8 else octets.view(">u2").astype(np.uint16)
+
+
 def lane_contribution(op: LaneOp, words: Words, code_table: NDArray[np.uint8] | None = None) -> Words:
     """Accumulator words that uplink ``words`` contribute under ``op``, exactly as the switch computes them.
 

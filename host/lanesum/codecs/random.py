@@ -31,6 +31,8 @@ _ROUNDS = 10
 _MASK = 0xFFFFFFFF
 # Blocks computed at a time: the six working arrays then stay in a core's second-level cache.
 _TILE = 8192
+# Coordinates whose dithers come from the same eight blocks of the generator.
+_DITHER_GROUP = 64
 _SIGNS_OF_BYTE = np.float32(1) - np.float32(2) * np.unpackbits(
     np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"
 ).astype(np.float32)
@@ -41,6 +43,7 @@ class Stream(enum.IntEnum):
 
     DIAGONAL = 1
     ROUNDING = 2
+    DITHER = 3
 
 
 def philox4x32(counter: NDArray[np.uint32], key: tuple[int, int]) -> NDArray[np.uint32]:
@@ -69,24 +72,42 @@ def random_words(
     return out.reshape(-1)[:count]
 
 
+def shared_dithers(blocks: int, length: int, *, seed: int, round: int, first: int = 0) -> NDArray[np.uint32]:
+    """Numbers of 16 bits that all workers draw, ``length`` for each of ``blocks`` blocks (uint32, shape as said).
+
+    ``first``: number of the first block; it is the counter's chunk. A group of 64 coordinates uses 32 words of the
+    stream: the low halves of words 0, 1, 4, 5, 8, 9 and so on, then their high halves, then both of words 2, 3, 6, 7
+    and so on; that is how vectors of any width get them without a shuffle.
+    """
+    groups = -(-length // _DITHER_GROUP)
+    counter = np.empty((blocks, groups * 8, 4), dtype=np.uint32)
+    counter[:, :, 0] = np.arange(groups * 8, dtype=np.uint32)
+    counter[:, :, 1] = np.arange(first, first + blocks, dtype=np.uint32)[:, None]
+    counter[:, :, 2] = round & _MASK
+    counter[:, :, 3] = Stream.DITHER << 24
+    words = philox4x32(counter.reshape(-1, 4), (seed & _MASK, seed >> 32)).reshape(blocks, groups, 8, 2, 2)
+    halves = np.stack((words & np.uint32(0xFFFF), words >> np.uint32(16)), axis=2)
+    return np.moveaxis(halves, 4, 2).reshape(blocks, -1)[:, :length]
+
+
 def uniforms(words: NDArray[np.uint32]) -> NDArray[np.float32]:
     """Map words to float32 in [0, 1): the upper 24 bits, exactly representable, one step 2**-24."""
     return (words >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
 
 
-def signs(count: int, *, seed: int) -> NDArray[np.float32]:
+def signs(count: int, *, seed: int, round: int = 0) -> NDArray[np.float32]:
     """The diagonal of the randomized transform: ``count`` entries of +1 or -1 (float32).
 
     Entry ``j`` is -1 where bit ``j % 32`` of the stream's word ``j // 32`` is set, so a shorter diagonal is a
     prefix of a longer one.
     """
-    return expand_signs(sign_words(count, seed), count)
+    return expand_signs(sign_words(count, seed, round), count)
 
 
 @lru_cache(maxsize=8)
-def sign_words(count: int, seed: int) -> NDArray[np.uint32]:
+def sign_words(count: int, seed: int, round: int = 0) -> NDArray[np.uint32]:
     """The bits of :func:`signs`, 32 to a word (uint32, not to be written to)."""
-    words = random_words(-(-count // 32), seed=seed, stream=Stream.DIAGONAL)
+    words = random_words(-(-count // 32), seed=seed, stream=Stream.DIAGONAL, round=round)
     words.flags.writeable = False
     return words
 

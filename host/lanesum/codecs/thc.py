@@ -1,33 +1,34 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``thc``: Tensor Homomorphic Compression (Li et al., NSDI 2024), 4-bit codes up and 8-bit lanes down.
+"""``thc``: Tensor Homomorphic Compression with shared dithers and a norm for every block.
 
-All workers rotate their chunk with the same randomized Hadamard transform, after which a coordinate is close to
-normal with variance at most (M/sqrt(d))**2, M being the largest norm of all workers. They clamp it to T times that
-deviation and round it, without bias, to one of ``2**bits`` common levels. Levels are small integers, so their sum
-in an 8-bit lane decodes directly to the mean. Follows the artifact that the paper published: one norm for a chunk
-of 2**20, zero padding to a power of two, one diagonal (seed 42) for every chunk and round.
+As in the paper (:mod:`lanesum.codecs.thc_paper`) all workers rotate their vector in the same way, after which its
+coordinates are close to normal, and round them to a common grid of small integers, which a switch can add. Different
+from it, each because the error is smaller or the work is less:
 
-Differences from the artifact: rounding is direct instead of by way of a fine grid; the table is the exact optimum
-(:mod:`lanesum.codecs.thc_tables`); random bits and operation order are the same on every machine; every chunk is
-scaled by a power of two before the transform, so that no magnitude of float32 over- or underflows in it.
+- The vector is cut into blocks of 4096, each with a norm and a rotation of its own. So the range of the grid follows
+  the scale of every part, and a block stays in the first-level cache from the first look to the last.
+- Rounding is dithered, and the dithers, which everyone can draw, are taken away again
+  (:mod:`lanesum.codecs.thc_dither`). Half the variance of unbiased rounding goes with them; and as those of n workers
+  are spread evenly, vectors that agree are rounded as if the grid were n times finer.
+- The grid is the best one for its width in bits and the number of workers (:mod:`lanesum.codecs.thc_grid`).
+- The signs before the rotation are new in every round, and the same for all blocks of a round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
+    Aggregate,
     CodecContext,
     CodecError,
     Deferred,
+    Members,
     Result,
     Round,
     RoundShape,
@@ -36,230 +37,195 @@ from lanesum.codecs.base import (
     Words,
     checked_vector,
     checked_words,
-    refuse_not_finite,
     uniform_contributors,
 )
-from lanesum.codecs.kernels import kernels
-from lanesum.codecs.packing import CODES_PER_WORD, LANE_MAX, LANES_PER_WORD
-from lanesum.codecs.reference import FLOAT32_MAX
-from lanesum.codecs.thc_chunks import Chunk, ChunkCoder
-from lanesum.codecs.thc_tables import best_table, support_limit
+from lanesum.codecs.norms import checked_peaks, norms_of
+from lanesum.codecs.thc_blocks import BlockCoder, Run
+from lanesum.codecs.thc_grid import best_grid
+from lanesum.codecs.thc_reference import LEAST_BLOCK, padded_length
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
-#: Length of the independent transforms of ``rotation="block"``: ten butterfly stages, as the artifact ships.
-BLOCK = 1024
+#: Operations by bits of a code and of a lane. Where it is TABLE8 it becomes EXPAND8 if no table is better than none.
+OPS = {
+    (3, 8): LaneOp.EXPAND3TO8,
+    (4, 8): LaneOp.TABLE8,
+    (4, 16): LaneOp.EXPAND16,
+    (5, 8): LaneOp.EXPAND5TO8,
+    (8, 16): LaneOp.EXPAND8TO16,
+}
+#: More would make a round's random bits the most of its work where some of them are missing.
+MOST_WORKERS = 1024
+#: A block is a power of two up to this.
+MOST_BLOCK = 1 << 16
+#: What one worker adds at most, times the workers: of a lane of 16 bits a little is kept for the sum of dithers.
+LANE_MAX = {8: 255, 16: 65535 - 255}
+# Coordinates of a piece of a round: enough to make the pieces' own cost small, few enough to overlap.
+_PIECE = 1 << 17
 
 
 class THC:
-    """THC for at most ``workers`` workers.
+    """THC for at most ``workers`` workers, 1,024 of them.
 
-    ``bits``: 2, 3 or 4; a code always takes 4 bits on the wire, fewer bits mean fewer levels. ``codes``:
-    ``"table"`` (TABLE8: the switch looks each code up) or ``"uniform"`` (EXPAND8: granularity 2**bits - 1, codes are
-    added as they are). ``granularity``: largest table value, 30 by default; ``granularity * workers`` must not
-    exceed 255. ``p``: fraction of a normal's mass beyond the clamp, both sides together. ``table``: 2**bits
-    increasing integers from 0 to ``granularity``, or None for the best one. ``rotation``: ``"full"``, or ``"block"``
-    for independent transforms of 1024 coordinates, which is quicker and clamps much more where the scale varies
-    inside a chunk. ``chunk``: coordinates with one norm, a power of two of 8 or more.
+    ``bits``: 3, 4, 5 or 8, of a code on the way up. ``lanes``: 8 or 16, bits of a lane on the way down; None for the
+    narrowest that holds the sum. ``block``: coordinates with one norm and one rotation, a power of two from 32 to
+    65536.
 
     Raises ConfigurationError for values that do not fit together. The codec keeps no state between calls; wrap it
     in :class:`lanesum.codecs.error_feedback.ErrorFeedback` to carry the clamping and rounding error over.
 
-    Wire: one word per chunk up and down (MAX), then 4 bits up and 8 bits down per padded coordinate.
+    Wire: one word per block up and down (MAX), then ``bits`` up and ``lanes`` bits down per padded coordinate.
     """
 
-    def __init__(
-        self,
-        *,
-        workers: int,
-        bits: int = 4,
-        codes: Literal["table", "uniform"] = "table",
-        granularity: int | None = None,
-        p: float = 1 / 32,
-        table: Sequence[int] | None = None,
-        rotation: Literal["full", "block"] = "full",
-        chunk: int = 1 << 20,
-        diagonal_seed: int = 42,
-    ) -> None:
-        if workers < 1:
-            raise ConfigurationError(f"thc cannot serve {workers} workers.", "Give a number from 1.")
-        if codes not in ("table", "uniform"):
-            raise ConfigurationError(f"There are no {codes!r} codes.", 'Use codes="table" or codes="uniform".')
-        if rotation not in ("full", "block"):
-            raise ConfigurationError(f"There is no {rotation!r} rotation.", 'Use rotation="full" or "block".')
-        if chunk < CODES_PER_WORD or chunk & (chunk - 1):
-            raise ConfigurationError(f"A chunk of {chunk} coordinates is not a power of two of 8 or more.")
-        self.p = p
-        self.limit = support_limit(p)
-        self.values = _levels(bits, codes, granularity, p, table)
-        self.granularity = self.values[-1]
-        self.workers = workers
-        self.name = "thc" if codes == "table" else "thc-uniform"
-        self.op = LaneOp.TABLE8 if codes == "table" else LaneOp.EXPAND8
-        self.rotation = rotation
-        self.chunk = chunk
-        self.diagonal_seed = diagonal_seed
-        _check_lane(self.granularity, workers, len(self.values))
+    name = "thc"
 
-        self._table = np.zeros(CODE_TABLE_ENTRIES, dtype=np.uint8)
-        self._table[: len(self.values)] = self.values
-        block = None if rotation == "full" else BLOCK
-        #: The codec's arithmetic, chunk by chunk.
-        self.coder = ChunkCoder(self.values, self.limit, block=block, diagonal_seed=diagonal_seed, workers=workers)
+    def __init__(self, *, workers: int, bits: int = 4, lanes: int | None = None, block: int = 4096) -> None:
+        if not 1 <= workers <= MOST_WORKERS:
+            raise ConfigurationError(f"thc cannot serve {workers} workers.", f"Give a number from 1 to {MOST_WORKERS}.")
+        if not LEAST_BLOCK <= block <= MOST_BLOCK or block & (block - 1):
+            raise ConfigurationError(
+                f"A block of {block} coordinates is not a power of two from {LEAST_BLOCK} to {MOST_BLOCK}."
+            )
+        self.workers = workers
+        self.bits = bits
+        self.block = block
+        self.lanes = _lane_bits(bits, lanes, workers)
+        self.op = OPS[bits, self.lanes]
+        self.grid = best_grid(bits, workers, LANE_MAX[self.lanes], self.op is LaneOp.TABLE8)
+        if self.op is LaneOp.TABLE8 and self.grid.uniform:
+            self.op = LaneOp.EXPAND8
+        #: The codec's arithmetic, on runs of blocks.
+        self.coder = BlockCoder(self.grid, self.op, block)
 
     @property
     def code_table(self) -> NDArray[np.uint8] | None:
-        """The 16 table entries of the job (unused ones 0), or None for uniform codes."""
-        return self._table.copy() if self.op is LaneOp.TABLE8 else None
+        """The 16 table entries of the job, or None where codes are added as they are."""
+        return np.array(self.grid.levels, dtype=np.uint8) if self.op is LaneOp.TABLE8 else None
 
     def describe(self) -> str:
         """See :func:`lanesum.codecs.description`."""
+        levels = f"0..{self.grid.granularity}" if self.grid.uniform else ",".join(map(str, self.grid.levels))
         return (
-            f"{self.name} workers={self.workers} levels={','.join(map(str, self.values))} p={self.p!r} "
-            f"rotation={self.rotation} chunk={self.chunk} diagonal_seed={self.diagonal_seed}"
+            f"{self.name} workers={self.workers} op={self.op.name} levels={levels} "
+            f"limit={self.grid.limit!r} block={self.block}"
         )
 
-    def chunks(self, size: int) -> list[Chunk]:
-        """How a vector of ``size`` coordinates is cut and padded."""
-        cut = []
-        for index, start in enumerate(range(0, size, self.chunk)):
-            stop = min(start + self.chunk, size)
-            length = max(CODES_PER_WORD, 1 << (stop - start - 1).bit_length())
-            # All chunks before this one are full, so it starts at the same place in the padded array.
-            cut.append(Chunk(index, start, stop, start, length))
-        return cut
-
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """One MAX word per chunk, one word per eight padded coordinates; no round for an empty vector."""
-        chunks = self.chunks(size)
-        if not chunks:
+        """One MAX word per block, ``bits`` per padded coordinate; no round for an empty vector."""
+        if size == 0:
             return ()
-        words = sum(chunk.length for chunk in chunks) // CODES_PER_WORD
-        return RoundShape(LaneOp.MAX, len(chunks)), RoundShape(self.op, words)
+        words = padded_length(size, self.block) * self.bits // 32
+        return RoundShape(LaneOp.MAX, -(-size // self.block)), RoundShape(self.op, words)
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`; two rounds, ``norm`` and ``codes``.
 
-        The rotation of the first chunk overlaps the norm round, and the residual's inverse rotation the code round.
+        The rotation of the first piece overlaps the norm round, and the residual the code round.
         """
         vector = checked_vector(x, context, self.workers)
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
         norm_shape, code_shape = self.shapes(vector.size)
-        chunks = self.chunks(vector.size)
+        runs = self.runs(vector.size)
 
-        norms = self._norms(vector, chunks, context)
-        # Only the first: one chunk at a time stays in cache, and needs no second vector.
-        first = Deferred(partial(self._rotate_first, vector, chunks[0], norms))
+        norms = norms_of(vector, self.block, context)
+        first = Deferred(partial(self.coder.rotate, vector[runs[0].values], runs[0], norms, context))
         reply = yield Round(LaneOp.MAX, norms.view(np.uint32), first, label="norm")
-        peaks = checked_words(reply, norm_shape).view(np.float32)
-        if not (np.isfinite(peaks) & (peaks >= 0)).all():
-            raise CodecError("The aggregate of the norm round is not a list of non-negative floats.")
+        peaks = checked_peaks(reply, norm_shape)
 
         codes = np.empty(code_shape.words, dtype=np.uint32)
         values = np.empty_like(vector)
-        scratch = first()
 
         def encode(number: int) -> None:
-            chunk = chunks[number]
-            rotated, norm, peak = scratch[: chunk.length], float(norms[number]), float(peaks[number])
-            if number > 0:
-                self.coder.rotate(vector[chunk.values], chunk, norm, rotated)
-            self.coder.quantize(rotated, chunk, norm, peak, context, codes[chunk.codes])
+            run = runs[number]
+            words = codes[run.words(self.bits)]
+            if number == 0:
+                self.coder.quantize(first(), run, norms, peaks, context, words)
+            else:
+                self.coder.encode(vector[run.values], run, norms, peaks, context, words)
 
-        def decode(number: int, lanes: Words, contributors: int | NDArray[np.integer] = context.workers) -> None:
-            chunk, peak = chunks[number], float(peaks[number])
-            out = values[chunk.values]
-            self.coder.decode(lanes, chunk, peak, contributors, context.average, scratch, out)
+        def decode(number: int, lanes: Words) -> None:
+            run = runs[number]
+            self.coder.decode(lanes, run, peaks, context, values[run.values])
 
-        pieces = RoundPieces(encode, decode, [chunk.codes.stop for chunk in chunks], self.op.shape)
+        ends = [run.words(self.bits).stop for run in runs]
+        pieces = RoundPieces(encode, decode, ends, self.op.shape)
         if not context.in_pieces:
             pieces.encode_all()
-        residual = partial(self._residual, vector, chunks, codes, peaks)
+        residual = partial(self._residual, vector, runs, codes, peaks, context)
         own = Deferred(partial(residual, True)) if context.keep_residual else None
         reply = yield Round(self.op, codes, own, label="codes", pieces=pieces if context.in_pieces else None)
 
         sums = checked_words(reply, code_shape)
-        if pieces.decoded < len(pieces):
-            count = uniform_contributors(reply)
-            for chunk in chunks:
-                decode(
-                    chunk.index,
-                    sums[chunk.lanes],
-                    np.asarray(reply.contributors)[chunk.lanes] if count is None else count,
-                )
+        members = _members(reply, context)
+        if members is None:
+            pieces.decode_up_to(sums.size, sums)
+        else:
+            for run in runs:
+                words = run.words(self.lanes)
+                part = Members(members.sets, members.of_word[words])
+                self.coder.decode_members(sums[words], run, peaks, context, part, values[run.values])
         if own is None:
             return Result(values)
         return Result(values, own() if np.all(reply.included) else residual(reply.included))
 
-    def _norms(self, vector: Vector, chunks: list[Chunk], context: CodecContext) -> Vector:
-        """Euclidean norm of every chunk, float32; added up in float64, where the squares of all float32 fit."""
-        sums = np.empty(len(chunks))
-        kernels().square_sums(vector, self.chunk, sums)
-        if not np.isfinite(sums).all():
-            refuse_not_finite(vector, context)
-        norms = np.sqrt(sums)
-        for chunk in chunks:
-            if norms[chunk.index] > FLOAT32_MAX:
-                raise CodecError(
-                    f"The norm of elements {chunk.start} to {chunk.stop - 1} of tensor {context.tensor!r} is "
-                    f"{norms[chunk.index]:.3g}, more than float32 holds.",
-                    "Nothing of it was sent: skip the step or lower the loss scale.",
-                )
-        return norms.astype(np.float32)
-
-    def _rotate_first(self, vector: Vector, chunk: Chunk, norms: Vector) -> Vector:
-        """The rotated first chunk, which is the longest; its space is the next ones', too."""
-        rotated = np.empty(chunk.length, dtype=np.float32)
-        self.coder.rotate(vector[chunk.values], chunk, float(norms[chunk.index]), rotated)
-        return rotated
+    def runs(self, size: int) -> list[Run]:
+        """How a vector of ``size`` coordinates is cut into pieces of whole blocks."""
+        blocks, step = -(-size // self.block), max(1, _PIECE // self.block)
+        return [Run(first, min(blocks, first + step), size, self.block) for first in range(0, blocks, step)]
 
     def _residual(
-        self, vector: Vector, chunks: list[Chunk], codes: Words, peaks: Vector, included: bool | NDArray[np.bool_]
+        self,
+        vector: Vector,
+        runs: list[Run],
+        codes: Words,
+        peaks: Vector,
+        context: CodecContext,
+        included: bool | NDArray[np.bool_],
     ) -> Vector:
         """What this worker's summed codes did not say, for the whole vector."""
         residual = np.empty_like(vector)
-        scratch = np.empty(chunks[0].length, dtype=np.float32)
-        summed = None if included is True else np.broadcast_to(included, codes.size * CODES_PER_WORD // LANES_PER_WORD)
-        for chunk in chunks:
-            counted = None if summed is None else summed[chunk.lanes]
-            peak, out = float(peaks[chunk.index]), residual[chunk.values]
-            self.coder.residual(vector[chunk.values], codes[chunk.codes], chunk, peak, counted, scratch, out)
+        summed = None if included is True else np.broadcast_to(included, self.shapes(vector.size)[1].result_words)
+        for run in runs:
+            counted = None if summed is None else summed[run.words(self.lanes)]
+            words, out = codes[run.words(self.bits)], residual[run.values]
+            self.coder.residual(vector[run.values], words, run, peaks, context, counted, out)
         return residual
 
 
-def _levels(bits: int, codes: str, granularity: int | None, p: float, table: Sequence[int] | None) -> tuple[int, ...]:
-    """The table's integers for the given parameters, or the ConfigurationError that says why there are none."""
-    if codes == "uniform":
-        values = tuple(range(2**bits)) if bits in (2, 3, 4) else best_table(bits, 1, p).values
-        if granularity not in (None, values[-1]) or (table is not None and tuple(table) != values):
-            raise ConfigurationError(
-                f"Uniform codes of {bits} bits have granularity {values[-1]}.", 'Use codes="table" for any other.'
+def _members(reply: Aggregate, context: CodecContext) -> Members | None:
+    """Who is in the sums, None for everyone; raises CodecError where workers are missing and nobody says which."""
+    if reply.members is None:
+        if uniform_contributors(reply) != context.workers:
+            raise CodecError(
+                f"A sum of {context.tensor!r} lacks some of {context.workers} workers, and does not say which.",
+                "thc needs Aggregate.members where a quorum leaves workers out.",
             )
-        return values
-    wanted = granularity if granularity is not None else (30 if table is None else table[-1])
-    if table is None:
-        return best_table(bits, wanted, p).values
-    values = tuple(table)
-    increasing = all(low < high for low, high in pairwise(values))
-    if len(values) != 2**bits or values[0] != 0 or values[-1] != wanted or not increasing:
-        raise ConfigurationError(
-            f"The table {list(values)} is not {2**bits} increasing integers from 0 to the granularity {wanted}."
+        return None
+    members = reply.members
+    if members.sets.shape[1:] != (context.workers,) or members.of_word.shape != reply.words.shape:
+        raise CodecError(
+            f"The members of an aggregate of {reply.words.size} words of {context.workers} workers have shapes "
+            f"{members.sets.shape} and {members.of_word.shape}."
         )
-    return values
+    return None if members.sets.all() else members
 
 
-def _check_lane(granularity: int, workers: int, levels: int) -> None:
-    if granularity * workers <= LANE_MAX:
-        return
-    fit = LANE_MAX // workers
-    options = [f"at most {LANE_MAX // granularity} workers"] if granularity <= LANE_MAX else []
-    if fit >= levels - 1:
-        options.append(f"granularity at most {fit}")
-    if granularity > levels - 1 and fit >= levels - 1:
-        options.append(f"thc-uniform (g={levels - 1}, up to {LANE_MAX // (levels - 1)} workers)")
+def _lane_bits(bits: int, wanted: int | None, workers: int) -> int:
+    """Bits of the lanes, or the ConfigurationError that names what would fit instead."""
+    widths = sorted(width for code, width in OPS if code == bits and wanted in (None, width))
+    if not widths:
+        known = ", ".join(f"bits={code} with lanes={width}" for code, width in OPS)
+        where = "" if wanted is None else f" in lanes of {wanted}"
+        raise ConfigurationError(f"thc has no codes of {bits} bits{where}.", f"There are {known}.")
+    most = {key: min(MOST_WORKERS, LANE_MAX[key[1]] // (2 ** key[0] - 1)) for key in OPS}
+    for width in widths:
+        if workers <= most[bits, width]:
+            return width
+    width, granularity = widths[-1], 2**bits - 1
+    fits = [f"bits={code} with lanes={lanes}" for (code, lanes), limit in most.items() if workers <= limit]
     raise ConfigurationError(
-        f"g={granularity} x {workers} workers = {granularity * workers} exceeds the 8-bit lane's {LANE_MAX}:",
-        f"use {', or '.join(options)}." if options else "use fewer workers, or fewer bits.",
+        f"g={granularity} x {workers} workers = {granularity * workers} exceeds the {LANE_MAX[width]} of a {width}-bit "
+        "lane:",
+        f"use at most {most[bits, width]} workers, or {', or '.join(fits)}.",
     )
