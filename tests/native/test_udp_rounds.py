@@ -8,6 +8,8 @@ import errno
 import math
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -90,6 +92,38 @@ def test_closing_wakes_who_waits_and_is_idempotent(native: Any, rounds: NativeRo
     assert pauses == [native.Pause.CLOSED]
     loop.close()
     assert loop.run(1.0) == loop.send() == loop.attend() == native.Pause.CLOSED
+
+
+_COMES_BACK = """
+import threading, time
+from lanesum.transport import JobTicket
+from lanesum.transport.native_rounds import NativeRounds
+from lanesum.udp_socket import open_udp_socket
+from lanesum_native import _core
+ticket = JobTicket(job=1, tag=2, worker=0, workers=2, slots=4)
+rounds = NativeRounds(_core, ticket)
+peer = open_udp_socket(("127.0.0.1", 0))
+sock = open_udp_socket(("127.0.0.1", 0), peer=peer.getsockname())
+loop = _core.UdpRounds(rounds.core, [sock.fileno()], False, False)
+loop.close()  # then it comes back at once
+def work():
+    while True:
+        loop.attend()
+class Goodbye:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.1)  # without the interpreter's lock, while its end is under way
+goodbye = Goodbye()
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+def test_threads_that_come_back_while_the_interpreter_ends_do_not_abort_the_process(native: Any) -> None:
+    """They stay where they are. Several try, because some may come when there is nothing left to come back to."""
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", _COMES_BACK], capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_between_rounds_there_is_nothing_to_run(native: Any, rounds: NativeRounds, silent: socket.socket) -> None:

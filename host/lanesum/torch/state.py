@@ -79,7 +79,9 @@ class State(Closing):
         lossy = not isinstance(self.codec, FixedPoint)
         names = {} if model is None else {p: _plain_name(name) for name, p in model.named_parameters()}
         self.memory = ParameterMemory(names) if (lossy if error_feedback is None else error_feedback) else None
-        self._thread = CommunicationThread(f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}")
+        self._thread = CommunicationThread(
+            f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close
+        )
         self._buckets = 0
         self._elements = 0
         self._busy_s = 0.0

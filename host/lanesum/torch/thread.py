@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 Job = Callable[[], None]
 
-# A thread that hangs in the network must not keep the process from ending: it is a daemon, left behind after this.
+# A thread that hangs in the network must not keep the process from ending: it is a daemon. It is interrupted after this
+# time, and left behind after as much again.
 _STOP_WAIT_S = 2.0
 
 
@@ -19,10 +20,15 @@ class CommunicationThread:
     """Runs jobs in the order of ``submit``; started by the first one.
 
     Jobs catch their own exceptions. The thread ends with ``stop``, with the object, or with the interpreter.
+
+    Args:
+        name: of the thread.
+        interrupt: makes a job that waits end soon; must not refer to this object.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, interrupt: Callable[[], object]) -> None:
         self._name = name
+        self._interrupt = interrupt
         # Not bounded here: DDP submits at most the buckets of one backward pass and then waits for them.
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -33,7 +39,7 @@ class CommunicationThread:
         if self._thread is None:
             # The thread refers to the queue alone: a reference to the owner would keep it alive for ever.
             self._thread = threading.Thread(target=_work, args=(self._jobs,), name=self._name, daemon=True)
-            self._finalizer = weakref.finalize(self, _stop, self._jobs, self._thread)
+            self._finalizer = weakref.finalize(self, _stop, self._jobs, self._thread, self._interrupt)
             self._thread.start()
         self._jobs.put(job)
 
@@ -50,7 +56,13 @@ def _work(jobs: queue.SimpleQueue[Job | None]) -> None:
         del job
 
 
-def _stop(jobs: queue.SimpleQueue[Job | None], thread: threading.Thread) -> None:
+def _stop(jobs: queue.SimpleQueue[Job | None], thread: threading.Thread, interrupt: Callable[[], object]) -> None:
     jobs.put(None)
-    if thread is not threading.current_thread():
+    if thread is threading.current_thread():
+        return
+    thread.join(_STOP_WAIT_S)
+    if thread.is_alive():
+        # Left to itself it might come back, and complete its bucket, while the interpreter is ending. PyTorch's C++
+        # aborts the process then.
+        interrupt()
         thread.join(_STOP_WAIT_S)

@@ -26,9 +26,10 @@ _LONGEST_END_S = 1.0
 _WHOLE_ROUND = 0xFFFFFFFF
 
 
-def _end(core: Any, idle: threading.Event) -> None:
+def _end(core: Any, inside: threading.Lock) -> None:
     core.close()
-    idle.wait(_LONGEST_END_S)
+    if inside.acquire(timeout=_LONGEST_END_S):
+        inside.release()
 
 
 class NativeLoop:
@@ -49,10 +50,9 @@ class NativeLoop:
             rounds.core, descriptors, may_join(native, descriptors, offload), may_take_joined(offload)
         )
         self._pause: Any = native.Pause
-        self._idle = threading.Event()
-        self._idle.set()
-        # A thread that is still in here when the interpreter ends would never come back.
-        weakref.finalize(self, _end, self._core, self._idle)
+        self._inside = threading.Lock()
+        # A thread that is still in here when the interpreter ends never comes back.
+        weakref.finalize(self, _end, self._core, self._inside)
 
     @property
     def joins(self) -> bool:
@@ -69,23 +69,22 @@ class NativeLoop:
 
     def _run(self, chunks: int, deadline_s: float, leave_s: float) -> bool:
         self._core.begin(deadline_s, leave_s)
-        self._idle.clear()
-        try:
+        with self._inside:
             while True:
                 pause = self._core.run(_SLICE_S, chunks)
                 if pause in (self._pause.FINISHED, self._pause.REACHED, self._pause.DEADLINE):
                     return bool(pause != self._pause.DEADLINE)
                 self._check(pause)
-        finally:
-            self._idle.set()
 
     def send(self) -> None:
         """See ``Loop.send``."""
-        self._check(self._core.send())
+        with self._inside:
+            self._check(self._core.send())
 
     def attend(self) -> None:
         """See ``Loop.attend``."""
-        self._check(self._core.attend())
+        with self._inside:
+            self._check(self._core.attend())
 
     def close(self) -> None:
         """See ``Loop.close``."""

@@ -185,8 +185,8 @@ class UdpTransport:
         # Out of step until the round has ended well: an exception in between leaves the job's positions unknown.
         self._usable = False
         window = self._rounds.start(op, words) if pieces is None else self._start_pieces(op, words, pieces)
-        self._loop.send()
         if overlap is not None:
+            self._loop.send()
             overlap()
         if pieces is not None:
             self._use_pieces(window, pieces)
