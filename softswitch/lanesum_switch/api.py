@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from lanesum.errors import LanesumError
 
@@ -314,3 +314,14 @@ class Switch(Protocol):
 
     def expire_idle(self, now_ns: int) -> Iterator[tuple[str, TableEntry]]:
         """Entries whose idle timeout has passed since their last hit (each is reported once per timeout)."""
+
+
+@runtime_checkable
+class Outlining(Protocol):
+    """A switch whose device config is no BMv2 JSON, and that says itself what is in it."""
+
+    def outline(self, config: bytes) -> dict[str, Any]:
+        """The objects of a program by kind, with names and widths, as the BMv2 JSON lists them.
+
+        Raises UnsupportedProgramError, InvalidArgumentError.
+        """

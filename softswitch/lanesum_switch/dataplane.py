@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import api, ir
@@ -103,27 +103,38 @@ class EmbeddedSwitch:
 
         Raises UnsupportedProgramError or InvalidArgumentError; the switch then keeps the program that it had.
         """
-        program = load_program(bmv2_json)
-        runtime = Runtime(rng=random.Random(self._seed), clock=self._clock, queue_depth=self._queue_depth)
-        profiles = build_state(program, runtime, self._lock)
+        loaded = self._read(bmv2_json)
         with self._lock:
             previous = self.__dict__.copy()
             self._reset()
-            self._runtime = runtime
             try:
-                self.compiled = compile_program(program, runtime, self._environment(), self.drop_port, self.vectorize)
+                self._install(loaded)
             except BaseException:
                 self.__dict__.update(previous)
                 raise
-            self.program = program
-            self._run = self.compiled.run
-            self.tables = dict(runtime.tables)
-            self.action_profiles = dict(profiles)
-            self.counters = dict(runtime.counters)
-            self.meters = dict(runtime.meters)
-            for fields in program.learn_lists.values():
-                widths = (program.field_type(f).bits for f in fields.fields if isinstance(f, ir.FieldRef))
-                self.digests[fields.name] = tuple(widths)
+
+    def _read(self, config: bytes) -> Any:
+        """The program in a device config, in the form that ``_install`` takes."""
+        return load_program(config)
+
+    def _install(self, program: ir.Program) -> None:
+        """Compile a program into the state that was just reset."""
+        runtime = self._runtime
+        profiles = build_state(program, runtime, self._lock)
+        self.compiled = compile_program(program, runtime, self._environment(), self.drop_port, self.vectorize)
+        self.program = program
+        self._run = self.compiled.run
+        self._publish(profiles)
+        for fields in program.learn_lists.values():
+            widths = (program.field_type(f).bits for f in fields.fields if isinstance(f, ir.FieldRef))
+            self.digests[fields.name] = tuple(widths)
+
+    def _publish(self, profiles: Mapping[str, api.ActionProfile]) -> None:
+        """Show the program's objects to the control plane."""
+        self.tables = dict(self._runtime.tables)
+        self.action_profiles = dict(profiles)
+        self.counters = dict(self._runtime.counters)
+        self.meters = dict(self._runtime.meters)
 
     @property
     def source(self) -> str:

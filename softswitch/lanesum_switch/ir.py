@@ -390,6 +390,7 @@ class TableNode:
     const_entries: tuple[ConstEntry, ...]
     entries_const: bool
     place: str
+    counted_actions: frozenset[str] | None = None  # None: the direct counter counts whatever action runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,6 +497,8 @@ class Program:
     field_lists: dict[int, FieldList] = field(default_factory=dict)
     learn_lists: dict[int, FieldList] = field(default_factory=dict)
     aliases: dict[str, FieldRef] = field(default_factory=dict)
+    inputs: tuple[FieldRef, ...] = ()  # what the architecture writes before the parser, besides the fields it aliases
+    outputs: tuple[FieldRef, ...] = ()  # what it reads after the deparser
 
     def field_type(self, ref: FieldRef) -> FieldType:
         """The type of a field. Raises KeyError where there is none."""

@@ -201,7 +201,7 @@ class _Fuser:
     def _transparent(self, position: int) -> bool:
         """Header-level primitives may change any field."""
         statement = self.found[position]
-        return not isinstance(statement, Other) or statement.primitive.op in ("count", "log_msg")
+        return not isinstance(statement, Other) or statement.primitive.op in ("claim_register", "count", "log_msg")
 
     def _direct_uses(self, position: int, ref: ir.FieldRef) -> int:
         """How often a statement names a field; 0 where it uses it in a way that cannot be substituted."""

@@ -247,7 +247,11 @@ class _Table:
         state = self.context.names.fresh("state")
         writer.line(f"{state} = {row}[1]")
         if node.with_counters:
-            writer.line(f"{state}[0] += 1; {state}[1] += frame_length")
+            count = f"{state}[0] += 1; {state}[1] += frame_length"
+            if node.counted_actions is not None:
+                numbers = [str(i) for i, a in enumerate(node.actions) if a.name in node.counted_actions]
+                count = f"if {row}[0] in ({', '.join(numbers)},): {count}" if numbers else "pass"
+            writer.line(count)
         if node.supports_timeout:
             writer.line(f"{state}[2] = clock()")
 

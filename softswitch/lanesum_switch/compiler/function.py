@@ -21,7 +21,6 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .. import ir
@@ -30,6 +29,7 @@ from .control import PipelineWriter
 from .expr import Scope
 from .layout import Value
 from .parsing import ParserWriter
+from .sections import Sections, identifiers
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -61,14 +61,11 @@ _QUEUE_DEPTH_BITS = 19
 _QUEUE_DEPTH = f"min(queue_depth(eport), {(1 << _QUEUE_DEPTH_BITS) - 1})"
 
 
-class FunctionWriter:
+class FunctionWriter(Sections):
     """Writes ``run`` for one program."""
 
     def __init__(self, context: Context) -> None:
-        self.context = context
-        self.program = context.program
-        self.layout = context.layout
-        self.usage = context.usage
+        super().__init__(context)
         self.actions = Actions(context)
         ops = context.usage.ops
         self.clones_ingress = "clone_ingress_pkt_to_egress" in ops
@@ -81,26 +78,21 @@ class FunctionWriter:
     def write(self) -> str:
         """The source of the function."""
         context = self.context
-        egress = self._section(self._egress_body, depth=2)
-        verify = self._section(self._front, depth=1)
-        ingress = self._section(self._ingress, depth=2 if self.clones_ingress else 1)
-        after = self._section(lambda: self._after_ingress(egress), depth=1)
-        used = _names(verify + ingress + after + egress)
+        egress = self.section(self._egress_body, depth=2)
+        verify = self.section(self._front, depth=1)
+        ingress = self.section(self._ingress, depth=2 if self.clones_ingress else 1)
+        after = self.section(lambda: self._after_ingress(egress), depth=1)
+        used = identifiers(verify + ingress + after + egress)
         writer = Writer()
         with writer.block("def run(port, frame, out, effects, origin):"):
             writer.line("frame_length = len(frame)")
-            self._initialize(writer, used)
+            self.initialize(writer, used)
         lines = [*writer.lines, *verify]
         if self.clones_ingress:
             lines.append(" if replicas is None:")
         lines += ingress + after
         context.writer = writer
         return "\n".join(lines) + "\n"
-
-    def _section(self, write: Callable[[], None], depth: int) -> list[str]:
-        self.context.writer = Writer(depth)
-        write()
-        return self.context.writer.lines
 
     # Metadata
 
@@ -117,39 +109,6 @@ class FunctionWriter:
     def _local(self, name: str) -> str | None:
         ref = self.program.standard(_METADATA[name])
         return None if ref is None else self.layout.field_local(ref.header, ref.name)
-
-    def _metadata_locals(self) -> list[str]:
-        """Locals of all metadata that must be 0 before the parser."""
-        refs = [r for r in self.usage.exposed if self.program.instances[r.header].metadata and r.name != ir.VALID]
-        return sorted(self.layout.field_local(r.header, r.name) for r in refs)
-
-    def _header_zeros(self) -> list[tuple[str, str]]:
-        found: list[tuple[str, str]] = []
-        for instance in self.program.instances.values():
-            if not instance.metadata:
-                found += self.layout.zeros_of(instance.name)
-        return found
-
-    def _flags(self) -> list[str]:
-        """Locals that are False before the parser."""
-        return [self.layout.valid(i.name) for i in self.program.instances.values() if not i.metadata]
-
-    def _stack_indices(self) -> list[str]:
-        return [self.layout.next_index(name) for name in (*self.program.stacks, *self.program.union_stacks)]
-
-    def _initialize(self, writer: Writer, used: set[str]) -> None:
-        # Unpacking one constant tuple is the cheapest way to set many locals.
-        zeros = [(name, "False") for name in self._flags()]
-        zeros += [(name, "0") for name in self._metadata_locals() + self._stack_indices()]
-        zeros = [(name, zero) for name, zero in zeros + self._header_zeros() if name in used]
-        if zeros:
-            bound = self.context.names.bound
-            values = tuple(bound[zero] if zero in bound else ast.literal_eval(zero) for _, zero in zeros)
-            writer.line(f"{', '.join(name for name, _ in zeros)}, = {self.context.names.bind('initial', values)}")
-        for instance in self.program.instances.values():
-            valid = self.layout.valid(instance.name)
-            if instance.metadata and valid in used:
-                writer.line(f"{valid} = True")
 
     # Parser and checksums
 
@@ -184,7 +143,7 @@ class FunctionWriter:
     def _restore(self, values: str, list_id: str) -> None:
         """Zero all metadata and put a field list's values back."""
         writer = self.context.writer
-        metadata = self._metadata_locals()
+        metadata = self.metadata_locals()
         if metadata:
             writer.line(f"{' = '.join(metadata)} = 0")
         for number, fields in self.program.field_lists.items():
@@ -358,8 +317,8 @@ class FunctionWriter:
 
     def _state_locals(self) -> set[str]:
         """Locals that carry a packet's state from ingress to egress."""
-        state = set(self._metadata_locals()) | set(self._flags()) | set(self._stack_indices())
-        state |= {name for name, _ in self._header_zeros()}
+        state = set(self.metadata_locals()) | set(self.flags()) | set(self.stack_indices())
+        state |= {name for name, _ in self.header_zeros()}
         state |= {"length", "truncated"}
         # Written at the start of every copy.
         for name in ("egress_port", "egress_rid", "egress_spec", "instance_type", "packet_length", "egress_time"):
@@ -404,7 +363,7 @@ class FunctionWriter:
             self.actions.call(primitive)
 
     def _snapshot_locals(self) -> list[str]:
-        return [n for n, _ in self._header_zeros()] + self._flags() + self._stack_indices()
+        return [n for n, _ in self.header_zeros()] + self.flags() + self.stack_indices()
 
     def _egress_clone(self) -> None:
         writer = self.context.writer
@@ -459,11 +418,6 @@ def _concatenate(codes: list[str]) -> str:
     if len(codes) <= 3:
         return " + ".join(codes)
     return f"b''.join(({', '.join(codes)}))"
-
-
-def _names(lines: list[str]) -> set[str]:
-    """All identifiers in source lines."""
-    return set(re.findall(r"[A-Za-z_]\w*", "\n".join(lines)))
 
 
 def _stored(lines: list[str]) -> set[str]:

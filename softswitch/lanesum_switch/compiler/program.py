@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from .. import ir
@@ -51,6 +52,14 @@ class Compiled:
     run: Run
     source: str
     namespace: dict[str, Any]
+    code: CodeType
+
+    def again(self, changes: dict[str, Any]) -> Run:
+        """The same function over other objects: ``changes`` replaces those that it sees under a name."""
+        namespace = {**self.namespace, **changes}
+        exec(self.code, namespace)
+        run: Run = namespace["run"]
+        return run
 
 
 def build_state(
@@ -90,12 +99,18 @@ def compile_program(
     ``environment``: what the generated code calls besides the program's own state (clock, groups, counts).
     Raises UnsupportedProgramError for constructs that are not executed.
     """
+    context = make_context(program, runtime, drop_port, vectorize)
+    return load_source(FunctionWriter(context).write(), context, environment)
+
+
+def make_context(program: ir.Program, runtime: Runtime, drop_port: int, vectorize: bool) -> Context:
+    """What the parts of the compiler share; makes the program's registers in ``runtime``."""
     usage = Usage(program)
     names = Names()
     vectorizer = LaneVectorizer(program, usage) if vectorize else None
     plan = vectorizer.plan() if vectorizer is not None else Plan()
     layout = Layout(program, usage, names, plan.runs)
-    runtime.registers = banks_for(plan, program)
+    runtime.registers |= banks_for(plan, program)
     context = Context(
         program=program,
         usage=usage,
@@ -112,10 +127,15 @@ def compile_program(
     context.calculations = Calculations(context)
     length = program.standard("standard_metadata.packet_length")
     context.tracks_length = length is not None and length in usage.read
-    source = FunctionWriter(context).write()
+    return context
+
+
+def load_source(source: str, context: Context, environment: dict[str, Any]) -> Compiled:
+    """Load generated code, whose function is ``run``. Raises UnsupportedProgramError where it is too large."""
+    runtime = context.runtime
     namespace: dict[str, Any] = {
         **environment,
-        **names.bound,
+        **context.names.bound,
         "ParseError": ParseError,
         "AssertionFailed": AssertionFailed,
         "LoopLimit": LoopLimit,
@@ -127,7 +147,7 @@ def compile_program(
         "clock": runtime.clock,
         "log_message": _log_message,
     }
-    filename = f"<p4 {program.name}>"
+    filename = f"<p4 {context.program.name}>"
     try:
         code = compile(source, filename, "exec")
     except (SyntaxError, RecursionError, MemoryError) as error:
@@ -135,7 +155,7 @@ def compile_program(
     exec(code, namespace)
     # Tracebacks then show the generated lines.
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    return Compiled(namespace["run"], source, namespace)
+    return Compiled(namespace["run"], source, namespace, code)
 
 
 def _log_message(text: str, values: tuple[int, ...]) -> None:

@@ -22,6 +22,8 @@ WRITTEN_ARGUMENT = {
     "modify_field_with_hash_based_offset": 0,
     "modify_field_rng_uniform": 0,
     "execute_meter": 2,
+    "hash_bytes": 0,
+    "ones_complement": 0,
 }
 
 
@@ -182,6 +184,8 @@ class Usage:
             ref = program.standard(name)
             if ref is not None:
                 self._expose([ref])
+        self._expose(program.outputs)
+        self.written.update(program.inputs)
         for meter in program.meters.values():
             if meter.result is not None:
                 self.written.add(meter.result)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a P4Info and a BMv2 JSON describe the same program."""
+"""Whether a P4Info and a program describe the same objects."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _ACCEPTED_KINDS = {
 _MAX_PRIORITY = 2**31 - 1
 
 
-def check_program(index: P4InfoIndex, device_config: bytes) -> dict[str, list[int]]:
-    """Compare the two halves of a forwarding pipeline configuration.
+def check_program(index: P4InfoIndex, document: dict[str, Any]) -> dict[str, list[int]]:
+    """Compare the two halves of a forwarding pipeline configuration; ``document``: of ``bmv2_document``, or alike.
 
     BMv2 does not: it loads both and fails at the first access to what is missing, if not by an abort. What it would
     accept and run is accepted here.
@@ -35,9 +35,8 @@ def check_program(index: P4InfoIndex, device_config: bytes) -> dict[str, list[in
         The P4Runtime priorities of the entries that the program brings, by table, for the tables that need any.
 
     Raises:
-        StatusError: INVALID_ARGUMENT naming the first object of the P4Info that the JSON lacks or has differently.
+        StatusError: INVALID_ARGUMENT naming the first object of the P4Info that the program lacks or has differently.
     """
-    document = _parse(device_config)
     actions = {a.get("name"): a for a in _objects(document, "actions")}
     for action in index.actions.values():
         # Actions that no table uses are in the P4Info, but may be gone from the JSON.
@@ -65,7 +64,8 @@ def check_program(index: P4InfoIndex, device_config: bytes) -> dict[str, list[in
     }
 
 
-def _parse(device_config: bytes) -> dict[str, Any]:
+def bmv2_document(device_config: bytes) -> dict[str, Any]:
+    """The BMv2 JSON. Raises StatusError INVALID_ARGUMENT for what is none."""
     try:
         document = json.loads(device_config)
     except ValueError as error:

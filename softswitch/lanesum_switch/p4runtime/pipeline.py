@@ -12,8 +12,8 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from ..api import InvalidArgumentError, Switch, SwitchError, UnsupportedProgramError
-from .consistency import check_program
+from ..api import InvalidArgumentError, Outlining, Switch, SwitchError, UnsupportedProgramError
+from .consistency import bmv2_document, check_program
 from .digests import DigestManager
 from .idle import SWEEP_SECONDS, IdleMonitor
 from .legacy_config import unwrap_device_config
@@ -132,8 +132,17 @@ class PipelineManager:
     def _verify(self, config: Any) -> _Verified:
         index = build_index(config.p4info)
         device_config = unwrap_device_config(config.p4_device_config)
-        priorities = check_program(index, device_config) if device_config else {}
+        priorities = check_program(index, self._document(device_config)) if device_config else {}
         return _Verified(index, device_config, priorities, config)
+
+    def _document(self, device_config: bytes) -> dict[str, Any]:
+        """The objects of a program, as the switch reads it."""
+        if not isinstance(self._switch, Outlining):
+            return bmv2_document(device_config)
+        try:
+            return self._switch.outline(device_config)
+        except SwitchError as error:
+            raise _refused(error) from error
 
     def _load(self, action: int, config: Any) -> None:
         verified = self._verify(config)
@@ -255,9 +264,14 @@ def no_pipeline() -> StatusError:
 def _load_program(switch: Switch, device_config: bytes) -> None:
     try:
         switch.load(device_config)
-    except UnsupportedProgramError as error:
-        raise StatusError(UNIMPLEMENTED, f"The embedded switch cannot run this program: {error}") from error
-    except InvalidArgumentError as error:
-        raise invalid(f"The device config cannot be loaded: {error}") from error
     except SwitchError as error:
-        raise StatusError(UNKNOWN, f"The device config cannot be loaded: {error}") from error
+        raise _refused(error) from error
+
+
+def _refused(error: SwitchError) -> StatusError:
+    """What a client is told when a switch does not take a program."""
+    if isinstance(error, UnsupportedProgramError):
+        return StatusError(UNIMPLEMENTED, f"The embedded switch cannot run this program: {error}")
+    if isinstance(error, InvalidArgumentError):
+        return invalid(f"The device config cannot be loaded: {error}")
+    return StatusError(UNKNOWN, f"The device config cannot be loaded: {error}")

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every generated function needs: its parts written apart from each other, and its locals set at the start."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .. import ir
+from .writer import Writer
+
+if TYPE_CHECKING:
+    from .context import Context
+
+
+class Sections:
+    """Writes parts of a function; ``initialize`` then knows which locals any of them uses."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.program = context.program
+        self.layout = context.layout
+        self.usage = context.usage
+
+    def section(self, write: Callable[[], None], depth: int) -> list[str]:
+        """The lines of one part of the function."""
+        self.context.writer = Writer(depth)
+        write()
+        return self.context.writer.lines
+
+    def metadata_locals(self) -> list[str]:
+        """Locals of all metadata that must be 0 before the parser."""
+        refs = [r for r in self.usage.exposed if self.program.instances[r.header].metadata and r.name != ir.VALID]
+        return sorted(self.layout.field_local(r.header, r.name) for r in refs)
+
+    def header_zeros(self) -> list[tuple[str, str]]:
+        """(local, zero value) of every part of every header."""
+        found: list[tuple[str, str]] = []
+        for instance in self.program.instances.values():
+            if not instance.metadata:
+                found += self.layout.zeros_of(instance.name)
+        return found
+
+    def flags(self) -> list[str]:
+        """Locals that are False before the parser."""
+        return [self.layout.valid(i.name) for i in self.program.instances.values() if not i.metadata]
+
+    def stack_indices(self) -> list[str]:
+        """Locals that hold how full a stack is."""
+        return [self.layout.next_index(name) for name in (*self.program.stacks, *self.program.union_stacks)]
+
+    def initialize(self, writer: Writer, used: set[str]) -> None:
+        """Write what the function begins with; ``used``: the identifiers in all of its parts."""
+        # Unpacking one constant tuple is the cheapest way to set many locals.
+        zeros = [(name, "False") for name in self.flags()]
+        zeros += [(name, "0") for name in self.metadata_locals() + self.stack_indices()]
+        zeros = [(name, zero) for name, zero in zeros + self.header_zeros() if name in used]
+        if zeros:
+            bound = self.context.names.bound
+            values = tuple(bound[zero] if zero in bound else ast.literal_eval(zero) for _, zero in zeros)
+            writer.line(f"{', '.join(name for name, _ in zeros)}, = {self.context.names.bind('initial', values)}")
+        for instance in self.program.instances.values():
+            valid = self.layout.valid(instance.name)
+            if instance.metadata and valid in used:
+                writer.line(f"{valid} = True")
+
+
+def identifiers(lines: list[str]) -> set[str]:
+    """All identifiers in source lines."""
+    return set(re.findall(r"[A-Za-z_]\w*", "\n".join(lines)))

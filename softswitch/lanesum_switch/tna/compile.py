@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A half of a pipe ready to run, once per pipe: pipes share tables and counters, never registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from ..api import InvalidArgumentError
+from ..compiler.context import Context, Runtime
+from ..compiler.program import Compiled, build_state, load_source, make_context
+from ..stateful import RegisterBank
+from .function import HalfWriter, Passed
+from .load import Half
+from .primitives import RegisterAccessError
+
+RunHalf = Callable[[bytes, bytes, int], Passed | None]
+
+_NO_DROP_PORT = -1  # of BMv2's drop; nothing here compares with it
+
+
+def _accessed_twice(register: str, action: str, before: str) -> RegisterAccessError:
+    return RegisterAccessError(
+        f"{action} accesses register {register}, which {before} accessed for the same packet.",
+        "A register is accessed once per packet and pass: choose one action, or pass the packet again.",
+    )
+
+
+class Metadata:
+    """Packs the intrinsic metadata that stands in front of a packet."""
+
+    def __init__(self, half: Half) -> None:
+        self._size = half.metadata.fixed_bits // 8
+        self._fields: dict[str, tuple[int, int]] = {}
+        shift = half.metadata.fixed_bits
+        for field in half.metadata.fields:
+            shift -= field.bits
+            self._fields[field.name] = (shift, (1 << field.bits) - 1)
+
+    def pack(self, **values: int) -> bytes:
+        """The header's bytes; a value keeps as many low bits as its field has."""
+        number = 0
+        for name, value in values.items():
+            shift, mask = self._fields[name]
+            number |= (value & mask) << shift
+        return number.to_bytes(self._size, "big")
+
+
+class CompiledHalf:
+    """Ingress or egress of all pipes. ``registers``: the banks of each pipe that packets have come to."""
+
+    def __init__(
+        self, half: Half, runtime: Runtime, lock: AbstractContextManager[object], environment: dict[str, Any]
+    ) -> None:
+        self.half = half
+        self.metadata = Metadata(half)
+        clash = {t for t in runtime.tables if t in half.program.ingress.nodes}
+        if clash:
+            raise InvalidArgumentError(f"Ingress and egress both have {', '.join(sorted(clash))}.")
+        build_state(half.program, runtime, lock)
+        runtime.hash_functions |= half.hashes
+        self._context = make_context(half.program, runtime, _NO_DROP_PORT, vectorize=False)
+        environment = {**environment, "Passed": Passed, "accessed_twice": _accessed_twice}
+        self.compiled: Compiled = load_source(HalfWriter(self._context, half).write(), self._context, environment)
+        own = {name: runtime.registers[name] for name in half.program.registers}
+        self.registers: dict[int, dict[str, RegisterBank]] = {0: own}
+        self._runs: dict[int, RunHalf] = {0: self.compiled.run}  # type: ignore[dict-item]
+        for bank in own.values():
+            self._initialize(bank)
+
+    def _initialize(self, bank: RegisterBank) -> None:
+        (name,) = bank.names
+        bank.cells[:] = [self.half.initial.get(name, 0)] * bank.size
+
+    def run(self, pipe: int) -> RunHalf:
+        """The function of a pipe, over registers of its own."""
+        found = self._runs.get(pipe)
+        return self._make(pipe) if found is None else found
+
+    def _make(self, pipe: int) -> RunHalf:
+        banks: dict[str, RegisterBank] = {}
+        changes: dict[str, Any] = {}
+        for name, first in self.registers[0].items():
+            bank = RegisterBank((name,), first.size, first.bits)
+            self._initialize(bank)
+            banks[name] = bank
+            changes[self._cells_of(self._context, name)] = bank.cells
+        self.registers[pipe] = banks
+        self._runs[pipe] = self.compiled.again(changes)  # type: ignore[assignment]
+        return self._runs[pipe]
+
+    @staticmethod
+    def _cells_of(context: Context, register: str) -> str:
+        """The name under which the code sees a register."""
+        return context.registers.cells(register)

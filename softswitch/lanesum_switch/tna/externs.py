@@ -1,0 +1,262 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""TNA's externs besides registers and checksums: counters, meters, hashes, random numbers, mirror, resubmit, digest."""
+
+from __future__ import annotations
+
+from .. import ir
+from ..api import UnsupportedProgramError
+from . import syntax as p4
+from . import values
+from .body import Body
+from .crc import Crc
+from .gress import Binding, Extern, Gress
+from .registers import Register, RegisterAction
+from .residuals import Checksum
+from .storage import headers
+from .values import Typed
+
+_RED = 3  # MeterColor_t; the meters here call it 2
+_COLOR = p4.Bits(8)
+_CRC = {"CRC8": Crc(8, 0x07), "CRC16": Crc(16, 0x8005, reflected=True), "CRC32": Crc(
+    32, 0x04C11DB7, reflected=True, initial=0xFFFFFFFF, final=0xFFFFFFFF
+)}  # fmt: skip
+
+
+def _label(expr: p4.Expr) -> str:
+    """``BYTES`` of ``CounterType_t.BYTES``."""
+    return expr.name if isinstance(expr, p4.Member) else ""
+
+
+def _size(instance: p4.Instantiation) -> int:
+    size = instance.args[0]
+    if not isinstance(size, p4.Number):
+        raise UnsupportedProgramError(f"Unsupported: {instance.control_name} whose size is no number.")
+    return size.value
+
+
+class Counter(Extern):
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance)
+        gress.program.counters[self.name] = ir.CounterArray(self.name, _size(instance), None)
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if method != "count" or len(call.args) != 1:
+            return super().call(body, method, call)
+        body.emit("count", ir.Named("counter_array", self.name), body.value(call.args[0]).expr)
+        return None
+
+
+class DirectCounter(Extern):
+    """Counts where an action says so: the table does it for the actions noted in ``gress.counted``."""
+
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance)
+        gress.counted[instance.name] = set()
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if method != "count" or call.args:
+            return super().call(body, method, call)
+        self.gress.counted[self.instance.name].add(body.where)
+        return None
+
+
+class _AnyMeter(Extern):
+    def unit(self, label: str) -> str:
+        return "bytes" if label == "BYTES" else "packets"
+
+    def color(self, body: Body, raw: ir.Expr) -> Typed:
+        found = body.gress.storage.temporary(_COLOR)
+        red = ir.Op("==", (raw, ir.Const(2)))
+        body.store(found, Typed(ir.Op("?", (red, ir.Const(_RED), raw)), _COLOR))
+        return Typed(found.expr, _COLOR)
+
+
+class Meter(_AnyMeter):
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance)
+        if len(instance.args) != 2:
+            raise UnsupportedProgramError(f"Unsupported: meter {self.name} with colors of its own.")
+        unit = self.unit(_label(instance.args[1]))
+        gress.program.meters[self.name] = ir.MeterArray(self.name, _size(instance), unit, None, None)
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if method != "execute" or len(call.args) != 1:
+            return super().call(body, method, call)
+        raw = body.gress.storage.temporary(_COLOR)
+        index = body.value(call.args[0]).expr
+        body.emit("assign", raw.expr, ir.Const(0))
+        body.emit("execute_meter", ir.Named("meter_array", self.name), index, raw.expr)
+        return self.color(body, raw.expr)
+
+
+class DirectMeter(_AnyMeter):
+    """The table executes it at each hit; ``execute`` in the action takes the color."""
+
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance)
+        self.raw = gress.storage.temporary(_COLOR)
+        assert isinstance(self.raw.expr, ir.FieldRef)
+        unit = self.unit(_label(instance.args[0]))
+        gress.program.meters[self.name] = ir.MeterArray(self.name, 0, unit, self.name, self.raw.expr)
+        gress.direct_meters[instance.name] = self
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if method != "execute" or call.args:
+            return super().call(body, method, call)
+        return self.color(body, self.raw.expr)
+
+
+class CrcPolynomial(Extern):
+    """``crc``: the algorithm with the constructor's parameters."""
+
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance)
+        coefficients, reflected, _, extended, initial, final = instance.args
+        numbers = [arg.value for arg in (coefficients, initial, final) if isinstance(arg, p4.Number)]
+        width = coefficients.width if isinstance(coefficients, p4.Number) else None
+        if extended != p4.Truth(False) or width is None or len(numbers) != 3:
+            raise UnsupportedProgramError(f"Unsupported: polynomial {self.name} in this form.")
+        self.crc = Crc(width, numbers[0], reflected == p4.Truth(True), numbers[1], numbers[2])
+
+
+class Hash(Extern):
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance)
+        kind = gress.storage.resolve(instance.type.args[0])
+        assert isinstance(kind, p4.Bits)
+        self.type = kind
+        label = _label(instance.args[0])
+        self.crc = _CRC.get(label)
+        if label == "CUSTOM" and len(instance.args) == 2 and isinstance(instance.args[1], p4.Path):
+            polynomial = scope.get(instance.args[1].name)
+            assert isinstance(polynomial, CrcPolynomial)
+            self.crc = polynomial.crc
+        if self.crc is None and label != "IDENTITY":
+            raise UnsupportedProgramError(f"Unsupported: hash algorithm {label} of {self.name}.")
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if method != "get" or len(call.args) != 1:
+            return super().call(body, method, call)
+        data = values.concatenate(body.fields(call.args[0]))
+        result = body.gress.storage.temporary(self.type)
+        if self.crc is None:
+            body.store(result, Typed(values.cut(data.expr, self.type), self.type))
+        else:
+            if data.bits % 8:
+                raise body.unsupported(f"CRC {self.name} over {data.bits} bits, which are no whole bytes", call.line)
+            body.gress.hashes[self.crc.key] = self.crc
+            body.emit("hash_bytes", result.expr, ir.Text(self.crc.key), data.expr, ir.Const(data.bits // 8))
+        return Typed(result.expr, self.type)
+
+
+class Random(Extern):
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance)
+        kind = gress.storage.resolve(instance.type.args[0])
+        assert isinstance(kind, p4.Bits)
+        self.type = kind
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if method != "get":
+            return super().call(body, method, call)
+        result = body.gress.storage.temporary(self.type)
+        body.emit("modify_field_rng_uniform", result.expr, ir.Const(0), values.mask_of(self.type.width))
+        return Typed(result.expr, self.type)
+
+
+class _Emitter(Extern):
+    """Mirror, Resubmit and Digest: each sends fields somewhere besides the packet."""
+
+    def packed(self, body: Body, call: p4.Call, position: int) -> tuple[ir.Expr, ir.Const]:
+        """(the fields as one number, their bytes) of an argument that may be left out."""
+        if len(call.args) <= position:
+            return ir.Const(0), ir.Const(0)
+        data = values.concatenate(body.fields(call.args[position]))
+        if data.bits % 8:
+            raise body.unsupported(f"{data.bits} bits to send by {self.name}, which are no whole bytes", call.line)
+        return data.expr, ir.Const(data.bits // 8)
+
+
+class Mirror(_Emitter):
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance)
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if method != "emit":
+            return super().call(body, method, call)
+        data, size = self.packed(body, call, 1)
+        body.emit("mirror", body.value(call.args[0]).expr, data, size)
+        return None
+
+
+class Resubmit(_Emitter):
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance)
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if method != "emit":
+            return super().call(body, method, call)
+        data, size = self.packed(body, call, 0)
+        if size.value > self.gress.chip.port_metadata_bytes:
+            raise body.unsupported(
+                f"{size.value} bytes to resubmit, {self.gress.chip.name} has {self.gress.chip.port_metadata_bytes}",
+                call.line,
+            )
+        body.emit("resubmit_packet", data, size)
+        return None
+
+
+class Digest(Extern):
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance)
+        gress.digests[self.name] = ()
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if method != "pack":
+            return super().call(body, method, call)
+        fields = body.fields(call.args[0])
+        self.gress.digests[self.name] = tuple(field.bits for field in fields)
+        body.emit("digest", ir.Text(self.name), *(values.bit_string(field) for field in fields))
+        return None
+
+
+class PacketOut(Extern):
+    """The deparser's packet: ``emit`` of a header, or of all headers of a struct."""
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if method != "emit":
+            return super().call(body, method, call)
+        for header in headers(body.place(call.args[0])):
+            body.emit("emit", ir.HeaderRef(header.name))
+        return None
+
+
+EXTERNS = {
+    "Checksum": Checksum,
+    "Counter": Counter,
+    "CRCPolynomial": CrcPolynomial,
+    "Digest": Digest,
+    "DirectCounter": DirectCounter,
+    "DirectMeter": DirectMeter,
+    "Hash": Hash,
+    "Meter": Meter,
+    "Mirror": Mirror,
+    "Random": Random,
+    "Register": Register,
+    "RegisterAction": RegisterAction,
+    "RegisterAction2": RegisterAction,
+    "RegisterAction3": RegisterAction,
+    "RegisterAction4": RegisterAction,
+    "Resubmit": Resubmit,
+}
+
+
+def instantiate(gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> Extern:
+    """The extern object that an instantiation makes. Raises UnsupportedProgramError."""
+    make = EXTERNS.get(instance.type.name)
+    if make is None:
+        raise UnsupportedProgramError(
+            f"Unsupported: extern {instance.type.name} ({instance.control_name}) in line {instance.line}."
+        )
+    return make(gress, instance, scope)

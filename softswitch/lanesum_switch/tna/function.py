@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The function that carries one packet through ingress or egress.
+
+Shape of the generated code::
+
+    def run(packet, prefix, now):
+        parser over prefix + packet     (prefix: intrinsic metadata, and port metadata or resubmitted data)
+        control
+        deparser
+        return Passed(...)              (None where the parser drops the packet)
+
+``now`` is the time in ns. What follows from the answer is the traffic manager's: see ``switch``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .. import ir
+from ..compiler.context import Context
+from ..compiler.control import PipelineWriter
+from ..compiler.layout import Value
+from ..compiler.parsing import ParserWriter
+from ..compiler.sections import Sections, identifiers
+from ..compiler.writer import Writer
+from .load import FOR_DEPARSER, FOR_TM, FROM_PARSER, Half
+from .primitives import TnaActions
+
+_TIMESTAMP_BITS = 48
+
+
+class Passed(NamedTuple):
+    """What leaves one half of a pipe.
+
+    ``unicast`` is None where the program never said a port. ``mirrored``: (session, header) pairs; ``resubmitted``: the
+    data, None without; ``digests``: (name, values) pairs; ``mirror_outgoing``: mirror the packet as it leaves.
+    """
+
+    packet: bytes
+    drop: int
+    mirrored: list[tuple[int, bytes]]
+    mirror_outgoing: bool
+    resubmitted: bytes | None = None
+    digests: list[tuple[str, tuple[int, ...]]] = []
+    unicast: int | None = None
+    groups: tuple[int, int] = (0, 0)
+    bypass: int = 0
+    to_cpu: int = 0
+    queue: int = 0
+
+
+class HalfWriter(Sections):
+    """Writes ``run`` for one half."""
+
+    def __init__(self, context: Context, half: Half) -> None:
+        super().__init__(context)
+        self.half = half
+        self.actions = TnaActions(context)
+
+    def write(self) -> str:
+        """The source of the function."""
+        parser = self.section(self._parser, depth=1)
+        control = self.section(lambda: self._pipeline(self.program.ingress), depth=1)
+        deparser = self.section(lambda: self._pipeline(self.program.egress), depth=1)
+        answer = self.section(self._answer, depth=1)
+        writer = Writer()
+        with writer.block("def run(packet, prefix, now):"):
+            writer.line("frame = prefix + packet")
+            writer.line("frame_length = len(frame)")
+            writer.line("parser_error = 0")
+            self.initialize(writer, identifiers(parser + control + deparser + answer))
+            if self.actions.claims:
+                writer.line(f"{' = '.join(self.actions.claims.values())} = None")
+        return "\n".join([*writer.lines, *parser, *control, *deparser, *answer]) + "\n"
+
+    def _input(self, name: str, code: str, bits: int) -> None:
+        ref = ir.FieldRef(FROM_PARSER.format(self.half.side), name)
+        if ref in self.usage.read:
+            self.context.writer.line(self.layout.store(ref, Value(code, 0, (1 << bits) - 1)))
+
+    def _parser(self) -> None:
+        writer = self.context.writer
+        self._input("global_tstamp", f"now & {(1 << _TIMESTAMP_BITS) - 1:#x}", _TIMESTAMP_BITS)
+        ParserWriter(self.context, self.actions).emit()
+        if ir.FieldRef(FROM_PARSER.format(self.half.side), "parser_err") in self.usage.read:
+            self._input("parser_err", "parser_error", 16)
+        else:
+            writer.line("if parser_error: return None")
+        writer.line("frame_length = len(packet)")
+        writer.line("pieces = []; mirrored = []; digests = []; resubmitted = None")
+
+    def _pipeline(self, pipeline: ir.Pipeline) -> None:
+        PipelineWriter(self.context, self.actions, pipeline).emit()
+
+    def _output(self, instance: str, name: str) -> str:
+        return self.layout.field_local(instance, name)
+
+    def _answer(self) -> None:
+        deparser = FOR_DEPARSER.format(self.half.side)
+        drop = self._output(deparser, "drop_ctl")
+        outgoing = str(self.half.side == "egress")
+        if ir.FieldRef(deparser, "mirror_io_select") in self.program.outputs:
+            outgoing = f"bool({self._output(deparser, 'mirror_io_select')})"
+        parts = ["b''.join(pieces) + frame[offset:]", drop, "mirrored", outgoing]
+        if self.half.side == "ingress":
+            port = self._output(FOR_TM, "ucast_egress_port")
+            flag = self.half.written_flags[ir.FieldRef(FOR_TM, "ucast_egress_port")]
+            asked = self.layout.field_local(flag.header, flag.name)
+            groups = f"({self._output(FOR_TM, 'mcast_grp_a')}, {self._output(FOR_TM, 'mcast_grp_b')})"
+            rest = [self._output(FOR_TM, name) for name in ("bypass_egress", "copy_to_cpu", "qid")]
+            parts += ["resubmitted", "digests", f"{port} if {asked} else None", groups, *rest]
+        else:
+            parts += ["None", "digests"]
+        self.context.writer.line(f"return new_tuple(Passed, ({', '.join(parts)}, {_defaults(len(parts))}))")
+
+
+def _defaults(given: int) -> str:
+    rest: list[Any] = [Passed._field_defaults[name] for name in Passed._fields[given:]]
+    return "".join(f"{value!r}, " for value in rest)

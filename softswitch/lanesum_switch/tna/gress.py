@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""One half of a pipe, ingress or egress, as an ``ir.Program`` under construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from .. import ir
+from ..api import UnsupportedProgramError
+from . import syntax as p4
+from .chips import Chip
+from .storage import Place, Storage
+
+if TYPE_CHECKING:
+    from .body import Body
+    from .values import Typed
+
+Side = Literal["ingress", "egress"]
+
+
+class Extern:
+    """An instance of an extern: its methods are called from statements."""
+
+    def __init__(self, gress: Gress, instance: p4.Instantiation) -> None:
+        self.gress = gress
+        self.instance = instance
+        self.name = instance.control_name
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        """Append what the call does to ``body``; returns its value. Raises UnsupportedProgramError."""
+        raise UnsupportedProgramError(
+            f"Unsupported: {self.instance.type.name}.{method} ({self.name}) in line {call.line}."
+        )
+
+
+Binding = Place | Extern
+Make = Callable[["Gress", p4.Instantiation, dict[str, Binding]], Extern]
+
+
+@dataclass(slots=True)
+class Gress:
+    """``program.ingress`` is the control and ``program.egress`` the deparser, whichever side this is.
+
+    ``intrinsic``: the places of intrinsic metadata by type name, and those of headers and metadata. ``initial``: what
+    registers hold at first, where that is not 0. ``counted``: actions that count, by direct counter. ``residuals``: the
+    checksums from which every later extract of the parser subtracts (subtract_all_and_deposit).
+    """
+
+    side: Side
+    text: p4.Text
+    chip: Chip
+    program: ir.Program
+    storage: Storage
+    intrinsic: dict[str, Place] = field(default_factory=dict)
+    initial: dict[str, int] = field(default_factory=dict)
+    counted: dict[str, set[str]] = field(default_factory=dict)
+    hashes: dict[str, Callable[[bytes], int]] = field(default_factory=dict)
+    digests: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    residuals: list[Any] = field(default_factory=list)
+    written_flags: dict[ir.FieldRef, ir.FieldRef] = field(default_factory=dict)
+    direct_meters: dict[str, Extern] = field(default_factory=dict)
+
+    def new_action(
+        self, name: str, params: tuple[tuple[str, int], ...], body: tuple[ir.Primitive, ...], number: int | None = None
+    ) -> ir.Action:
+        """An action of the program, under the next free number."""
+        action = ir.Action(name, len(self.program.actions) if number is None else number, params, body)
+        self.program.actions[action.id] = action
+        return action
+
+    def watch(self, ref: ir.FieldRef) -> ir.FieldRef:
+        """The flag that tells whether a field was ever written: to the traffic manager, writing it is asking for it."""
+        if ref not in self.written_flags:
+            self.written_flags[ref] = self.storage.field("written", f"{ref.header}.{ref.name}", p4.Bits(1))
+        return self.written_flags[ref]

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""TNA parsers as ``ir`` parsers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from .. import ir
+from ..api import UnsupportedProgramError
+from . import syntax as p4
+from . import values
+from .body import Body
+from .chips import NO_MATCH
+from .gress import Binding, Extern, Gress
+from .residuals import Checksum
+from .storage import HeaderVar, StructVar, leaves
+from .values import Typed
+
+_REJECT = "reject"
+
+
+class PacketIn(Extern):
+    """The parser's packet. What it does is written by ``_State``, which knows the parser's operations."""
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        if not isinstance(body, _State):
+            return super().call(body, method, call)
+        match method:
+            case "extract" if len(call.args) == 1:
+                place = body.place(call.args[0])
+                if not isinstance(place, HeaderVar):
+                    raise body.unsupported("extract to something that is no header", call.line)
+                body.extract(place)
+                return None
+            case "advance":
+                body.advance(body.value(call.args[0]).expr)
+                return None
+            case "lookahead":
+                kind = body.gress.storage.resolve(call.type_args[0])
+                if not isinstance(kind, p4.Bits | p4.Boolean):
+                    raise body.unsupported("lookahead of a struct within an expression", call.line)
+                return body.look(kind, 0)
+        return super().call(body, method, call)
+
+
+class _State(Body):
+    """Collects the operations of one state; assignments become ``SetField``."""
+
+    def __init__(self, gress: Gress, scope: dict[str, Binding], where: str) -> None:
+        super().__init__(gress, scope, where)
+        self.ops: list[ir.ParserOp] = []
+
+    def emit(self, op: str, *args: ir.Expr) -> None:
+        if op == "assign":
+            self.ops.append(ir.SetField(args[0], args[1]))
+        else:
+            self.ops.append(ir.Call(ir.Primitive(op, args, self.where)))
+
+    def statement(self, found: p4.Statement) -> None:
+        match found:
+            case p4.If() | p4.Exit() | p4.Switch() | p4.Return():
+                raise self.unsupported(f"statement {type(found).__name__} in a parser", getattr(found, "line", 0))
+            case p4.Assignment(target, p4.Call(p4.Member(p4.Path(name), "lookahead"), kinds, ()), _) if (
+                isinstance(self.scope.get(name), PacketIn) and self.gress.storage.record(kinds[0]) is not None
+            ):
+                self._look_whole(target)
+            case p4.Assignment(target, p4.Call(p4.Path("port_metadata_unpack"), _, _), _):
+                self._look_whole(target)
+                self.advance(ir.Const(8 * self.gress.chip.port_metadata_bytes))
+            case _:
+                super().statement(found)
+
+    def extract(self, header: HeaderVar) -> None:
+        self.ops.append(ir.Extract(ir.HeaderRef(header.name), None))
+        for residual in self.gress.residuals:
+            assert isinstance(residual, Checksum)
+            residual.extracted(self, header)
+
+    def advance(self, bits: ir.Expr) -> None:
+        self.ops.append(ir.Advance(bits))
+
+    def look(self, kind: p4.Bits | p4.Boolean, offset: int) -> Typed:
+        """The next bits of the packet, in a variable: so that a packet which ends before them is an error."""
+        bits = kind.width if isinstance(kind, p4.Bits) else 1
+        copy = self.gress.storage.temporary(kind)
+        raw: ir.Expr = ir.Lookahead(offset, bits)
+        if isinstance(kind, p4.Bits) and kind.signed:
+            raw = values.cut(raw, kind)
+        self.ops.append(ir.SetField(copy.expr, raw))
+        return Typed(copy.expr, kind)
+
+    def _look_whole(self, target: p4.Expr) -> None:
+        place = self.place(target)
+        if isinstance(place, HeaderVar):
+            self.emit("add_header", ir.HeaderRef(place.name))
+        elif not isinstance(place, StructVar):
+            raise self.unsupported("this lookahead")
+        offset = 0
+        for leaf in leaves(place):
+            self.store(leaf, self.look(leaf.type, offset))
+            offset += leaf.bits
+
+
+def translate_parser(gress: Gress, block: p4.Block, scope: dict[str, Binding]) -> None:
+    """Set the program's parser. Raises UnsupportedProgramError."""
+    # Residuals must be known before the states that follow them in the packet, wherever they stand in the text.
+    states: dict[str, ir.ParserState] = {}
+    for _ in range(2):
+        known = list(gress.residuals)
+        gress.residuals[:] = list(dict.fromkeys(known))
+        states = {name: _translate(gress, state, scope) for name, state in block.states.items()}
+        if not gress.residuals:
+            break
+    rejection = ir.Verify(ir.Bool(False), ir.Const(NO_MATCH))
+    states[_REJECT] = ir.ParserState(_REJECT, (rejection,), (), (), None)
+    gress.program.parser = ir.Parser("start", states)
+
+
+def _translate(gress: Gress, state: p4.State, scope: dict[str, Binding]) -> ir.ParserState:
+    body = _State(gress, scope, f"parser state {state.name}")
+    body.statements(state.body)
+    keys: list[tuple[ir.Expr, int]] = []
+    for expr in state.select:
+        value = body.value(expr)
+        keys.append((values.bit_string(value), value.bits))
+    transitions: list[ir.Transition] = []
+    default: str | None = _REJECT
+    for case in state.cases:
+        target = None if case.state == "accept" else case.state
+        alternatives = _alternatives(body, case.keys, [bits for _, bits in keys])
+        for sets in alternatives:
+            if all(mask == 0 for _, mask in sets):
+                default = target
+                return ir.ParserState(state.name, tuple(body.ops), tuple(keys), tuple(transitions), default)
+            entry_values = tuple(value for value, _ in sets)
+            masks: tuple[int | None, ...] = tuple(mask for _, mask in sets)
+            transitions.append(ir.Transition(entry_values, masks, target))
+    return ir.ParserState(state.name, tuple(body.ops), tuple(keys), tuple(transitions), default)
+
+
+def _alternatives(body: Body, keys: Sequence[p4.Expr], widths: list[int]) -> list[tuple[tuple[int, int], ...]]:
+    """The (value, mask) pairs per key that a case stands for: a range is several."""
+    if len(keys) == 1 and isinstance(keys[0], p4.Anything):
+        return [tuple((0, 0) for _ in widths)]
+    sets = [_masked(body, key, bits) for key, bits in zip(keys, widths, strict=True)]
+    return list(product(*sets))
+
+
+def constant(body: Body, expr: p4.Expr) -> int:
+    """The number that a constant expression is. Raises UnsupportedProgramError."""
+    value = body.value(expr)
+    if not isinstance(value.expr, ir.Const):
+        raise UnsupportedProgramError(f"Unsupported: a number that is no constant ({body.where}).")
+    return value.expr.value
+
+
+def _masked(body: Body, key: p4.Expr, bits: int) -> list[tuple[int, int]]:
+    full = (1 << bits) - 1
+    match key:
+        case p4.Anything():
+            return [(0, 0)]
+        case p4.Masked(value, mask):
+            return [(constant(body, value) & full, constant(body, mask) & full)]
+        case p4.Between(low, high):
+            return prefixes(constant(body, low), constant(body, high), bits)
+    return [(constant(body, key) & full, full)]
+
+
+def prefixes(low: int, high: int, bits: int) -> list[tuple[int, int]]:
+    """(value, mask) pairs that together match the numbers from ``low`` to ``high``."""
+    found: list[tuple[int, int]] = []
+    full = (1 << bits) - 1
+    while low <= high:
+        size = low & -low if low else 1 << bits
+        while size > high - low + 1:
+            size >>= 1
+        found.append((low, full & ~(size - 1)))
+        low += size
+    return found
+
+
+def packet_in(gress: Gress, name: str) -> PacketIn:
+    """The packet under the name that the parser gives it."""
+    return PacketIn(gress, p4.Instantiation(p4.Named("packet_in"), (), name, name, (), 0))

@@ -1,0 +1,263 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Types and expressions of P4 text: recursive descent with the precedences of P4-16."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from ..api import InvalidArgumentError
+from . import syntax as p4
+from .lexer import Token, number_of, tokens
+
+T = TypeVar("T")
+
+# From the weakest to the strongest; `>>` is two tokens, because type arguments end so too.
+_LEVELS: tuple[tuple[str, ...], ...] = (
+    ("||",),
+    ("&&",),
+    ("==", "!="),
+    ("<", ">", "<=", ">="),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("<<", ">>"),
+    ("++", "+", "-", "|+|", "|-|"),
+    ("*", "/", "%"),
+)
+_TYPE_WORDS = {"bit", "int", "bool", "tuple", "error", "void", "varbit"}
+
+
+class Reader:
+    """A position in the tokens of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = tokens(text)
+        self.at = 0
+        self.type_names: set[str] = set()
+
+    # Tokens
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    def is_at(self, *texts: str) -> bool:
+        return self.token.kind != "string" and self.token.text in texts
+
+    def take(self) -> Token:
+        token = self.token
+        self.at += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        if self.is_at(text):
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> Token:
+        if not self.is_at(text):
+            self.fail(f"{text!r}")
+        return self.take()
+
+    def name(self) -> str:
+        if self.token.kind != "name":
+            self.fail("a name")
+        return self.take().text
+
+    def fail(self, wanted: str) -> NoReturn:
+        """Raises InvalidArgumentError: ``wanted`` is not what comes next."""
+        found = self.token.text or "the end"
+        raise InvalidArgumentError(f"Line {self.token.line} of the program has {found!r} where {wanted} was expected.")
+
+    def many(self, read: Callable[[], T], end: str) -> list[T]:
+        """Items separated by commas, up to and with ``end``; a comma may follow the last one."""
+        found: list[T] = []
+        while not self.accept(end):
+            found.append(read())
+            if not self.accept(","):
+                self.expect(end)
+                break
+        return found
+
+    # Types
+
+    def type(self) -> p4.Type:
+        found = self._plain_type()
+        while self.is_at("[") and self.tokens[self.at + 1].kind == "number":
+            self.take()
+            found = p4.Stack(found, self.whole_number())
+            self.expect("]")
+        return found
+
+    def whole_number(self) -> int:
+        if self.token.kind != "number":
+            self.fail("a number")
+        return number_of(self.take().text)[0]
+
+    def _plain_type(self) -> p4.Type:
+        word = self.name()
+        if word == "bool":
+            return p4.Boolean()
+        if word in ("bit", "int") and self.accept("<"):
+            width = self.whole_number()
+            self.expect(">")
+            return p4.Bits(width, word == "int")
+        if word == "bit":
+            return p4.Bits(1)
+        args: tuple[p4.Type, ...] = ()
+        if self.accept("<"):
+            args = tuple(self.many(self.type, ">"))
+        return p4.Tuple(args) if word == "tuple" else p4.Named(word, args)
+
+    def at_type(self) -> bool:
+        """Whether a type stands here for certain: a keyword, or the name of a declared type."""
+        return self.token.kind == "name" and (self.token.text in _TYPE_WORDS or self.token.text in self.type_names)
+
+    # Expressions
+
+    def expression(self) -> p4.Expr:
+        condition = self._binary(0)
+        if not self.accept("?"):
+            return condition
+        left = self.expression()
+        self.expect(":")
+        return p4.Conditional(condition, left, self.expression())
+
+    def key_set(self) -> p4.Expr:
+        """An expression, or a set of values as in ``select`` and table entries."""
+        if self.accept("default") or self.accept("_"):
+            return p4.Anything()
+        first = self.expression()
+        if self.accept("&&&"):
+            return p4.Masked(first, self.expression())
+        if self.accept(".."):
+            return p4.Between(first, self.expression())
+        return first
+
+    def key_sets(self) -> tuple[p4.Expr, ...]:
+        """One key set, or several in parentheses."""
+        if not self.is_at("("):
+            return (self.key_set(),)
+        start = self.at
+        self.take()
+        found = tuple(self.many(self.key_set, ")"))
+        if not self.is_at(":"):  # the parenthesis was a part of one expression
+            self.at = start
+            return (self.key_set(),)
+        return found
+
+    def _operator(self, level: int) -> str | None:
+        text = self.token.text
+        if self.token.kind != "sign":
+            return None
+        if text == ">":
+            following = self.tokens[self.at + 1]
+            if following.text == ">" and following.start == self.token.stop:
+                return ">>" if ">>" in _LEVELS[level] else None
+        return text if text in _LEVELS[level] else None
+
+    def _binary(self, level: int) -> p4.Expr:
+        if level == len(_LEVELS):
+            return self._unary()
+        left = self._binary(level + 1)
+        while (op := self._operator(level)) is not None:
+            self.at += 2 if op == ">>" else 1
+            left = p4.Binary(op, left, self._binary(level + 1))
+        return left
+
+    def _unary(self) -> p4.Expr:
+        if self.is_at("!", "~", "-", "+"):
+            op = self.take().text
+            operand = self._unary()
+            if op == "+":
+                return operand
+            if op == "-" and isinstance(operand, p4.Number):
+                return p4.Number(-operand.value, operand.width, operand.signed)
+            return p4.Unary(op, operand)
+        if self.is_at("("):
+            ahead = self.tokens[self.at + 1]
+            if ahead.kind == "name" and (ahead.text in _TYPE_WORDS or ahead.text in self.type_names):
+                self.take()
+                kind = self.type()
+                self.expect(")")
+                operand = self._unary()
+                if isinstance(operand, p4.StructOf):
+                    return p4.StructOf(kind, operand.fields)
+                return p4.Cast(kind, operand)
+        return self._postfix()
+
+    def _postfix(self) -> p4.Expr:
+        found = self._primary()
+        while True:
+            if self.accept("."):
+                found = p4.Member(found, self.name())
+            elif self.accept("["):
+                index = self.expression()
+                if self.accept(":"):
+                    low = self.expression()
+                    assert isinstance(index, p4.Number) and isinstance(low, p4.Number)
+                    found = p4.Slice(found, index.value, low.value)
+                else:
+                    found = p4.Index(found, index)
+                self.expect("]")
+            elif self.is_at("("):
+                line = self.take().line
+                found = p4.Call(found, (), tuple(self.many(self.expression, ")")), line)
+            elif self.is_at("<"):
+                call = self._generic_call(found)
+                if call is None:
+                    return found
+                found = call
+            else:
+                return found
+
+    def _generic_call(self, function: p4.Expr) -> p4.Expr | None:
+        """``function<types>(args)``; None where the ``<`` compares."""
+        start = self.at
+        line = self.take().line
+        try:
+            types = tuple(self.many(self.type, ">"))
+            self.expect("(")
+        except InvalidArgumentError:
+            self.at = start
+            return None
+        return p4.Call(function, types, tuple(self.many(self.expression, ")")), line)
+
+    def _primary(self) -> p4.Expr:
+        token = self.token
+        if token.kind == "number":
+            self.take()
+            return p4.Number(*number_of(token.text))
+        if token.kind == "string":
+            self.take()
+            return p4.String(token.text[1:-1])
+        if self.accept("true"):
+            return p4.Truth(True)
+        if self.accept("false"):
+            return p4.Truth(False)
+        if self.accept("."):  # of the top level
+            return p4.Path(self.name(), token.line)
+        if self.accept("("):
+            inner = self.expression()
+            self.expect(")")
+            return inner
+        if self.accept("{"):
+            return self._braces()
+        if token.kind == "name":
+            return p4.Path(self.take().text, token.line)
+        self.fail("an expression")
+
+    def _braces(self) -> p4.Expr:
+        named = self.token.kind == "name" and self.tokens[self.at + 1].text == "="
+        if not named:
+            return p4.ListOf(tuple(self.many(self.expression, "}")))
+
+        def item() -> tuple[str, p4.Expr]:
+            name = self.name()
+            self.expect("=")
+            return name, self.expression()
+
+        return p4.StructOf(None, tuple(self.many(item, "}")))

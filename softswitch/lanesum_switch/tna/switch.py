@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A Tofino in place of BMv2: one device that executes a TNA or T2NA program packet by packet.
+
+::
+
+    port -> ingress parser, control, deparser -> traffic manager -> egress parser, control, deparser -> port
+              ^ resubmit                          | drop, unicast, two multicast groups, mirror, CPU        |
+              +-----------------------------------+---------------- recirculation ports <-------------------+
+
+The program is p4c's own output (see ``parse``). Left out: queues (a packet is sent at once; depths are what
+``queue_depth`` says), timing, ghost threads, packet generators, MAC and FCS.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..api import NotFoundError, PacketOut
+from ..dataplane import EmbeddedSwitch
+from .chips import PIPES, pipe_of
+from .compile import CompiledHalf
+from .function import Passed
+from .load import TnaProgram, load_text
+from .outline import outline
+from .primitives import RegisterAccessError
+
+_DROP_ALL, _DROP_CPU_COPY, _DROP_MIRROR = 1, 2, 4
+_MAX_DEPTH = (1 << 19) - 1
+
+
+class TofinoSwitch(EmbeddedSwitch):
+    """Implements ``api.Switch`` for TNA programs.
+
+    ``recirculation_ports``: ports whose packets come back in; by default those that the program's chip has for it.
+    A program that accesses a register twice is no program for the chip: ``process`` raises RegisterAccessError.
+    """
+
+    def __init__(
+        self,
+        cpu_port: int | None = None,
+        seed: int = 0,
+        clock: Callable[[], int] = time.monotonic_ns,
+        max_passes: int = 256,
+        queue_depth: Callable[[int], int] | None = None,
+        recirculation_ports: Iterable[int] | None = None,
+    ) -> None:
+        self.tna: TnaProgram | None = None
+        self._halves: tuple[CompiledHalf, ...] = ()
+        self._wanted_recirculation = None if recirculation_ports is None else frozenset(recirculation_ports)
+        self.recirculation_ports: frozenset[int] = self._wanted_recirculation or frozenset()
+        super().__init__(
+            cpu_port=cpu_port, seed=seed, clock=clock, max_passes=max_passes, queue_depth=queue_depth, vectorize=False
+        )
+
+    # Program
+
+    def outline(self, config: bytes) -> dict[str, Any]:
+        """The objects of a program as far as a P4Info names them. Raises as ``load``."""
+        return outline(load_text(config))
+
+    def _read(self, config: bytes) -> TnaProgram:
+        return load_text(config)
+
+    def _install(self, program: Any) -> None:
+        assert isinstance(program, TnaProgram)
+        environment = self._environment()
+        self._halves = tuple(CompiledHalf(h, self._runtime, self._lock, environment) for h in program.halves)
+        self.tna = program
+        self._port_metadata = bytes(program.chip.port_metadata_bytes)
+        if self._wanted_recirculation is None:
+            self.recirculation_ports = program.chip.recirculation_ports
+        self._run = self._pass
+        self._publish({})
+        for half in program.halves:
+            self.digests.update(half.digests)
+
+    @property
+    def source(self) -> str:
+        """The generated Python of ingress and egress; empty where no program is loaded."""
+        return "\n".join(half.compiled.source for half in self._halves)
+
+    # Registers are those of one pipe
+
+    def read_register(self, name: str, index: int, pipe: int = 0) -> int:
+        """Raises NotFoundError for an unknown register, an index outside of it, or no such pipe."""
+        with self._lock:
+            return int(self._bank_of(name, pipe).read(name, index))
+
+    def write_register(self, name: str, index: int, value: int, pipe: int = 0) -> None:
+        """Raises NotFoundError, or InvalidArgumentError for a value that does not fit."""
+        with self._lock:
+            self._bank_of(name, pipe).write(name, index, value)
+
+    def _bank_of(self, name: str, pipe: int) -> Any:
+        if not 0 <= pipe < PIPES:
+            raise NotFoundError(f"There is no pipe {pipe}.")
+        for half in self._halves:
+            if name in half.half.program.registers:
+                half.run(pipe)
+                return half.registers[pipe][name]
+        raise NotFoundError(f"The program has no register {name}.")
+
+    # Packets
+
+    def _fault(self, error: Exception, out: list[PacketOut], before: int) -> None:
+        if isinstance(error, RegisterAccessError):
+            raise error
+        super()._fault(error, out, before)
+
+    def _pass(self, port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: Any) -> None:
+        """Ingress and what follows. ``origin``: the data of a resubmitted packet, None for any other."""
+        now = self._now()
+        half = self._halves[0]
+        metadata = half.metadata.pack(resubmit_flag=int(origin is not None), ingress_port=port, ingress_mac_tstamp=now)
+        data = self._port_metadata if origin is None else origin.ljust(len(self._port_metadata), b"\0")
+        passed = half.run(pipe_of(port))(frame, metadata + data, now)
+        if passed is None:
+            return
+        effects.extend((name, values, None) for name, values in passed.digests)
+        self._mirror(passed, frame, out, effects)
+        self._replicate(port, frame, passed, out, effects)
+
+    def _replicate(self, port: int, frame: bytes, passed: Passed, out: list[PacketOut], effects: list[Any]) -> None:
+        """The traffic manager."""
+        if passed.to_cpu and not passed.drop & _DROP_CPU_COPY and self.cpu_port is not None:
+            self._leave(self.cpu_port, passed, 0, True, out, effects)
+        if passed.drop & _DROP_ALL:
+            return
+        if passed.resubmitted is not None:
+            effects.append((port, frame, passed.resubmitted))
+            return
+        if passed.unicast is not None:
+            self._leave(passed.unicast, passed, 0, True, out, effects)
+        for group in passed.groups:
+            rids: set[int] = set()
+            for to, rid in self._groups.get(group, ()):
+                self._leave(to, passed, rid, rid not in rids, out, effects)
+                rids.add(rid)
+
+    def _leave(
+        self, port: int, passed: Passed, rid: int, first: bool, out: list[PacketOut], effects: list[Any]
+    ) -> None:
+        """One copy from the traffic manager to its port."""
+        if passed.bypass:
+            self._send(port, passed.packet, out, effects)
+        else:
+            self._egress(port, passed.packet, rid, first, passed.queue, out, effects)
+
+    def _egress(
+        self, port: int, packet: bytes, rid: int, first: bool, queue: int, out: list[PacketOut], effects: list[Any]
+    ) -> None:
+        now = self._now()
+        half = self._halves[1]
+        # A packet is sent at once: what waits before it now is what waited when it was queued.
+        depth = 0 if self._queue_depth is None else min(self._queue_depth(port), _MAX_DEPTH)
+        metadata = half.metadata.pack(
+            egress_port=port, enq_qdepth=depth, enq_tstamp=now, deq_qdepth=depth, egress_rid=rid,
+            egress_rid_first=int(first), egress_qid=queue, pkt_length=len(packet),
+        )  # fmt: skip
+        passed = half.run(pipe_of(port))(packet, metadata, now)
+        if passed is None:
+            return
+        if not passed.drop & _DROP_MIRROR:
+            self._mirror(passed, packet, out, effects)
+        if not passed.drop & _DROP_ALL:
+            self._send(port, passed.packet, out, effects)
+
+    def _mirror(self, passed: Passed, packet: bytes, out: list[PacketOut], effects: list[Any]) -> None:
+        """Copies to the ports of mirror sessions, with the mirror's header in front."""
+        for session_id, header in passed.mirrored:
+            session = self.clone_sessions.get(session_id)
+            if session is None:
+                continue
+            copy = header + (passed.packet if passed.mirror_outgoing else packet)
+            if session.packet_length_bytes:
+                copy = copy[: session.packet_length_bytes]
+            for replica in session.replicas:
+                self._egress(replica.port, copy, replica.instance, True, 0, out, effects)
+
+    def _send(self, port: int, packet: bytes, out: list[PacketOut], effects: list[Any]) -> None:
+        if port in self.recirculation_ports:
+            effects.append((port, packet, None))
+            return
+        self._sent[port] += 1
+        out.append(PacketOut(port, packet))
+
+    def _now(self) -> int:
+        return self._clock() - self._start_ns

@@ -1,0 +1,383 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The syntax tree of simplified P4: what ``parse`` reads and the translation walks.
+
+Every node says on which line of the text it stands where an error message may need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# Types
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """``bit<width>`` or ``int<width>``."""
+
+    width: int
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A type by name, with type arguments where it is generic; ``error`` and ``void`` too."""
+
+    name: str
+    args: tuple[Type, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    items: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    element: Type
+    size: int
+
+
+Type = Bits | Boolean | Named | Tuple | Stack
+
+# Expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """``width`` is None for a literal without one."""
+
+    value: int
+    width: int | None = None
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    name: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    base: Expr
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    base: Expr
+    high: int
+    low: int
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    base: Expr
+    index: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    condition: Expr
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    type: Type
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    function: Expr
+    type_args: tuple[Type, ...]
+    args: tuple[Expr, ...]
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """``{ a, b }``."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StructOf:
+    """``(type){ name = value, ... }``."""
+
+    type: Type | None
+    fields: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """``default`` or ``_`` in a key set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    value: Expr
+    mask: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    low: Expr
+    high: Expr
+
+
+Expr = (
+    Number
+    | Truth
+    | String
+    | Path
+    | Member
+    | Slice
+    | Index
+    | Unary
+    | Binary
+    | Conditional
+    | Cast
+    | Call
+    | ListOf
+    | StructOf
+    | Anything
+    | Masked
+    | Between
+)
+
+# Statements
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    type: Type
+    name: str
+    value: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    target: Expr
+    value: Expr
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallStatement:
+    call: Call
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    condition: Expr
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``labels`` share one body; a label None is ``default``."""
+
+    labels: tuple[Expr | None, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    subject: Expr
+    cases: tuple[Case, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    value: Expr | None
+    line: int
+
+
+Statement = Variable | Assignment | CallStatement | If | Switch | Exit | Return
+
+# Declarations
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    direction: str  # in, out, inout, or empty
+    type: Type
+    name: str
+    control_name: str  # of an action's parameter, as the control plane knows it
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """An abstract method that an instance implements, such as ``apply`` of a RegisterAction."""
+
+    name: str
+    params: tuple[Parameter, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instantiation:
+    """``name`` in the text; ``control_name`` as the control plane knows the object."""
+
+    type: Named
+    args: tuple[Expr, ...]
+    name: str
+    control_name: str
+    functions: tuple[Function, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    name: str
+    control_name: str
+    params: tuple[Parameter, ...]
+    body: tuple[Statement, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    expr: Expr
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRef:
+    name: str
+    annotations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    keys: tuple[Expr, ...]
+    action: Call
+    priority: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    value: Expr
+    const: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    name: str
+    control_name: str
+    keys: tuple[Key, ...]
+    actions: tuple[ActionRef, ...]
+    entries: tuple[Entry, ...]
+    has_entries: bool
+    entries_const: bool
+    properties: dict[str, Property]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    keys: tuple[Expr, ...]
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """``select`` is empty for a direct transition, whose only case has no keys."""
+
+    name: str
+    body: tuple[Statement, ...]
+    select: tuple[Expr, ...]
+    cases: tuple[Transition, ...]
+    line: int
+
+
+@dataclass(slots=True)
+class Block:
+    """A parser or a control."""
+
+    kind: str  # parser or control
+    name: str
+    params: tuple[Parameter, ...]
+    variables: list[Variable] = field(default_factory=list)
+    instances: list[Instantiation] = field(default_factory=list)
+    actions: dict[str, Action] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    states: dict[str, State] = field(default_factory=dict)
+    body: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A struct or a header."""
+
+    name: str
+    header: bool
+    fields: tuple[tuple[str, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Enumeration:
+    """``members``: name to value; values count from 0 where the text gives none."""
+
+    name: str
+    type: Type | None
+    members: dict[str, int]
+
+
+@dataclass(slots=True)
+class Text:
+    """A whole program."""
+
+    architecture: str = ""  # TNA or T2NA
+    errors: tuple[str, ...] = ()
+    typedefs: dict[str, Type] = field(default_factory=dict)
+    constants: dict[str, Expr] = field(default_factory=dict)
+    enumerations: dict[str, Enumeration] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict)
+    actions: dict[str, Action] = field(default_factory=dict)
+    blocks: dict[str, Block] = field(default_factory=dict)
+    instances: dict[str, Instantiation] = field(default_factory=dict)

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""One access per register and pass, and what a stateful ALU has room for."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanesum_switch.api import PacketOut, UnsupportedProgramError
+from lanesum_switch.tna.primitives import RegisterAccessError
+
+from .conftest import Load, load_text, printed
+
+
+def test_second_access_in_a_pass_raises(load: Load) -> None:
+    switch = load("twice")
+    assert switch.process(1, bytes([4, 0, 0, 7])) == [PacketOut(1, bytes([4, 0, 0, 7]))]
+    assert switch.process(1, bytes([0, 4, 0, 0])) == [PacketOut(1, bytes([0, 4, 0, 7]))]
+    with pytest.raises(RegisterAccessError, match=r"Ingress\.look accesses register Ingress\.cells.*Ingress\.add"):
+        switch.process(1, bytes([4, 5, 0, 7]))
+    # Another packet is another access; the first one of the packet before had taken place.
+    assert switch.process(1, bytes([4, 0, 0, 1])) == [PacketOut(1, bytes([4, 0, 0, 15]))]
+
+
+_BODY = "            value = value + hdr.request.value;\n            after = value;\n"
+
+
+def with_body(body: str, cell: str = "bit<16>") -> str:
+    """The program with another body of its RegisterAction ``add``."""
+    text = printed("twice")
+    assert _BODY in text
+    return text.replace(_BODY, body).replace("inout bit<16> value", f"inout {cell} value")
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("value = value * 16w3;", r"operators \*"),
+        (
+            "if (value == 16w1) { after = 16w1; } else if (value == 16w2) { after = 16w2; }"
+            " else if (value == 16w3) { after = 16w3; }",
+            "3 comparisons, it has 2",
+        ),
+        ("value = value + 16w1; value = value | 16w2; value = value - 16w3;", "3 updates of the cell, it has 2"),
+        (
+            "value = value + (hdr.request.value | (bit<16>)hdr.request.first) + (bit<16>)hdr.request.second;",
+            "3 fields of the packet",
+        ),
+    ],
+)
+def test_more_than_a_stateful_alu_is_refused(body: str, problem: str) -> None:
+    with pytest.raises(UnsupportedProgramError, match=f"Ingress.add is more than a stateful ALU.*{problem}"):
+        load_text(with_body(body))
+
+
+def run(body: str, cell: int, value: int) -> tuple[int, int]:
+    """(cell, result) after ``body`` ran on a cell with a value in the packet."""
+    switch = load_text(with_body(body))
+    switch.write_register("Ingress.cells", 4, cell)
+    (out,) = switch.process(1, bytes([4, 0]) + value.to_bytes(2, "big"))
+    return switch.read_register("Ingress.cells", 4), int.from_bytes(out.frame[2:], "big")
+
+
+@pytest.mark.parametrize("value", [0, 1, 7, 0xFFFF])
+@pytest.mark.parametrize("cell", [0, 1, 6, 7, 8, 0xFFFE, 0xFFFF])
+def test_bodies_do_what_they_say(cell: int, value: int) -> None:
+    full = 0xFFFF
+    assert run("after = value; value = hdr.request.value;", cell, value) == (value, cell)
+    more, less = min(cell + value, full), max(cell - value, 0)
+    assert run("value = value |+| hdr.request.value; after = value;", cell, value) == (more, more)
+    assert run("value = value |-| hdr.request.value; after = value;", cell, value) == (less, less)
+    before = (cell - 1) & full
+    assert run("value = value - 16w1; after = ~value;", cell, value) == (before, before ^ full)
+    assert run("value = min<bit<16>>(value, hdr.request.value); after = value;", cell, value)[0] == min(cell, value)
+
+
+@pytest.mark.parametrize(("cell", "value"), [(5, 6), (6, 7), (6, 6), (7, 6), (0xFFFF, 6)])
+def test_branches_choose_cell_and_result(cell: int, value: int) -> None:
+    body = (
+        "if (value < hdr.request.value && value != 16w6) { value = hdr.request.value; after = 16w1; }"
+        " else { value = value + 16w1; after = value; }"
+    )
+    counted = (cell + 1) & 0xFFFF
+    assert run(body, cell, value) == ((value, 1) if cell < value and cell != 6 else (counted, counted))
+
+
+def test_signed_cells_compare_as_signed() -> None:
+    body = "if ((int<16>)value < (int<16>)hdr.request.value) { value = hdr.request.value; } after = value;"
+    assert run(body, 0xFFFF, 1) == (1, 1)
+    assert run(body, 1, 0xFFFF) == (1, 1)
+
+
+def test_cell_of_two_numbers() -> None:
+    text = printed("twice")
+    body = (
+        "if (value.low == hdr.request.value) { value.high = value.high + 16w1; }"
+        " else { value.low = hdr.request.value; value.high = 16w1; } after = value.high;"
+    )
+    text = text.replace(_BODY, body).replace("inout bit<16> value", "inout pair_t value", 1)
+    text = text.replace("            after = value;\n", "            after = value.low;\n").replace(
+        "inout bit<16> value", "inout pair_t value"
+    )
+    text = text.replace("Register<bit<16>, bit<8>>(32w256)", "Register<pair_t, bit<8>>(32w256, {16w7, 16w9})")
+    text = text.replace("RegisterAction<bit<16>,", "RegisterAction<pair_t,")
+    switch = load_text("struct pair_t { bit<16> low; bit<16> high; }\n" + text)
+    assert switch.read_register("Ingress.cells.low", 200) == 7
+    results = [switch.process(1, bytes([4, 0, 0, value]))[0].frame[3] for value in (7, 7, 8, 8, 7)]
+    assert results == [10, 11, 1, 2, 1]
+    assert switch.process(1, bytes([0, 4, 0, 0]))[0].frame[3] == 7
