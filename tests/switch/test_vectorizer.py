@@ -7,12 +7,14 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import VERSION, Flag, Kind
 from lanesum_control.model import NO_ROLE, Role
 from lanesum_switch.api import ActionCall, Match, Replica, TableEntry
@@ -61,7 +63,10 @@ BINARY: dict[str, tuple[Emit, Callable[[int, int, int], int]]] = {
     "differs": (lambda s, shape: s.differs(shape, "x", "y"), lambda x, y, m: m if x != y else 0),
     "maximum": (lambda s, shape: s.select(s.at_least(shape, "x", "y"), "x", "y"), lambda x, y, m: max(x, y)),
     "minimum": (lambda s, shape: s.select(s.at_least(shape, "x", "y"), "y", "x"), lambda x, y, m: min(x, y)),
-    "spread, compress": (lambda s, shape: s.compress(shape, s.spread(shape, "x")), lambda x, y, m: x),
+    "apart and back": (
+        lambda s, shape: s.move(shape, s.move(replace(shape, apart=3), "x", 1, 0), 3, 0),
+        lambda x, y, m: x,
+    ),
     "broadcast": (lambda s, shape: s.broadcast(shape, "3"), lambda x, y, m: 3),
 }
 
@@ -75,15 +80,38 @@ def test_lane_arithmetic(name: str, row: tuple[Shape, list[int], list[int]]) -> 
     assert evaluate(emit, shape, x, y) == [expected(a, b, mask) for a, b in zip(x, y, strict=True)]
 
 
-@given(row=lanes())
-def test_spread_leaves_gaps(row: tuple[Shape, list[int], list[int]]) -> None:
+@given(apart=st.integers(1, 9), to=st.integers(1, 9), row=lanes(), data=st.data())
+def test_lanes_move_apart_and_together(
+    apart: int, to: int, row: tuple[Shape, list[int], list[int]], data: st.DataObject
+) -> None:
+    """From every so many lanes of a row that is full to every so many of one with zeros between."""
     shape, x, _ = row
+    below = data.draw(st.integers(0, apart - 1))
+    top = (1 << shape.bits) - 1
+    others = data.draw(st.lists(st.integers(0, top), min_size=apart, max_size=apart))
+    full = [word if i == apart - 1 - below else others[i] for word in x for i in range(apart)]
     names, writer = Names(), Writer()
-    result = Swar(names, writer).spread(shape, "x")
-    scope = {**names.bound, "x": shape.pack(x)}
-    exec(writer.source(), scope)
-    wide = Shape(2 * shape.lanes, shape.bits)
-    assert scope[result] == wide.pack([v for word in x for v in (0, word)])
+    names.used.add("x")
+    result = Swar(names, writer).move(replace(shape, apart=to), "x", apart, below)
+    scope = {**names.bound, "x": Shape(len(full), shape.bits).pack(full)}
+    exec(writer.source() + f"result = {result}\n", scope)
+    assert scope["result"] == Shape(to * len(x), shape.bits).pack([v for word in x for v in (*[0] * (to - 1), word)])
+
+
+@given(row=lanes(), apart=st.integers(2, 5))
+@pytest.mark.parametrize("name", ["add", "sub", "maximum", "minimum", "shift left", "shift right"])
+def test_lanes_apart_compute_alike(name: str, row: tuple[Shape, list[int], list[int]], apart: int) -> None:
+    shape, x, y = row
+    spread = Shape(apart * shape.lanes, shape.bits)
+    emit, expected = BINARY[name]
+    found = evaluate(
+        lambda s, _: emit(s, replace(shape, apart=apart)),
+        spread,
+        *([v for word in lane for v in (*[0] * (apart - 1), word)] for lane in (x, y)),
+    )
+    mask = (1 << shape.bits) - 1
+    assert found[apart - 1 :: apart] == [expected(a, b, mask) for a, b in zip(x, y, strict=True)]
+    assert not any(v for i, v in enumerate(found) if i % apart != apart - 1)
 
 
 @given(st.integers(0, 2**128 - 1), st.integers(0, 255))
@@ -93,14 +121,15 @@ def test_shift_table(number: int, mask: int) -> None:
 
 # The real program: random contributions must have the same effect with and without the vectorizer.
 
+ALL_OPS = (1 << len(LaneOp)) - 1
 JOB, TAG, GROUP, WORKERS, SLOTS = 7, 0x1234, 9, 4, 4
 INGRESS = "IngressPipeline."
 
 
 def contribution(rng: random.Random, words: int) -> tuple[int, bytes]:
     """(port, frame) of a contribution with random operation, slot, epoch and words, now and then cut short."""
-    worker, op = rng.randrange(WORKERS), rng.randrange(6)
-    count = words // 2 if op in (1, 2) else words
+    worker, op = rng.randrange(WORKERS), rng.choice(list(LaneOp))
+    count = op.shape.uplink_words(words)
     payload = struct.pack(f">{count}I", *(rng.getrandbits(32) for _ in range(count)))
     position = rng.randrange(2) << 15 | rng.randrange(SLOTS)
     fields = (JOB, TAG, rng.randrange(3), rng.randrange(2), position, op, 0, 1 << worker, 0, 0, 0, count)
@@ -127,7 +156,7 @@ def program_with_job(path: Path, vectorize: bool, role: Role = NO_ROLE) -> Embed
             source = (Match(worker), Match(0x0A000001 + worker), Match(5000 + worker))
             match = (*source, Match(JOB), Match(TAG), Match(aggregate))
             admit = ActionCall(
-                INGRESS + "membership.admit", (1 << worker, 0, SLOTS, WORKERS, GROUP, 0xFF, role, 1000)
+                INGRESS + "membership.admit", (1 << worker, 0, SLOTS, WORKERS, GROUP, ALL_OPS, role, 1000)
             )  # fmt: skip
             tables[INGRESS + "membership.member"].insert(TableEntry(match, admit))
         address = ActionCall("EgressPipeline.receiver.address", (worker, 0x0A000001 + worker, 5000 + worker))
@@ -170,4 +199,4 @@ def test_lanesum_words_are_one_bank() -> None:
     bank = vector._runtime.registers[INGRESS + "lanes.words_0"]
     assert len(bank.names) == 32
     # A few big-int statements in place of some thousand scalar ones.
-    assert len(vector.source.splitlines()) < 1000
+    assert len(vector.source.splitlines()) < 1050

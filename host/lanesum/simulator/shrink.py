@@ -139,7 +139,7 @@ def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faul
 def _operations(scenario: Scenario) -> set[LaneOp]:
     """What its jobs do, and what one of their workers does instead."""
     jobs = [job for line in scenario.lines for job in line.jobs]
-    return {one.op for job in jobs for one in (*job.rounds, *([job.mismatch] if job.mismatch else []))}
+    return {one.op for job in jobs for one in job.rounds} | {job.mismatch.op for job in jobs if job.mismatch}
 
 
 def _smaller_networks(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faults]]:

@@ -21,7 +21,7 @@ from . import vectors
 from .blocks import Assign, Other, RegisterWrite, Special, Statement, fuse, reads, statements_of
 from .layout import LaneRuns
 from .usage import Usage, blocks_of
-from .vectors import Gap, LaneStatement, NotVectorizable, Run
+from .vectors import Gap, LaneStatement, NotVectorizable, Run, share_moves
 
 MIN_LANES = 8
 
@@ -155,7 +155,9 @@ class LaneVectorizer:
         order = self._order(statements, owner)
         if order is None:
             return statements
-        return [columns[i][1] if i in columns else statements[i] for i in order]
+        found = [columns[i][1] if i in columns else statements[i] for i in order]
+        share_moves(found)
+        return found
 
     def _parts(self, statements: list[Statement], members: list[int]) -> list[list[int]]:
         """Statements of one shape may cover several rows of lanes: cut where the target starts again."""
@@ -209,7 +211,7 @@ class LaneVectorizer:
         item = self._runs.get(ref)
         if item is None:
             return ref
-        # Even and odd targets (a code word that widens to two words) are two columns.
+        # The words that a code word widens to are a column each.
         return ("field", item[0].header, item[0].names)
 
     def _expression_shape(self, expr: ir.Expr) -> object:
@@ -234,8 +236,12 @@ class LaneVectorizer:
                 targets.append(statement.target)
                 values.append(statement.value)
             place = self.lanes(targets)
-            shape = vectors.Shape(len(targets), place.run.bits)
+            shape = vectors.Shape(len(targets), place.run.bits, place.apart)
             value = vectors.build(values, shape, self)
+            if any(node.kind == "found" for node in value.leaves()):
+                # Looking bytes up costs so much for each that lanes had better be side by side for it.
+                shape = vectors.Shape(len(targets), place.run.bits)
+                value = vectors.build(values, shape, self)
             return LaneStatement(shape, value, place, None, None, set(targets))
         assert isinstance(first, RegisterWrite)
         arrays: list[str] = []
@@ -251,7 +257,7 @@ class LaneVectorizer:
     # For vectors.build
 
     def lanes(self, refs: list[ir.FieldRef]) -> Gap:
-        """Where in its run a list of fields is: all of it, or every second field."""
+        """Where in its run a list of fields is: all of it, or every so many fields."""
         items = [self._runs.get(ref) for ref in refs]
         if any(item is None for item in items):
             raise NotVectorizable
@@ -259,11 +265,10 @@ class LaneVectorizer:
         if any(item[0] != run for item in items):  # type: ignore[index]
             raise NotVectorizable
         positions = [item[1] for item in items]  # type: ignore[index]
-        if positions == list(range(len(run.names))):
-            return Gap(run, None)
-        for offset in (0, 1):
-            if len(run.names) % 2 == 0 and positions == list(range(offset, len(run.names), 2)):
-                return Gap(run, offset)
+        apart = positions[1] - positions[0] if len(positions) > 1 else 1
+        whole = apart > positions[0] and len(run.names) % apart == 0
+        if whole and positions == list(range(positions[0], len(run.names), apart)):
+            return Gap(run, positions[0], apart)
         raise NotVectorizable
 
     def bank(self, arrays: list[str]) -> tuple[str, ...]:

@@ -15,26 +15,26 @@ from .writer import Names, Writer
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """``lanes`` lanes of ``bits`` bits each."""
+    """``lanes`` lanes of ``bits`` bits each: side by side, or every so many lanes ``apart`` with zeros between."""
 
     lanes: int
     bits: int
+    apart: int = 1
 
     def splat(self, value: int) -> int:
         """The same value in every lane."""
-        ones = ((1 << self.lanes * self.bits) - 1) // ((1 << self.bits) - 1)
-        return (value & ((1 << self.bits) - 1)) * ones
+        return self.pack([value] * self.lanes)
 
     def pack(self, values: list[int]) -> int:
         """One value per lane."""
         packed = 0
         for value in values:
-            packed = packed << self.bits | value & ((1 << self.bits) - 1)
+            packed = packed << self.bits * self.apart | value & ((1 << self.bits) - 1)
         return packed
 
     @property
     def full(self) -> int:
-        return (1 << self.lanes * self.bits) - 1
+        return self.splat(-1)
 
     @property
     def high(self) -> int:
@@ -124,37 +124,58 @@ class Swar:
         """A scalar, known to fit, in every lane."""
         return f"({scalar}) * {self.constant(shape.splat(1))}"
 
-    def spread(self, shape: Shape, x: str) -> str:
-        """Move lane i of ``shape`` to lane 2 * i + 1 of twice as many lanes; the lanes between are 0."""
+    def move(self, shape: Shape, x: str, apart: int, below: int) -> str:
+        """Lanes that are ``apart`` lanes apart, with ``below`` lanes under the last one, as ``shape`` has them."""
+        size = shape.bits
+        code = f"({x} >> {below * size})" if below else x
+        if apart == shape.apart == 1:
+            return code
         name = self.names.fresh("w")
-        self.writer.line(f"{name} = {x}")
-        for distance, mask in _spread_steps(shape):
-            self.writer.line(f"{name} = ({name} | {name} << {distance}) & {self.constant(mask)}")
+        self.writer.line(f"{name} = {code} & {self.constant(Shape(shape.lanes, size, apart).full)}")
+        for step in _steps(shape, apart):
+            shift = f"<< {step.distance * size}" if step.distance > 0 else f">> {-step.distance * size}"
+            if step.apart:
+                self.writer.line(f"{name} = ({name} | {name} {shift}) & {self.constant(step.staying | step.there)}")
+            else:
+                staying, moving = self.constant(step.staying), self.constant(step.moving)
+                self.writer.line(f"{name} = {name} & {staying} | ({name} & {moving}) {shift}")
         return name
 
-    def compress(self, shape: Shape, x: str) -> str:
-        """The inverse of ``spread``: lanes 2 * i + 1 of twice as many lanes become lanes i."""
-        name = self.names.fresh("w")
-        steps = _spread_steps(shape)
-        keep = steps[-1][1] if steps else shape.full
-        self.writer.line(f"{name} = {x} & {self.constant(keep)}")
-        masks = [shape.full, *(mask for _, mask in steps)]
-        for (distance, _), mask in reversed(list(zip(steps, masks, strict=False))):
-            self.writer.line(f"{name} = ({name} | {name} >> {distance}) & {self.constant(mask)}")
-        return name
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Some lanes move by ``distance`` lanes, the others stay. Masks of those that stay, and of the others before and
+    after. ``apart``: no lane falls on a place that another one has before or after.
+    """
+
+    distance: int
+    staying: int
+    moving: int
+    there: int
+    apart: bool
 
 
-def _spread_steps(shape: Shape) -> list[tuple[int, int]]:
-    """(shift, mask) per step: groups of half as many lanes each time, every group twice as far apart."""
-    size = 1
-    while size < shape.lanes:
-        size *= 2
+def _steps(shape: Shape, apart: int) -> list[_Step]:
+    """Lane i from the right moves from ``apart * i`` to ``shape.apart * i``: by one bit of i at a time.
+
+    The far ones first where they go apart, the near ones first where they come together: so they never meet.
+    """
+    lane = (1 << shape.bits) - 1
+    places = [i * apart for i in range(shape.lanes)]
+    bits = range((shape.lanes - 1).bit_length())
     steps = []
-    group = size // 2
-    while group >= 1:
-        mask = 0
-        for start in range(0, 2 * size, 2 * group):
-            mask |= ((1 << group * shape.bits) - 1) << start * shape.bits
-        steps.append((group * shape.bits, mask))
-        group //= 2
+    for bit in bits if shape.apart < apart else reversed(bits):
+        distance = (shape.apart - apart) << bit
+        if not distance:
+            continue
+        moves = [i >> bit & 1 for i in range(shape.lanes)]
+        after = [place + distance * move for place, move in zip(places, moves, strict=True)]
+        staying, moving, there = (
+            sum(lane << place * shape.bits for place, move in zip(row, moves, strict=True) if move == which)
+            for row, which in ((places, 0), (places, 1), (after, 1))
+        )
+        # What lies at a place afterwards: the lane that belongs there, and nobody who only passes by.
+        alone = all((to if move else to - distance) not in places for to, move in zip(after, moves, strict=True))
+        steps.append(_Step(distance, staying, moving, there, alone))
+        places = after
     return steps

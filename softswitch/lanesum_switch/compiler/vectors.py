@@ -9,7 +9,8 @@ shift or a comparison needs exact operands, and a column that has not got them s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -37,10 +38,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """All lanes of a run (``offset`` None), or every second one from ``offset``."""
+    """Every so many lanes of a run, ``apart``, from ``offset`` on; all of them where that is 1."""
 
     run: Run
-    offset: int | None
+    offset: int
+    apart: int
+
+    @property
+    def below(self) -> int:
+        """Lanes of the run that follow the last one."""
+        return self.apart - 1 - self.offset
 
 
 class Environment(Protocol):
@@ -200,6 +207,20 @@ def shift_table(number: int, mask: int) -> bytes:
     return bytes(number >> i & mask for i in range(256))
 
 
+# Names of lanes that were moved to where they are needed.
+Moved = dict[tuple[Gap, Shape], str]
+
+
+def share_moves(statements: Sequence[object]) -> None:
+    """Lets neighbours use the lanes that one of them has moved: those that cannot be left out by a bad index."""
+    before: LaneStatement | None = None
+    for statement in statements:
+        one = statement if isinstance(statement, LaneStatement) and not statement.cells else None
+        if one is not None and before is not None:
+            one.moved, one.leads = before.moved, False
+        before = one
+
+
 @dataclass(slots=True, eq=False)
 class LaneStatement(Special):
     """``place = value`` or ``bank[index] = value`` for all lanes."""
@@ -210,6 +231,8 @@ class LaneStatement(Special):
     bank: tuple[str, ...] | None
     index: ir.Expr | None
     targets: set[ir.FieldRef]
+    moved: Moved = field(default_factory=dict)
+    leads: bool = True  # first of those that share ``moved``
 
     @property
     def runs(self) -> list[Run]:
@@ -231,26 +254,33 @@ class LaneStatement(Special):
         return found
 
     def emit(self, actions: Actions, scope: Scope, indices: dict[ir.Expr, str]) -> None:
-        code = _Code(actions, self.shape, scope, indices)
+        if self.leads:
+            self.moved.clear()  # code is written anew at every place that an action is used at
+        code = _Code(actions, self.shape, scope, indices, self.moved)
         result = code.number(self.value)
         if self.bank is not None and self.index is not None:
             cells = actions.context.registers.cells(self.bank[0])
             code.line(f"{cells}[{indices[self.index]}] = {result}")
         elif self.place is not None:
             code.store(self.place, result)
+            for key in [key for key in self.moved if key[0].run == self.place.run]:
+                del self.moved[key]
 
     def emit_out_of_range(self, actions: Actions, scope: Scope) -> None:
         # As for single registers: a plain read leaves its target alone, elsewhere the register counts as 0.
         if self.place is not None and self.value.kind != "bank":
-            code = _Code(actions, self.shape, scope, None)
+            code = _Code(actions, self.shape, scope, None, {})
             code.store(self.place, code.number(self.value))
 
 
 class _Code:
     """Writes vectors as Python."""
 
-    def __init__(self, actions: Actions, shape: Shape, scope: Scope, indices: dict[ir.Expr, str] | None) -> None:
+    def __init__(
+        self, actions: Actions, shape: Shape, scope: Scope, indices: dict[ir.Expr, str] | None, moved: Moved
+    ) -> None:
         self.actions = actions
+        self.moved = moved
         self.shape = shape
         self.scope = scope
         self.indices = indices
@@ -266,25 +296,22 @@ class _Code:
 
     def store(self, place: Gap, code: str) -> None:
         local = self._local(place.run)
-        if place.offset is None:
+        if place.apart == 1:
             self.line(f"{local} = {code}")
             return
-        spread = self.swar.spread(self.shape, code)
-        whole = Shape(2 * self.shape.lanes, self.shape.bits)
-        mine = whole.pack([0, -1] * self.shape.lanes if place.offset else [-1, 0] * self.shape.lanes)
-        keep = self.swar.constant(whole.full ^ mine)
-        shift = "" if place.offset else f" << {self.shape.bits}"
-        self.line(f"{local} = {local} & {keep} | {spread}{shift}")
+        whole, mine = Shape(len(place.run.names), self.shape.bits), replace(self.shape, apart=place.apart)
+        if mine != self.shape:
+            code = self.swar.move(mine, code, self.shape.apart, 0)
+        shift = place.below * self.shape.bits
+        keep = self.swar.constant(whole.full ^ mine.full << shift)
+        self.line(f"{local} = {local} & {keep} | {code}{f' << {shift}' if shift else ''}")
 
     def number(self, vector: Vector) -> str:
         """Code for a value per lane; parenthesized where it is no name."""
         shape, swar, kind = self.shape, self.swar, vector.kind
         if kind == "lanes":
             assert vector.place is not None
-            local = self._local(vector.place.run)
-            if vector.place.offset is None:
-                return local
-            return swar.compress(shape, local if vector.place.offset else f"{local} >> {shape.bits}")
+            return self._moved(vector.place)
         if kind == "bank":
             if self.indices is None:
                 return "0"
@@ -305,8 +332,14 @@ class _Code:
             return self._choose(vector)
         if kind in ("<<", ">>"):
             value_code = self.number(vector.args[0])
+            if kind == "<<" and vector.exact:
+                return f"({value_code} << {vector.number})"  # nothing leaves a lane
             shift = swar.shift_left if kind == "<<" else swar.shift_right
             return shift(shape, value_code, vector.number)
+        if kind == "&" and vector.args[0].kind == ">>" and vector.args[1].kind == "constant":
+            shifted, mask = vector.args[0], vector.args[1].number
+            if not mask & ~shape.splat(((1 << shape.bits) - 1) >> shifted.number):  # cuts off the neighbours' bits, too
+                return f"({self.number(shifted.args[0])} >> {shifted.number} & {swar.constant(mask)})"
         codes = [self.number(arg) for arg in vector.args]
         if kind == "+":
             return swar.add(shape, *codes)
@@ -317,6 +350,12 @@ class _Code:
         if kind == "&" and vector.args[1].kind == "constant" and vector.args[1].number == shape.full:
             return codes[0]
         return f"({codes[0]} {kind} {codes[1]})"
+
+    def _moved(self, place: Gap) -> str:
+        key = (place, self.shape)
+        if key not in self.moved:
+            self.moved[key] = self.swar.move(self.shape, self._local(place.run), place.apart, place.below)
+        return self.moved[key]
 
     def _choose(self, vector: Vector) -> str:
         condition, left, right = vector.args
@@ -354,7 +393,7 @@ class _Code:
         table = names.constant("shift_table", "shift_table", shift_table)
         assert vector.expr is not None
         scalar = self.actions.expressions.value(vector.expr, self.scope)
-        size = self.shape.lanes * self.shape.bits // 8
+        size = self.shape.lanes * self.shape.bits * self.shape.apart // 8
         amount = self.number(vector.args[0])
         keep = self.swar.constant(self.shape.splat(vector.number))
         found = f"{amount}.to_bytes({size}, 'big').translate({table}({scalar.code}, {vector.number}))"
