@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import LaneOp
+from lanesum.protocol.packet import Packet
+from lanesum.protocol.spec import Kind
 from lanesum.transport import JobTicket
 from lanesum.transport.native_rounds import NativeRounds
 from lanesum.udp_socket import open_udp_socket
@@ -92,6 +94,37 @@ def test_closing_wakes_who_waits_and_is_idempotent(native: Any, rounds: NativeRo
     assert pauses == [native.Pause.CLOSED]
     loop.close()
     assert loop.run(1.0) == loop.send() == loop.attend() == native.Pause.CLOSED
+
+
+def test_looking_in_vain_is_given_up(native: Any, rounds: NativeRounds, silent: socket.socket) -> None:
+    loop = native.UdpRounds(rounds.core, [silent.fileno()], True, True, spin_s=0.01)
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(60.0, math.inf)
+    used = time.thread_time()
+    for _ in range(100):
+        assert loop.run(0.01) == native.Pause.SLICE
+    # After one wait in vain the next is left out, then the next three, then seven, 15, 31: a handful in all.
+    assert time.thread_time() - used < 0.5
+    loop.close()
+
+
+def test_what_comes_while_looking_is_taken(native: Any, rounds: NativeRounds) -> None:
+    with open_udp_socket((HOST, 0)) as peer, open_udp_socket((HOST, 0), peer=peer.getsockname()) as sock:
+        loop = native.UdpRounds(rounds.core, [sock.fileno()], False, False, spin_s=0.5)
+        window = rounds.start(LaneOp.ADD32, WORDS[:10])
+        loop.begin(60.0, math.inf)
+        pauses: list[Any] = []
+        thread = threading.Thread(target=lambda: pauses.append(loop.run(30.0)))
+        thread.start()
+        peer.settimeout(30.0)
+        question, worker = peer.recvfrom(2048)
+        result = Packet.unpack(question)
+        result.header.kind, result.header.workers, result.header.fan_in_workers = Kind.RESULT, 0b11, 2
+        peer.sendto(result.pack(), worker)
+        thread.join(30.0)
+        assert pauses == [native.Pause.FINISHED]
+        assert window.result().tolist() == WORDS[:10].tolist()
+        loop.close()
 
 
 _COMES_BACK = """

@@ -97,10 +97,11 @@ class Pingers:
         answers: dict[str, list[float]] = self._agents.ask(dict.fromkeys(self.workers, task))
         return answers[self.workers[0]]
 
-    def echoes(self, task: Echoes) -> list[float]:
-        """The first worker's seconds."""
-        answer: list[float] = self._agents.ask({self.workers[0]: task})[self.workers[0]]
-        return answer
+    def echoes(self, task: Echoes, *, together: bool) -> list[float]:
+        """The first worker's seconds; ``together``: while all the others have theirs sent back, too."""
+        agents = self.workers if together else self.workers[:1]
+        answers: dict[str, list[float]] = self._agents.ask(dict.fromkeys(agents, task))
+        return answers[self.workers[0]]
 
     def flow(self, job: str, chunks: int, seconds: float) -> tuple[list[Flowed], float]:
         """Long rounds for about ``seconds``, by the first worker in ``ALONE``, by all of them in ``ROUND``.

@@ -3,7 +3,9 @@
 """Small all-reduces beside a bare UDP echo on the same path, and how many packets one worker gets through.
 
 The transport in Python and the compiled one take turns, each with workers and an aggregation server of its own kind.
-An all-reduce by ``fixed`` is two rounds (scales, then values) with the codec's work; a round is one sum of words.
+An all-reduce by ``fixed`` is one round for so few values, or two (scales, then values), with the codec's work; a round
+is one sum of words. Beside the echo for one worker alone there is one for all at once, whose processes share the
+processors as those of an all-reduce do.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
 from lanesum_switch.veth import obstacle
 
 ECHO = "UDP echo"
+ECHOES = "UDP echo for all at once"
 LATENCY_COLUMNS = ("path", "what", "by", "p50, µs", "p99, µs", "p50 to echo")
 RATE_COLUMNS = ("path", "by", "packets/s", "packets per CPU second", "sent again")
 
@@ -75,7 +78,10 @@ def _measure(
     echoes = Echoes((place.address(HUB), ECHO_PORT), packet, settings.count)
     with pingers(place, settings, names, echo=True) as kinds:
         for turn in range(settings.repeats + 1):
-            taken = {_Latency(path, f"{packet} bytes", ECHO): kinds[0].echoes(echoes)}
+            taken = {
+                _Latency(path, f"{packet} bytes", ECHO): kinds[0].echoes(echoes, together=False),
+                _Latency(path, f"{packet} bytes", ECHOES): kinds[0].echoes(echoes, together=True),
+            }
             flowed = {}
             for kind in kinds:
                 for what in (ROUND, ALL_REDUCE):

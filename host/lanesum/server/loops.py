@@ -16,6 +16,7 @@ from lanesum.offload import Offload, check_offload, may_join, may_take_joined
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.server.served import Datagrams
+from lanesum.spin import longest_spin_s
 from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address
 
 _log = logging.getLogger(__name__)
@@ -124,7 +125,9 @@ class NativeLoop:
             method = decide()
             return [] if method is None else method(sender, datagram, congested)
 
-        self._core = native.UdpServer(aggregator.core, descriptors, join, may_take_joined(offload), hand_up)
+        self._core = native.UdpServer(
+            aggregator.core, descriptors, join, may_take_joined(offload), longest_spin_s(), hand_up
+        )
         # Threads must not come up for the interpreter's lock when it has gone.
         self._end = weakref.finalize(self, self._core.stop)
 

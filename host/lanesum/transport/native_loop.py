@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from lanesum.offload import Offload, may_join, may_take_joined
+from lanesum.spin import longest_spin_s
 from lanesum.transport.choose import AnyWindow
 from lanesum.transport.loop import cannot_send, closed_meanwhile
 from lanesum.transport.native_rounds import NativeRounds, NativeWindow
@@ -47,7 +48,7 @@ class NativeLoop:
         self._rounds = rounds
         descriptors = sockets.filenos()
         self._core: Any = native.UdpRounds(
-            rounds.core, descriptors, may_join(native, descriptors, offload), may_take_joined(offload)
+            rounds.core, descriptors, may_join(native, descriptors, offload), may_take_joined(offload), longest_spin_s()
         )
         self._pause: Any = native.Pause
         self._inside = threading.Lock()

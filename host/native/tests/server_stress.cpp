@@ -31,6 +31,7 @@ namespace {
 constexpr std::size_t THREADS = 4;
 constexpr std::uint32_t RACK_WORKERS = 3;
 constexpr int TIMEOUT_US = 20'000;
+constexpr double SPIN_S = 20e-6;
 constexpr std::uint32_t OTHERS_JOB = 99;
 constexpr std::uint32_t ROUND_WORDS = 40;
 
@@ -295,7 +296,7 @@ int main(int arguments, char **texts) {
     const sockaddr_in address = sockets.front()->address();
 
     Aggregator aggregator;
-    UdpServer server(descriptors, aggregator, true, true,
+    UdpServer server(descriptors, aggregator, true, true, SPIN_S,
                      [](const sockaddr_in &sender, std::span<const std::byte> datagram, bool, Answers &answers) {
                          const std::span<std::byte> copy = answers.room(HEADER_BYTES);
                          Header::unpack(datagram.data()).pack(copy.data());

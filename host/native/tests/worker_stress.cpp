@@ -106,7 +106,7 @@ void session(std::mt19937 &random) {
     transport::JobTicket ticket{1, 2, 0, 1, SLOTS, PACKET_WORDS, 0, 0, {}};
     transport::RoundSequence rounds(ticket, SLOTS, transport::congestion_control("aimd", SLOTS));
     const int fds[] = {pair.near};
-    transport::UdpRounds loop(rounds, fds, random() % 2 == 0, random() % 2 == 0);
+    transport::UdpRounds loop(rounds, fds, random() % 2 == 0, random() % 2 == 0, random() % 2 == 0 ? 0 : 1e-4);
     std::atomic<bool> stop = false;
     std::thread server(answer, pair.far, std::cref(stop), static_cast<unsigned>(random()));
     std::thread reader([&] {

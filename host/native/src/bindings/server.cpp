@@ -150,10 +150,10 @@ std::optional<std::tuple<std::uint32_t, std::uint32_t>> owner(const BoundAggrega
 /// Threads wait for the lock on the interpreter when they hand a datagram up, so nobody who has it waits for them.
 class BoundUdpServer {
 public:
-    BoundUdpServer(BoundAggregator &aggregator, const std::vector<int> &sockets, bool gso, bool gro,
+    BoundUdpServer(BoundAggregator &aggregator, const std::vector<int> &sockets, bool gso, bool gro, double spin_s,
                    nb::callable others)
         : others_(std::move(others)),
-          server_(sockets, aggregator.aggregator, gso, gro,
+          server_(sockets, aggregator.aggregator, gso, gro, spin_s,
                   [this](const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
                          Answers &answers) { hand_up(sender, datagram, congested, answers); }) {}
 
@@ -201,8 +201,9 @@ void define_server(nb::module_ &module) {
         .def("refused", &refused)
         .def("owner", &owner, nb::arg("job"), nb::arg("slot"), nb::arg("shadow"));
     nb::class_<BoundUdpServer>(module, "UdpServer", "The server on sockets that stay the caller's.")
-        .def(nb::init<BoundAggregator &, const std::vector<int> &, bool, bool, nb::callable>(), nb::arg("aggregator"),
-             nb::arg("sockets"), nb::arg("gso"), nb::arg("gro"), nb::arg("others"), nb::keep_alive<1, 2>())
+        .def(nb::init<BoundAggregator &, const std::vector<int> &, bool, bool, double, nb::callable>(), nb::arg("aggregator"),
+             nb::arg("sockets"), nb::arg("gso"), nb::arg("gro"), nb::arg("spin_s"), nb::arg("others"),
+             nb::keep_alive<1, 2>())
         .def("start", &BoundUdpServer::start)
         .def("stop", &BoundUdpServer::stop)
         .def("broken", &BoundUdpServer::broken);

@@ -32,10 +32,11 @@ void define_udp_rounds(nb::module_ &module) {
         .def(
             "__init__",
             [](UdpRounds *at, transport::RoundSequence &rounds, const std::vector<int> &fds, bool join,
-               bool take_joined) {
-                new (at) UdpRounds(rounds, fds, join, take_joined);
+               bool take_joined, double spin_s) {
+                new (at) UdpRounds(rounds, fds, join, take_joined, spin_s);
             },
-            nb::arg("rounds"), nb::arg("fds"), nb::arg("join"), nb::arg("take_joined"), nb::keep_alive<1, 2>())
+            nb::arg("rounds"), nb::arg("fds"), nb::arg("join"), nb::arg("take_joined"), nb::arg("spin_s") = 0.0,
+            nb::keep_alive<1, 2>())
         .def("begin", &UdpRounds::begin, nb::arg("deadline_s"), nb::arg("leave_s"))
         .def("run", &UdpRounds::run, nb::arg("slice_s"), nb::arg("chunks") = UdpRounds::WHOLE_ROUND,
              nb::call_guard<Released>())

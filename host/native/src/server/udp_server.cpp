@@ -43,17 +43,18 @@ private:
 
 }  // namespace
 
-UdpServer::Worker::Worker(int fd, Aggregator &aggregator, bool gso, bool gro)
-    : fd(fd), receiver(fd, BATCH, gro), sender(fd, gso), counters(aggregator.new_counters()) {}
+UdpServer::Worker::Worker(int fd, Aggregator &aggregator, bool gso, bool gro, double spin_s)
+    : fd(fd), receiver(fd, BATCH, gro), sender(fd, gso), spin(spin_s), counters(aggregator.new_counters()) {}
 
-UdpServer::UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, Others others)
+UdpServer::UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, double spin_s,
+                     Others others)
     : aggregator_(aggregator), others_(std::move(others)), stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (stop_fd_ < 0) {
         throw std::system_error(errno, std::generic_category(), "eventfd");
     }
     try {
         for (const int fd : sockets) {
-            workers_.push_back(std::make_unique<Worker>(fd, aggregator, gso, gro));
+            workers_.push_back(std::make_unique<Worker>(fd, aggregator, gso, gro, spin_s));
         }
     } catch (...) {
         close(stop_fd_);
@@ -100,7 +101,8 @@ void UdpServer::serve(Worker &worker) {
     pollfd waiting[] = {{stop_fd_, POLLIN, 0}, {worker.fd, POLLIN, 0}};
     for (;;) {
         // Looked at before every batch: there may always be another one.
-        if (poll(waiting, 2, -1) < 0 && errno != EINTR) {
+        const bool there = worker.spin.until([&waiting] { return poll(waiting, 2, 0) > 0; });
+        if (!there && poll(waiting, 2, -1) < 0 && errno != EINTR) {
             worker.broken.fetch_add(1, std::memory_order_relaxed);
             poll(waiting, 1, FAILED_PAUSE_MS);
         }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "io/datagrams.hpp"
+#include "io/spin.hpp"
 #include "server/aggregator.hpp"
 
 namespace lanesum::server {
@@ -30,7 +31,9 @@ public:
     /// @param aggregator outlives this.
     /// @param gso answers may leave as super-packets.
     /// @param gro datagrams may come in as such.
-    UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, Others others);
+    /// @param spin_s how long to look for datagrams before sleeping.
+    UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, double spin_s,
+              Others others);
     ~UdpServer();
     UdpServer(const UdpServer &) = delete;
     UdpServer &operator=(const UdpServer &) = delete;
@@ -46,11 +49,12 @@ public:
 
 private:
     struct Worker {
-        Worker(int fd, Aggregator &aggregator, bool gso, bool gro);
+        Worker(int fd, Aggregator &aggregator, bool gso, bool gro, double spin_s);
 
         int fd;
         io::Receiver receiver;
         io::Sender sender;
+        io::Spin spin;
         Answers answers;
         Counters &counters;
         std::vector<std::uint64_t> order;  // of the answers, when they are sent

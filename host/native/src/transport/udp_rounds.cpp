@@ -31,8 +31,8 @@ double monotonic() {
 
 }  // namespace
 
-UdpRounds::UdpRounds(RoundSequence &rounds, std::span<const int> fds, bool join, bool take_joined)
-    : rounds_(rounds), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+UdpRounds::UdpRounds(RoundSequence &rounds, std::span<const int> fds, bool join, bool take_joined, double spin_s)
+    : rounds_(rounds), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), spin_(spin_s) {
     // Duplicates, because a number that somebody closes is soon somebody else's.
     for (const int fd : fds) {
         fds_.push_back(wake_ < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -126,6 +126,9 @@ bool UdpRounds::wait(double seconds) {
         polled_.push_back({fd, POLLIN, 0});
     }
     polled_.push_back({wake_, POLLIN, 0});
+    if (spin_.until([this] { return poll(polled_.data(), polled_.size(), 0) > 0; }, seconds)) {
+        return true;
+    }
     const double whole = std::floor(seconds);
     const timespec timeout{static_cast<time_t>(whole), static_cast<long>((seconds - whole) * 1e9)};
     return ppoll(polled_.data(), polled_.size(), &timeout, nullptr) >= 0 || errno != EINTR;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "io/datagrams.hpp"
+#include "io/spin.hpp"
 #include "protocol/spec.hpp"
 #include "transport/rounds.hpp"
 
@@ -40,8 +41,9 @@ public:
     /// @param fds connected UDP sockets to the job's servers, in their order; duplicated.
     /// @param join hand the kernel datagrams joined, as long as it takes them.
     /// @param take_joined take them joined from the kernel, if it can.
+    /// @param spin_s how long to look for answers before sleeping.
     /// @throws std::system_error without descriptors left.
-    UdpRounds(RoundSequence &rounds, std::span<const int> fds, bool join, bool take_joined);
+    UdpRounds(RoundSequence &rounds, std::span<const int> fds, bool join, bool take_joined, double spin_s);
     ~UdpRounds();
     UdpRounds(const UdpRounds &) = delete;
     UdpRounds &operator=(const UdpRounds &) = delete;
@@ -86,6 +88,7 @@ private:
     std::vector<io::Receiver> receivers_;
     std::vector<io::Sender> senders_;
     std::vector<pollfd> polled_;
+    io::Spin spin_;
     std::mutex inside_;
     std::atomic<bool> closing_ = false;
     double begun_ = 0;
