@@ -56,11 +56,17 @@ class JobRun:
         # Position -> how many had been decided before.
         self.decided: collections.defaultdict[str, dict[int, int]] = collections.defaultdict(dict)
         self.mismatched = False  # a worker has noticed
+        self.lost = 0  # workers that have died, or were told that a result that they lack is gone
         self.is_shared = any(job.role & Role.SHARED for job in placement.switches.values())
         self._results: dict[int, tuple[int, bytes]] = {}  # position -> contributors and words
 
     def __str__(self) -> str:
         return f"job {self.plan.job} (tag {self.plan.tag:#x})"
+
+    @property
+    def has_too_few(self) -> bool:
+        """So many workers are lost that the others may wait for one of them until their deadline."""
+        return self.lost > len(self.plan.workers) - (self.plan.quorum or len(self.plan.workers))
 
     # What workers say.
 

@@ -40,6 +40,8 @@ Trace = Callable[[str], None]
 _FRAME_BYTES = kernel.PREFIX_BYTES + HEADER_BYTES
 # By then everybody is to have heard of a mismatch; who has not, because a packet was lost, waits for its deadline.
 _MISMATCH_S = 3.0
+# By then everything has come to an end that can when less than a quorum is left; the others wait for their deadlines.
+_TOO_FEW_S = 10.0
 
 
 class Simulation:
@@ -256,6 +258,8 @@ class Simulation:
                 self._at(self.now + _MISMATCH_S, self._end_mismatched, run)
             elif not run.running:
                 self._at(self.now + run.plan.linger_s, self._end, run)
+            elif run.has_too_few:
+                self._at(self.now + _TOO_FEW_S, self._end, run)
 
     def _send(self, worker: SimulatedWorker, datagram: bytes, seen: Seen) -> None:
         """A worker sends a contribution."""

@@ -123,6 +123,7 @@ class SimulatedWorker:
         if not self.done:
             self.done = True
             self.run.running -= 1
+            self.run.lost += 1
 
     def _start_round(self) -> None:
         plan = self.run.plan
