@@ -108,9 +108,9 @@ class Controller:
         with self._lock:
             if request.name in self._jobs:
                 raise AdmissionError(f"Job {request.name!r} is admitted already.", "Remove it, or choose another name.")
-            request.check(self.network)
+            request.check(self.network, self._accumulator_words)
             request.code_table()
-            request = self._with_port(request)
+            request = self._with_port(request.with_ops(self._accumulator_words))
             number, order = self._store.new_numbers()
             job = Job(number, self._free_group(), order, request, self._incarnation(request))
             planned = self._planned(changed=job)
@@ -148,7 +148,7 @@ class Controller:
         with self._lock:
             job = self._job(name)
             request = replace(job.request, slots=slots)
-            request.check(self.network)
+            request.check(self.network, self._accumulator_words)
             changed = replace(job, request=request)
             self._commit(changed, self._planned(changed=changed))
             self.events.add(name, f"resized to {slots} slots")
@@ -346,7 +346,7 @@ class Controller:
 
     def _restart(self, job: Job, request: JobRequest, why: str) -> Job:
         """A new incarnation, with ``request`` in place of the old one. Raises what ``admit`` raises."""
-        request.check(self.network)
+        request.check(self.network, self._accumulator_words)
         request.code_table()
         if self._clashing(request):
             request = self._with_port(replace(request, udp_port=None))

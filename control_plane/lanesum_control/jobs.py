@@ -14,8 +14,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from lanesum import codecs
+from lanesum.errors import ConfigurationError
 from lanesum.protocol.frames import ipv4_text
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.spec import MAX_SLOTS, UDP_PORT
 from lanesum.transport.ticket import JobTicket
 from lanesum.udp_socket import Address
@@ -38,7 +39,8 @@ class JobRequest:
         workers: names of hosts, one worker each; the order is the workers' numbers.
         slots: packets under way at most; what the job wishes for at every switch.
         codec: name of a codec whose code table is installed; None for jobs without TABLE8.
-        ops: lane operations that the job may use; TABLE8 only together with a code table.
+        ops: lane operations that the job may use; where None, all that the switches' packets can carry. TABLE8 only
+            together with a code table.
         udp_port: port that the workers send from; when None, one that no other job of their hosts has.
         seed: seed of the shared random bits; random when None.
         quota: slots that the job has always, at every switch that it is placed on; all that it wishes for when None.
@@ -52,7 +54,7 @@ class JobRequest:
     workers: tuple[str, ...]
     slots: int = DEFAULT_SLOTS
     codec: str | None = "thc"
-    ops: tuple[LaneOp, ...] = tuple(LaneOp)
+    ops: tuple[LaneOp, ...] | None = None
     udp_port: int | None = None
     seed: int | None = None
     quota: int | None = None
@@ -78,8 +80,8 @@ class JobRequest:
         """The quorum as packets have it: one of everybody is none."""
         return self.quorum if self.quorum < len(self.workers) else 0
 
-    def check(self, network: Network) -> None:
-        """Raises AdmissionError for what cannot be, whatever the switches are."""
+    def check(self, network: Network, accumulator_words: int) -> None:
+        """Raises AdmissionError for what cannot be in packets of ``accumulator_words``, whoever has room."""
         if not self.name:
             raise AdmissionError("A job needs a name.")
         if not self.workers:
@@ -92,8 +94,13 @@ class JobRequest:
                 f"Job {self.name!r} names unknown hosts: {', '.join(unknown)}.",
                 f"This controller knows {', '.join(sorted(network.at))}.",
             )
-        if not self.ops:
-            raise AdmissionError(f"Job {self.name!r} names no lane operation.")
+        if self.ops is not None:
+            if not self.ops:
+                raise AdmissionError(f"Job {self.name!r} names no lane operation.")
+            try:
+                check_carried(f"Job {self.name!r}", self.ops, accumulator_words)
+            except ConfigurationError as error:
+                raise AdmissionError(error.what, error.next_step) from error
         limits = {
             "slots": (self.slots, 1, MAX_SLOTS),
             "quota": (self.guaranteed, 0, self.slots),
@@ -106,6 +113,10 @@ class JobRequest:
             if not low <= value <= high:
                 raise AdmissionError(f"Job {self.name!r}: {name} = {value} is not between {low} and {high}.")
 
+    def with_ops(self, accumulator_words: int) -> JobRequest:
+        """With every operation named, as admitted jobs have them."""
+        return self if self.ops is not None else dataclasses.replace(self, ops=carried_by(accumulator_words))
+
     def code_table(self) -> bytes | None:
         """Raises ConfigurationError: unknown codec, or more workers than its lanes hold."""
         if self.codec is None:
@@ -117,7 +128,7 @@ class JobRequest:
         """As JSON has it."""
         message = dataclasses.asdict(self)
         message["workers"] = list(self.workers)
-        message["ops"] = [op.name for op in self.ops]
+        message["ops"] = None if self.ops is None else [op.name for op in self.ops]
         return message
 
     @classmethod
@@ -125,7 +136,7 @@ class JobRequest:
         """Raises AdmissionError for a message that is no job request."""
         fields = dict(message)
         try:
-            if "ops" in fields:
+            if fields.get("ops") is not None:
                 fields["ops"] = [LaneOp[name] for name in fields["ops"]]
             strangers = fields.keys() - {one.name for one in dataclasses.fields(cls)}
             if strangers:
@@ -213,7 +224,7 @@ class Job:
     def ops(self) -> tuple[LaneOp, ...]:
         """The operations that it may use."""
         table = self.request.code_table()
-        return tuple(op for op in self.request.ops if op is not LaneOp.TABLE8 or table is not None)
+        return tuple(op for op in self.request.ops or () if op is not LaneOp.TABLE8 or table is not None)
 
     def wanted(self, *, strict: bool = False) -> Wanted:
         """For planning; ``strict``: it is not admitted yet, so its quota may still be refused."""

@@ -219,6 +219,16 @@ def test_name_taken_unknown_codec_and_unknown_job(controller: Controller) -> Non
         controller.remove("zzz")
 
 
+def test_operations_have_to_fill_the_packets(site: Site) -> None:
+    """Bit planes come in groups of eight accumulator words."""
+    controller = site.start(accumulator_words=36)
+    given = controller.admit(request(codec="fixed")).tickets[0]
+    assert set(LaneOp) - set(given.ops) == {LaneOp.EXPAND3TO8, LaneOp.EXPAND5TO8, LaneOp.TABLE8}
+    with pytest.raises(AdmissionError, match=r"'b': EXPAND5TO8 sums whole groups of 8 words.* packets of 36"):
+        controller.admit(request("b", codec="fixed", ops=(LaneOp.MAX, LaneOp.EXPAND5TO8)))
+    assert controller.admit(request("b", codec="fixed", ops=(LaneOp.EXPAND16,))).tickets[0].ops == (LaneOp.EXPAND16,)
+
+
 def test_table8_needs_a_code_table(controller: Controller) -> None:
     assert LaneOp.TABLE8 not in controller.admit(request(codec="fixed")).tickets[0].ops
 
