@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// 32 bytes at a time. Compilers do not find the byte shuffle that looks up 32 codes at once, and interleave the words
-// of wide lanes at two thirds of the speed.
+// 32 bytes at a time. Compilers do not find the byte shuffles that widen codes and look up 32 of them at once.
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -16,17 +15,16 @@ namespace {
 
 #include "lanes/loops.inl"
 
-template <typename Combine, bool LOOK_UP>
-void widen(std::uint32_t *__restrict accumulator, const std::byte *__restrict payload, std::size_t count,
+#include "lanes/rows.inl"
+
+/// EXPAND8, whose words are all in the vectors already: interleaving them is quicker than loading them again.
+template <typename Combine>
+void interleave(std::uint32_t *__restrict accumulator, const std::byte *__restrict payload, std::size_t count,
            const std::uint8_t *code_table) {
     constexpr std::size_t STEP = sizeof(__m256i) / WORD_BYTES;
     const __m256i nibble = _mm256_set1_epi8(0x0F);
     const __m256i byte_order = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
-    __m256i table = _mm256_setzero_si256();
-    if constexpr (LOOK_UP) {
-        table = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i *>(code_table)));
-    }
     std::size_t i = 0;
     for (; i + STEP <= count; i += STEP) {
         __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(payload + i * WORD_BYTES));
@@ -35,10 +33,6 @@ void widen(std::uint32_t *__restrict accumulator, const std::byte *__restrict pa
         words = _mm256_permute4x64_epi64(words, _MM_SHUFFLE(3, 1, 2, 0));
         __m256i low = _mm256_and_si256(words, nibble);
         __m256i high = _mm256_and_si256(_mm256_srli_epi32(words, 4), nibble);
-        if constexpr (LOOK_UP) {
-            low = _mm256_shuffle_epi8(table, low);
-            high = _mm256_shuffle_epi8(table, high);
-        }
         __m256i first = _mm256_unpacklo_epi32(low, high);
         __m256i second = _mm256_unpackhi_epi32(low, high);
         __m256i *const sums = reinterpret_cast<__m256i *>(accumulator + 2 * i);
@@ -49,22 +43,17 @@ void widen(std::uint32_t *__restrict accumulator, const std::byte *__restrict pa
         _mm256_storeu_si256(sums, first);
         _mm256_storeu_si256(sums + 1, second);
     }
-    widen_by_word<Combine, LOOK_UP>(accumulator + 2 * i, payload + i * WORD_BYTES, count - i, code_table);
+    widen_groups<Combine, LaneOp::EXPAND8>(accumulator + 2 * i, payload + i * WORD_BYTES, count - i, code_table);
 }
 
-template <typename Combine, bool LOOK_UP>
-struct Widen {
-    static constexpr Kernels::Widen run = widen<Combine, LOOK_UP>;
-};
-
 template <typename Combine, LaneOp OP>
-struct Groups {
-    static constexpr Kernels::Groups run = widen_groups<Combine, OP>;
+struct Widen {
+    static constexpr Kernels::Widen run = OP == LaneOp::EXPAND8 ? interleave<Combine> : widen_rows<Combine, OP>;
 };
 
 }  // namespace
 
-constexpr Kernels AVX2_KERNELS = kernels<Widen, Groups>();
+constexpr Kernels AVX2_KERNELS = kernels<Widen>();
 
 }  // namespace lanesum
 

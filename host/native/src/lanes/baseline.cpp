@@ -10,18 +10,13 @@ namespace {
 
 #include "lanes/loops.inl"
 
-template <typename Combine, bool LOOK_UP>
-struct Widen {
-    static constexpr Kernels::Widen run = widen_by_word<Combine, LOOK_UP>;
-};
-
 template <typename Combine, LaneOp OP>
 struct Groups {
-    static constexpr Kernels::Groups run = widen_groups<Combine, OP>;
+    static constexpr Kernels::Widen run = widen_groups<Combine, OP>;
 };
 
 }  // namespace
 
-constexpr Kernels BASELINE_KERNELS = kernels<Widen, Groups>();
+constexpr Kernels BASELINE_KERNELS = kernels<Groups>();
 
 }  // namespace lanesum

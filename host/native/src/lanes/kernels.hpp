@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "protocol/spec.hpp"
+
 namespace lanesum {
 
 /// Plain pointers: what a level's file instantiates must not be shared with code for lesser processors, as inline
@@ -20,15 +22,16 @@ struct Kernels {
     using Merge = void (*)(std::uint32_t *accumulator, const std::uint32_t *words, std::size_t count);
     Merge merge_add, merge_or, merge_max;
 
-    /// Makes two accumulator words of each of ``count`` uplink words; only look_up reads ``code_table``, of 16 bytes.
-    using Widen = void (*)(std::uint32_t *accumulator, const std::byte *payload, std::size_t count,
+    /// Makes accumulator words of ``groups`` whole groups of uplink words; TABLE8 alone reads ``code_table``, 16 bytes.
+    using Widen = void (*)(std::uint32_t *accumulator, const std::byte *payload, std::size_t groups,
                            const std::uint8_t *code_table);
-    Widen expand, expand_add, look_up, look_up_add;
-
-    /// Makes whole groups of accumulator words of ``groups`` groups of uplink words: EXPAND16, EXPAND8TO16, EXPAND3TO8
-    /// and EXPAND5TO8.
-    using Groups = void (*)(std::uint32_t *accumulator, const std::byte *payload, std::size_t groups);
-    Groups put_16, add_16, put_8_to_16, add_8_to_16, put_3_to_8, add_3_to_8, put_5_to_8, add_5_to_8;
+    /// By the operation's number; null for those that do not widen.
+    struct ForEachOp {
+        Widen by_number[LANE_OPS];
+        constexpr Widen &operator[](std::size_t op) { return by_number[op]; }
+        constexpr Widen operator[](std::size_t op) const { return by_number[op]; }
+    };
+    ForEachOp widen, widen_add;
 
     /// Turns the byte order of ``count`` words; source and target do not overlap, or are the same in turn_in_place.
     void (*turn)(std::byte *to, const std::byte *from, std::size_t count);

@@ -11,9 +11,6 @@ namespace {
 
 constexpr std::uint8_t NO_TABLE[CODE_TABLE_ENTRIES] = {};
 
-/// How sums of ``op`` come together: what widens is added.
-constexpr LaneOp wide_of(LaneOp op) { return op == LaneOp::OR || op == LaneOp::MAX ? op : LaneOp::ADD32; }
-
 const std::byte *bytes(std::span<const std::uint32_t> words) {
     return reinterpret_cast<const std::byte *>(words.data());
 }
@@ -25,28 +22,18 @@ void contribute(LaneOp op, std::span<std::uint32_t> accumulator, const std::byte
     const Kernels &run = *level().kernels;
     const std::size_t count = accumulator.size();
     std::uint32_t *const sums = accumulator.data();
-    const std::size_t groups = count / shape_of(op).accumulator_words_per_group;
-    assert(wide || fills(op, count));
-    switch (wide ? wide_of(op) : op) {
-        case LaneOp::EXPAND8:
-            return (first ? run.expand : run.expand_add)(sums, payload, groups, nullptr);
-        case LaneOp::TABLE8:
-            return (first ? run.look_up : run.look_up_add)(sums, payload, groups, code_table ? code_table : NO_TABLE);
-        case LaneOp::EXPAND16:
-            return (first ? run.put_16 : run.add_16)(sums, payload, groups);
-        case LaneOp::EXPAND8TO16:
-            return (first ? run.put_8_to_16 : run.add_8_to_16)(sums, payload, groups);
-        case LaneOp::EXPAND3TO8:
-            return (first ? run.put_3_to_8 : run.add_3_to_8)(sums, payload, groups);
-        case LaneOp::EXPAND5TO8:
-            return (first ? run.put_5_to_8 : run.add_5_to_8)(sums, payload, groups);
-        case LaneOp::ADD32:
-        case LaneOp::ADD8X4:
-            return first ? load_words(accumulator, payload) : run.add(sums, payload, count);
-        case LaneOp::OR:
-            return first ? load_words(accumulator, payload) : run.bit_or(sums, payload, count);
-        case LaneOp::MAX:
-            return first ? load_words(accumulator, payload) : run.max(sums, payload, count);
+    if (const Kernels::Widen widen = (first ? run.widen : run.widen_add)[static_cast<std::uint32_t>(op)];
+        widen != nullptr && !wide) {
+        assert(fills(op, count));
+        widen(sums, payload, count / shape_of(op).accumulator_words_per_group, code_table ? code_table : NO_TABLE);
+    } else if (first) {
+        load_words(accumulator, payload);
+    } else if (op == LaneOp::OR) {
+        run.bit_or(sums, payload, count);
+    } else if (op == LaneOp::MAX) {
+        run.max(sums, payload, count);
+    } else {
+        run.add(sums, payload, count);
     }
 }
 

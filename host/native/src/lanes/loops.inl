@@ -31,8 +31,6 @@ void merge(std::uint32_t *__restrict accumulator, const std::uint32_t *__restric
     }
 }
 
-inline std::uint32_t low_nibbles(std::uint32_t word) { return word & 0x0F0F0F0F; }
-
 inline std::uint32_t looked_up(std::uint32_t codes, const std::uint8_t *code_table) {
     std::uint32_t word = 0;
     for (unsigned shift = 0; shift < 32; shift += 8) {
@@ -41,24 +39,9 @@ inline std::uint32_t looked_up(std::uint32_t codes, const std::uint8_t *code_tab
     return word;
 }
 
-template <typename Combine, bool LOOK_UP>
-void widen_by_word(std::uint32_t *__restrict accumulator, const std::byte *__restrict payload, std::size_t count,
-                   const std::uint8_t *code_table) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::uint32_t word = load_be32(payload + i * WORD_BYTES);
-        std::uint32_t low = low_nibbles(word);
-        std::uint32_t high = low_nibbles(word >> 4);
-        if constexpr (LOOK_UP) {
-            low = looked_up(low, code_table);
-            high = looked_up(high, code_table);
-        }
-        accumulator[2 * i] = Combine::combined(accumulator[2 * i], low);
-        accumulator[2 * i + 1] = Combine::combined(accumulator[2 * i + 1], high);
-    }
-}
-
 template <typename Combine, LaneOp OP>
-void widen_groups(std::uint32_t *__restrict accumulator, const std::byte *__restrict payload, std::size_t groups) {
+void widen_groups(std::uint32_t *__restrict accumulator, const std::byte *__restrict payload, std::size_t groups,
+                  [[maybe_unused]] const std::uint8_t *code_table) {
     constexpr LaneShape SHAPE = LANE_SHAPES[static_cast<std::uint32_t>(OP)];
     for (std::size_t i = 0; i < groups; ++i) {
         std::uint32_t sent[SHAPE.uplink_words_per_group];
@@ -69,6 +52,9 @@ void widen_groups(std::uint32_t *__restrict accumulator, const std::byte *__rest
             std::uint32_t word = 0;
             for (std::uint32_t plane = 0; plane < SHAPE.uplink_words_per_group; ++plane) {
                 word |= (sent[plane] >> j * SHAPE.shift & SHAPE.mask) << plane;
+            }
+            if constexpr (OP == LaneOp::TABLE8) {
+                word = looked_up(word, code_table);
             }
             accumulator[j] = Combine::combined(accumulator[j], word);
         }
@@ -93,7 +79,19 @@ inline void turn_in_place(std::byte *words, std::size_t count) {
     }
 }
 
-template <template <typename, bool> typename Widen, template <typename, LaneOp> typename Groups>
+template <typename Combine, template <typename, LaneOp> typename Widen>
+constexpr Kernels::ForEachOp widening() {
+    Kernels::ForEachOp found{};
+    found[static_cast<std::uint32_t>(LaneOp::EXPAND8)] = Widen<Combine, LaneOp::EXPAND8>::run;
+    found[static_cast<std::uint32_t>(LaneOp::TABLE8)] = Widen<Combine, LaneOp::TABLE8>::run;
+    found[static_cast<std::uint32_t>(LaneOp::EXPAND16)] = Widen<Combine, LaneOp::EXPAND16>::run;
+    found[static_cast<std::uint32_t>(LaneOp::EXPAND8TO16)] = Widen<Combine, LaneOp::EXPAND8TO16>::run;
+    found[static_cast<std::uint32_t>(LaneOp::EXPAND3TO8)] = Widen<Combine, LaneOp::EXPAND3TO8>::run;
+    found[static_cast<std::uint32_t>(LaneOp::EXPAND5TO8)] = Widen<Combine, LaneOp::EXPAND5TO8>::run;
+    return found;
+}
+
+template <template <typename, LaneOp> typename Widen>
 constexpr Kernels kernels() {
     return {
         .add = contribute<Add>,
@@ -102,18 +100,8 @@ constexpr Kernels kernels() {
         .merge_add = merge<Add>,
         .merge_or = merge<Or>,
         .merge_max = merge<Max>,
-        .expand = Widen<Put, false>::run,
-        .expand_add = Widen<Add, false>::run,
-        .look_up = Widen<Put, true>::run,
-        .look_up_add = Widen<Add, true>::run,
-        .put_16 = Groups<Put, LaneOp::EXPAND16>::run,
-        .add_16 = Groups<Add, LaneOp::EXPAND16>::run,
-        .put_8_to_16 = Groups<Put, LaneOp::EXPAND8TO16>::run,
-        .add_8_to_16 = Groups<Add, LaneOp::EXPAND8TO16>::run,
-        .put_3_to_8 = Groups<Put, LaneOp::EXPAND3TO8>::run,
-        .add_3_to_8 = Groups<Add, LaneOp::EXPAND3TO8>::run,
-        .put_5_to_8 = Groups<Put, LaneOp::EXPAND5TO8>::run,
-        .add_5_to_8 = Groups<Add, LaneOp::EXPAND5TO8>::run,
+        .widen = widening<Put, Widen>(),
+        .widen_add = widening<Add, Widen>(),
         .turn = turn,
         .turn_in_place = turn_in_place,
     };
