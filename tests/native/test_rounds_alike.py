@@ -21,7 +21,7 @@ from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, Flag, Kind
 from lanesum.transport.errors import MismatchError, TransportError
 from lanesum.transport.native_rounds import NativeRounds, NativeWindow
-from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.rounds import MAX_ACTIVE, RoundSequence
 from lanesum.transport.rtt import INITIAL_RTO_S, MAX_RTO_S, MIN_RTO_S
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
@@ -71,17 +71,17 @@ class Both:
         options: dict[str, Any] = {"window": dice.choice((1, 2, 5, 40)), "congestion": dice.choice(("aimd", "fixed"))}
         self._python = RoundSequence(self.ticket, **options)
         self._native = NativeRounds(native, self.ticket, **options)
-        self._windows: tuple[RoundWindow, NativeWindow] | None = None
-        self._sent: dict[int, None] = {}  # chunks that were sent in this round, in that order
-        self._chunks = 8
+        self._in_flight = dice.choice((1, 1, 2, 3, MAX_ACTIVE))
+        self._windows: list[tuple[RoundWindow, NativeWindow]] = []
+        self._sent: dict[tuple[int, int], None] = {}  # epochs and chunks that were sent, in that order
 
     def step(self) -> None:
         """Something happens."""
         dice = self._dice
-        if self._windows is None and dice.random() < 0.5:
+        if len(self._windows) < self._in_flight and self._python.can_start and dice.random() < 0.5:
             self._start()
-        elif self._windows is not None and self._windows[0].finished and dice.random() < 0.5:
-            self._finish()
+        for one in [one for one in self._windows if one[0].finished and dice.random() < 0.5]:
+            self._finish(*one)
         for _ in range(dice.choice((0, 1, 1, 2, 8))):
             self._receive(self._datagram())
         if dice.random() < 0.8:
@@ -100,18 +100,16 @@ class Both:
         words = np.frombuffer(dice.randbytes(4 * groups * op.shape.uplink_words_per_group), np.uint32)
         window, compiled = self._python.start(op, words), self._native.start(op, words)
         assert (compiled.chunks, compiled.epoch, compiled.size) == (window.chunks, window.epoch, window.size)
-        self._windows = window, compiled
-        self._chunks = window.chunks
-        self._sent.clear()
+        self._windows.append((window, compiled))
+        self.done[f"{len(self._windows)} in flight"] += 1
 
-    def _finish(self) -> None:
-        assert self._windows is not None
-        window, compiled = self._windows
+    def _finish(self, window: RoundWindow, compiled: NativeWindow) -> None:
+        self.done["finished behind another"] += window is not self._windows[0][0]
         self._python.finish(window)
         self._native.finish(compiled)
         # Between rounds too: that is when a transport asks for them.
         self._compare_results(window, compiled)
-        self._windows = None
+        self._windows.remove((window, compiled))
         self.done["rounds"] += 1
 
     def _due(self) -> None:
@@ -120,17 +118,20 @@ class Both:
         for datagram in expected:
             header = Header.unpack(datagram)
             self.done[f"sent with {Flag(header.flags)!r}"] += 1
-            if header.epoch == self._python.epoch:
-                self._sent[header.chunk] = None
+            self._sent[header.epoch, header.chunk] = None
 
     def _datagram(self) -> bytes:
         """What an aggregation point may answer, or nearly so."""
         dice, ticket = self._dice, self.ticket
         kind = dice.choices((Kind.RESULT, Kind.PENDING, Kind.CONFLICT, Kind.CONTRIBUTION), (60, 30, 1, 1))[0]
-        waiting = [chunk for chunk in self._sent if not self._windows or not self._windows[0].is_done(chunk)]
-        chunk = dice.choice(waiting) if waiting and dice.random() < 0.7 else dice.randrange(self._chunks + 2)
-        epoch = (self._python.epoch - dice.choice((0,) * 20 + (1, 1, 1, 2, 3, -1))) % EPOCHS
-        window = self._windows[0] if self._windows else None
+        window = dice.choice(self._windows)[0] if self._windows else None
+        epoch = self._python.epoch if window is None else window.epoch
+        waiting = [
+            chunk for of, chunk in self._sent if of == epoch and (window is None or not window.is_done(chunk))
+        ]
+        chunks = 8 if window is None else window.chunks
+        chunk = dice.choice(waiting) if waiting and dice.random() < 0.7 else dice.randrange(chunks + 2)
+        epoch = (epoch - dice.choice((0,) * 20 + (1, 1, 1, 2, 3, -1))) % EPOCHS
         members = ticket.rack_members
         header = Header(
             kind=kind, job=ticket.job, tag=ticket.tag, epoch=epoch, chunk=chunk,
@@ -192,8 +193,9 @@ class Both:
                 assert getattr(compiled.rtt, name) == getattr(path.rtt, name)
         for slot in range(self.ticket.slots):
             assert native._link.slots.bypass(slot) == python._link.slots.bypass(slot)
-        if self._windows is not None:
-            self._compare_results(*self._windows)
+        assert native.can_start == python.can_start
+        for one in self._windows:
+            self._compare_results(*one)
 
     def _compare_numbers(self) -> None:
         python, native = self._python, self._native
@@ -204,6 +206,7 @@ class Both:
 
     def _compare_results(self, window: RoundWindow, compiled: NativeWindow) -> None:
         assert (compiled.finished, compiled.answered) == (window.finished, window.answered)
+        assert (compiled.done_chunks, compiled.over) == (window.done_chunks, window.over)
         assert (compiled.strangers, compiled.missing_workers()) == (window.strangers, window.missing_workers())
         chunks = range(window.chunks + 2)
         assert [compiled.is_done(chunk) for chunk in chunks] == [window.is_done(chunk) for chunk in chunks]
@@ -237,6 +240,7 @@ def test_everything_happens_to_them(native: ModuleType) -> None:
     assert total.rounds == done["rounds"] > 60
     for outcome in ("True", "False", "MismatchError", "ResultGoneError"):
         assert sum(count for name, count in done.items() if outcome in name) > 5, done
+    assert done[f"{MAX_ACTIVE} in flight"] > 5 and done["finished behind another"] > 5, done
     for flags in (Flag(0), Flag.RESEND, Flag.BYPASS, Flag.RESEND | Flag.BYPASS):
         assert done[f"sent with {flags!r}"] > 50, done
 
@@ -271,6 +275,28 @@ def test_what_was_sent_is_kept_and_not_the_callers_words(native: ModuleType) -> 
     words[:] = 99
     rounds.receive(Header(kind=Kind.PENDING, job=1, tag=2, chunk=1, workers=2).pack(), 1.0)
     (again,) = rounds.due(1.0)
+    assert bytes(again[HEADER_BYTES:]) == first[1][HEADER_BYTES:]
+
+
+def test_both_have_as_many_rounds_under_way(native: ModuleType) -> None:
+    assert native.MAX_ACTIVE == MAX_ACTIVE
+
+
+def test_words_of_a_round_that_ends_before_an_earlier_one_are_free_too(native: ModuleType) -> None:
+    """Others may lack its chunks for as long as the earlier round lasts, and the caller does not wait for that."""
+    to = JobTicket(job=1, tag=2, worker=0, workers=2, slots=4, accumulator_words=2)
+    rounds = NativeRounds(native, to)
+    rounds.start(LaneOp.ADD32, np.arange(2, dtype=np.uint32))
+    words = np.arange(2, dtype=np.uint32)
+    window = rounds.start(LaneOp.ADD32, words)
+    first = [bytes(datagram) for datagram in rounds.due(0.0)]
+    header = Header(kind=Kind.RESULT, job=1, tag=2, epoch=1, workers=3, fan_in_workers=2)
+    rounds.receive(Packet(header, np.zeros(2, np.uint32)).pack(), 0.0)
+    rounds.finish(window)
+    words[:] = 99
+    rounds.receive(Header(kind=Kind.PENDING, job=1, tag=2, epoch=1, workers=2).pack(), 1e-3)
+    again = [bytes(datagram) for datagram in rounds.due(1e-3)][-1]
+    assert Header.unpack(again).epoch == 1
     assert bytes(again[HEADER_BYTES:]) == first[1][HEADER_BYTES:]
 
 

@@ -105,10 +105,11 @@ class _Drawing:
             rates=self._rates(),
         )
         scenario = self._with_servers(scenario) if rng.random() < 0.3 else scenario
-        return self._with_later_operations(scenario) if rng.random() < 0.3 else scenario
+        scenario = self._with_later_operations(scenario) if rng.random() < 0.3 else scenario
+        return self._with_rounds_in_flight(scenario) if rng.random() < 0.5 else scenario
 
     def _with_later_operations(self, scenario: Scenario) -> Scenario:
-        """As many packets as before, with more words; drawn last, as the servers are."""
+        """As many packets as before, with more words; drawn late, as the servers are."""
         words = max(scenario.accumulator_words, self._rng.choice((2, 4, 8)))
         lines = tuple(
             replace(line, jobs=tuple(self._with_rounds(job, scenario.accumulator_words, words) for job in line.jobs))
@@ -128,7 +129,7 @@ class _Drawing:
         return job if job.mismatch else replace(job, rounds=tuple(rounds))
 
     def _with_servers(self, scenario: Scenario) -> Scenario:
-        """More servers than one; drawn last, so that a seed means the same otherwise."""
+        """More servers than one; drawn late, so that a seed means the same otherwise."""
         rng = self._rng
         servers = rng.choice((2, 2, 3))
         kills = tuple(
@@ -136,6 +137,17 @@ class _Drawing:
             for kill in scenario.kills
         )
         return replace(scenario, servers=servers, kills=kills)
+
+    def _with_rounds_in_flight(self, scenario: Scenario) -> Scenario:
+        """Workers that do not wait for one round before they begin the next; some go further than others."""
+        rng = self._rng
+
+        def keen(job: JobPlan) -> JobPlan:
+            most = rng.choice((2, 3))
+            return replace(job, workers=tuple(replace(one, in_flight=rng.choice((1, most, most))) for one in job.workers))
+
+        lines = tuple(replace(line, jobs=tuple(keen(job) for job in line.jobs)) for line in scenario.lines)
+        return replace(scenario, lines=lines)
 
     def _draw_homes(self) -> list[int]:
         if self._network != RACKS:

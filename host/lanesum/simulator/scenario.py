@@ -30,6 +30,7 @@ class WorkerPlan:
     """One worker: on host ``host``, late by ``start_s``, ``latency_s`` away, ``pace_s`` for each turn of its loop.
 
     ``pauses`` are (begin, length) in seconds since its job was admitted; ``dies_s``: stops for ever so long after it.
+    ``in_flight``: rounds that it has under way at most; always one with a quorum, and where it disagrees with others.
     """
 
     host: int = 0
@@ -38,6 +39,7 @@ class WorkerPlan:
     pace_s: float = 1e-5
     pauses: tuple[tuple[float, float], ...] = ()
     dies_s: float | None = None
+    in_flight: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,8 @@ def _smaller_jobs(job: JobPlan) -> Iterator[JobPlan]:
 
 def _simpler_workers(worker: WorkerPlan) -> Iterator[WorkerPlan]:
     plain = WorkerPlan(worker.host)
-    for simpler in (plain, replace(worker, pauses=(), dies_s=None), replace(worker, start_s=0.0)):
+    fewer = replace(worker, in_flight=max(1, worker.in_flight - 1))
+    for simpler in (plain, replace(worker, pauses=(), dies_s=None), replace(worker, start_s=0.0), fewer):
         if simpler != worker:
             yield simpler
 

@@ -17,6 +17,7 @@ from lanesum.simulator.violation import Invariant, Violation
 from lanesum.simulator.wire import (
     BYPASS,
     CONTRIBUTION,
+    EPOCHS,
     GONE,
     HEADER_BYTES,
     PARTIAL,
@@ -70,9 +71,11 @@ class SimulatedWorker:
         self.counted: collections.Counter[str] = collections.Counter()
         self.ticket = run.placement.ticket(worker)
         self._rounds = parts.rounds(self.ticket, window=plan.window, congestion=plan.congestion)
-        self._window: AnyWindow | None = None
-        self._number = 0  # of the round
+        self._windows: dict[int, AnyWindow] = {}  # rounds under way, by number; in order
+        self._begun = self._finished = 0  # rounds
         self._odd = plan.mismatch is not None and plan.mismatch.worker == worker
+        # Were the odd one ahead, its positions would be others than the job's.
+        self._in_flight = 1 if plan.quorum or self._odd else self.plan.in_flight
         self._outstanding: set[int] = set()  # positions
         self._most = min(plan.window, plan.slots)
         self._accepted = run.accepted[worker]
@@ -97,17 +100,17 @@ class SimulatedWorker:
             if begin <= now < end:
                 self._wake(self, end)
                 return
-        if self._window is None and not self.done:
+        if self._may_start:
             self._start_round()
         for _ in range(min(_RECEIVE_BATCH, len(self.inbox))):
             if not self._take(self.inbox.popleft(), now):
                 self._end()
                 return
-        if self._window is not None and self._window.finished:
-            self._finish_round(self._window)
+        for number in [number for number, window in self._windows.items() if window.finished]:
+            self._finish_round(number, self._windows.pop(number))
         self._send(now)
         left_s = self._rounds.next_timeout(now)
-        if self.inbox or (self._window is None and not self.done):
+        if self.inbox or self._may_start:
             self._wake(self, now + self.plan.pace_s)
         elif left_s is not None:
             self._wake(self, now + left_s + _POLL_S)
@@ -125,17 +128,31 @@ class SimulatedWorker:
             self.run.running -= 1
             self.run.lost += 1
 
+    @property
+    def _number(self) -> int:
+        """The first round under way, or the next one."""
+        return next(iter(self._windows), self._begun)
+
+    @property
+    def _may_start(self) -> bool:
+        """There is a round to begin, or to notice that there is none any more."""
+        if self.done or len(self._windows) >= self._in_flight or not self._rounds.can_start:
+            return False
+        return self._begun < len(self.run.plan.rounds) or not self._windows
+
     def _start_round(self) -> None:
         plan = self.run.plan
-        if self._number == len(plan.rounds):
+        number = self._begun
+        if number == len(plan.rounds):
             self.done = True
             self.run.running -= 1
             return
-        op, words = plan.rounds[self._number].op, self.run.truth.uplink(self.worker, self._number)
+        op, words = plan.rounds[number].op, self.run.truth.uplink(self.worker, number)
         odd = plan.mismatch
         if odd is not None and self._is_odd:
             op, words = odd.op, random_words(odd.words, 7, self.worker)
-        self._window = self._rounds.start(op, np.array(words, np.uint32))
+        self._windows[number] = self._rounds.start(op, np.array(words, np.uint32))
+        self._begun += 1
 
     @property
     def _is_odd(self) -> bool:
@@ -185,7 +202,7 @@ class SimulatedWorker:
             return
         if seen.flags & RESEND:
             raise Violation(Invariant.SENDING, f"{self} marks as sent again: {seen}")
-        if truth.round_of[position] != self._number:
+        if truth.round_of[position] not in self._windows:
             raise Violation(Invariant.SENDING, f"{self} sends position {position} out of turn")
         if position >= plan.slots and position - plan.slots not in self._accepted:
             raise Violation(Invariant.SENDING, f"{self} sends {seen} before the result in the other shadow set")
@@ -275,21 +292,20 @@ class SimulatedWorker:
         """What a datagram is to this worker now, its position if it speaks of one, and whose result it is."""
         run = self.run
         plan, truth = run.plan, run.truth
-        if len(datagram) < HEADER_BYTES or self._window is None:
+        if len(datagram) < HEADER_BYTES:
             return "foreign", -1, 0
         seen = read(datagram)
+        number = (seen.epoch - plan.first_epoch) % EPOCHS
+        if (seen.version_kind >> 4, seen.job, seen.tag) != (VERSION, plan.job, plan.tag) or number not in self._windows:
+            return "foreign", -1, 0
         odd = plan.mismatch if self._is_odd else None
-        op = plan.rounds[self._number].op if odd is None else odd.op
-        if seen.version_kind >> 4 != VERSION or (seen.job, seen.tag, seen.epoch, seen.op) != (
-            plan.job, plan.tag, truth.epoch(self._number), op
-        ):  # fmt: skip
-            known = (seen.job, seen.tag, seen.epoch) == (plan.job, plan.tag, truth.epoch(self._number))
-            return ("other operation" if known else "foreign"), -1, 0
+        if seen.op != (plan.rounds[number].op if odd is None else odd.op):
+            return "other operation", -1, 0
         if odd is not None:
             return "odd", -1, 0
-        if seen.chunk >= truth.chunks(self._number):
+        if seen.chunk >= truth.chunks(number):
             return "foreign", -1, 0
-        position = truth.starts[self._number] + seen.chunk
+        position = truth.starts[number] + seen.chunk
         if position in self._accepted:
             return "duplicate", position, 0
         if seen.kind == PENDING and len(datagram) == HEADER_BYTES:
@@ -306,8 +322,7 @@ class SimulatedWorker:
         if position not in self._outstanding:
             # Where a quorum went on without this worker, in turn.
             before = position - plan.slots
-            open_ = before < truth.starts[self._number] or before in self._accepted
-            if workers >> self.worker & 1 or not open_:
+            if workers >> self.worker & 1 or not (before < 0 or before in self._accepted):
                 return "foreign", position, 0
         return "result", position, workers
 
@@ -318,7 +333,7 @@ class SimulatedWorker:
             detail = f"{self} takes a result that is not the combination over workers {workers:#x}: {read(datagram)}"
             raise Violation(Invariant.EXACTNESS, detail)
         odd = run.plan.mismatch
-        if odd is not None and self._number >= odd.number:
+        if odd is not None and run.truth.round_of[position] >= odd.number:
             raise Violation(Invariant.EXACTNESS, f"{self} takes a result, although the workers disagree")
         run.accept(self.worker, position, workers, words)
         self._outstanding.discard(position)
@@ -338,20 +353,19 @@ class SimulatedWorker:
             raise Violation(Invariant.EXACTNESS, f"{self} is told of another mismatch than there is: {error}")
         run.mismatched = True
 
-    def _finish_round(self, window: AnyWindow) -> None:
+    def _finish_round(self, number: int, window: AnyWindow) -> None:
         truth = self.run.truth
-        begin = truth.starts[self._number]
-        if any(position not in self._accepted for position in range(begin, begin + truth.chunks(self._number))):
-            raise Violation(Invariant.EXACTNESS, f"{self} has finished without all results")
-        words, contributors = self.run.result(self._number)
+        begin = truth.starts[number]
+        if any(position not in self._accepted for position in range(begin, begin + truth.chunks(number))):
+            raise Violation(Invariant.EXACTNESS, f"{self} has finished round {number} without all results")
+        words, contributors = self.run.result(number)
         if window.result().astype(">u4").tobytes() != words:
             raise Violation(Invariant.EXACTNESS, f"{self} hands out another result than it was given")
         if [tuple(map(int, row)) for row in window.contributors()] != list(map(self._bitmaps, contributors)):
             raise Violation(Invariant.EXACTNESS, f"{self} names other contributors than it was told")
         self._rounds.finish(window)
+        self._finished += 1
         self._check_counters()
-        self._window = None
-        self._number += 1
 
     def _bitmaps(self, workers: int) -> tuple[int, ...]:
         racks = self.run.placement.racks
@@ -366,5 +380,5 @@ class SimulatedWorker:
         if stats.answered_pendings > counted["asked"] * self._most:
             asked = f"and was asked for {counted['asked']}"
             raise Violation(Invariant.SENDING, f"{self} sends {stats.answered_pendings} packets on request, {asked}")
-        if stats.rounds != self._number + 1:
+        if stats.rounds != self._finished:
             raise Violation(Invariant.COUNTERS, f"{self} counts {stats.rounds} rounds")

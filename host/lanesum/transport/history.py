@@ -27,7 +27,7 @@ class _Packets:
 
 
 class History:
-    """Packets of the running round, and of the last ``2 * slots`` positions before it; which of them are asked for."""
+    """Packets of the rounds under way, and of the last ``2 * slots`` positions before them; which are asked for."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -41,7 +41,7 @@ class History:
         self._rounds[epoch] = _Packets(batch)
 
     def end(self, epoch: int) -> None:
-        """That round has ended: keep what somebody may lack of it, forget what nobody can lack any more."""
+        """The first round under way has ended: keep what may be lacked of it, forget what nobody can lack any more."""
         packets = self._rounds[epoch]
         if len(packets.batch) > self._most:
             packets.first = len(packets.batch) - self._most

@@ -8,6 +8,8 @@ import errno
 import os
 import select
 import time
+import weakref
+from collections.abc import Sequence
 from typing import Protocol
 
 from lanesum.protocol.packet import server_of
@@ -34,18 +36,22 @@ _TRIES = 8
 _NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH)
 
 
+# A round, and so many chunks at its beginning that are to have their results.
+Wanted = tuple[AnyWindow, int]
+
+
 class Loop(Protocol):
     """Runs rounds, and answers others between them.
 
-    All but ``close`` raise MismatchError and ResultGoneError as the rounds do, TransportError for packets that cannot
+    All but ``wake`` and ``close`` raise MismatchError and ResultGoneError as the rounds do, TransportError for packets that cannot
     be sent, OSError for sockets that are broken, and SessionClosedError after ``close``.
     """
 
-    def run(self, window: AnyWindow, deadline_s: float, leave_s: float | None = None) -> bool:
-        """Send and receive until ``window`` is finished; False after ``deadline_s`` without any progress.
+    def run(self, wanted: Sequence[Wanted], deadline_s: float, leave_s: float | None = None) -> bool:
+        """Send and receive until one of ``wanted`` is there, or ``wake``; False after ``deadline_s`` without progress.
 
-        ``leave_s``: nobody minds if the round never ends. It is progress to answer others, but all of it takes no
-        longer than that.
+        Progress is a result of whichever round. ``leave_s``: nobody minds if the round never ends. It is progress to
+        answer others, but all of it takes no longer than that.
         """
 
     def send(self) -> None:
@@ -53,6 +59,9 @@ class Loop(Protocol):
 
     def attend(self) -> None:
         """Between rounds: answer who still lacks a result."""
+
+    def wake(self) -> None:
+        """Have ``run`` come back, or the next one not wait; from any thread."""
 
     def close(self) -> None:
         """Use the sockets no more; idempotent, and from any thread."""
@@ -80,20 +89,23 @@ class PythonLoop:
         self._sockets = sockets
         self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         self._closed = False
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        weakref.finalize(self, os.close, self._wake)
         self._poll = select.poll()
+        self._poll.register(self._wake, select.POLLIN)
         for descriptor in sockets.filenos():
             self._poll.register(descriptor, select.POLLIN)
 
-    def run(self, window: AnyWindow, deadline_s: float, leave_s: float | None = None) -> bool:
+    def run(self, wanted: Sequence[Wanted], deadline_s: float, leave_s: float | None = None) -> bool:
         rounds = self._rounds
         begun = last_progress = time.monotonic()
-        while not window.finished:
+        while True:
             now = time.monotonic()
             answered = rounds.stats.answered_pendings
             progress = self._receive(now)
-            if window.finished:
-                break
             self.send()
+            if any(window.done_chunks >= chunks for window, chunks in wanted) or self._was_woken():
+                return True
             if progress or (leave_s is not None and rounds.stats.answered_pendings > answered):
                 last_progress = now
             if now - last_progress > deadline_s or (leave_s is not None and now - begun > leave_s):
@@ -102,7 +114,15 @@ class PythonLoop:
             wait_s = deadline_s if timeout_s is None else min(timeout_s, deadline_s)
             # Rounded up: poll counts in milliseconds, and waking too early would only spin.
             self._poll.poll(wait_s * 1000 + 1)
-        return True
+
+    def _was_woken(self) -> bool:
+        try:
+            return os.eventfd_read(self._wake) > 0
+        except BlockingIOError:
+            return False
+
+    def wake(self) -> None:
+        os.eventfd_write(self._wake, 1)
 
     def send(self) -> None:
         self._send_all(self._rounds.due(time.monotonic()))
@@ -113,6 +133,7 @@ class PythonLoop:
 
     def close(self) -> None:
         self._closed = True
+        self.wake()
 
     def _receive(self, now: float) -> bool:
         """Take what is waiting; True when a chunk was completed."""

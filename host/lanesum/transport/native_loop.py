@@ -8,14 +8,14 @@ import math
 import os
 import threading
 import weakref
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 from lanesum.offload import Offload, may_join, may_take_joined
 from lanesum.spin import longest_spin_s
-from lanesum.transport.choose import AnyWindow
-from lanesum.transport.loop import cannot_send, closed_meanwhile
-from lanesum.transport.native_rounds import NativeRounds, NativeWindow
+from lanesum.transport.loop import Wanted, cannot_send, closed_meanwhile
+from lanesum.transport.native_rounds import NativeRounds
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
 
@@ -23,8 +23,6 @@ from lanesum.transport.ticket import JobTicket
 _SLICE_S = 0.05
 # A thread needs microseconds to leave a loop that was closed, once it gets a processor.
 _LONGEST_END_S = 1.0
-# More chunks than any round has.
-_WHOLE_ROUND = 0xFFFFFFFF
 
 
 def _end(core: Any, inside: threading.Lock) -> None:
@@ -60,22 +58,24 @@ class NativeLoop:
         """Packets are handed to the kernel joined, and it has not refused them so far."""
         return bool(self._core.joins)
 
-    def run(self, window: AnyWindow, deadline_s: float, leave_s: float | None = None) -> bool:
+    def run(self, wanted: Sequence[Wanted], deadline_s: float, leave_s: float | None = None) -> bool:
         """See ``Loop.run``."""
-        return self._run(_WHOLE_ROUND, deadline_s, math.inf if leave_s is None else leave_s)
+        for window, chunks in wanted:
+            window.core.await_(chunks)
+        self._core.begin(deadline_s, math.inf if leave_s is None else leave_s)
+        try:
+            with self._inside:
+                return self._run()
+        finally:
+            for window, _ in wanted:
+                window.core.await_(window.core.NOBODY)
 
-    def run_until(self, window: NativeWindow, chunks: int, deadline_s: float) -> bool:
-        """As ``run``, but only until so many chunks at the beginning of the round have their results."""
-        return self._run(chunks, deadline_s, math.inf)
-
-    def _run(self, chunks: int, deadline_s: float, leave_s: float) -> bool:
-        self._core.begin(deadline_s, leave_s)
-        with self._inside:
-            while True:
-                pause = self._core.run(_SLICE_S, chunks)
-                if pause in (self._pause.FINISHED, self._pause.REACHED, self._pause.DEADLINE):
-                    return bool(pause != self._pause.DEADLINE)
-                self._check(pause)
+    def _run(self) -> bool:
+        while True:
+            pause = self._core.run(_SLICE_S)
+            if pause in (self._pause.REACHED, self._pause.WOKEN, self._pause.DEADLINE):
+                return bool(pause != self._pause.DEADLINE)
+            self._check(pause)
 
     def send(self) -> None:
         """See ``Loop.send``."""
@@ -86,6 +86,10 @@ class NativeLoop:
         """See ``Loop.attend``."""
         with self._inside:
             self._check(self._core.attend())
+
+    def wake(self) -> None:
+        """See ``Loop.wake``."""
+        self._core.wake()
 
     def close(self) -> None:
         """See ``Loop.close``."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections
 from types import ModuleType
 from typing import Any
 
@@ -32,7 +33,7 @@ class NativeWindow:
         self.chunks: int = core.chunks
         self.epoch: int = core.epoch
         self.size = size
-        self.words: NDArray[np.uint32] | None = words  # the compiled part reads them until the round has ended
+        self.words: NDArray[np.uint32] | None = words  # the compiled part reads them until the round is over
 
     @property
     def finished(self) -> bool:
@@ -58,9 +59,17 @@ class NativeWindow:
         self.core.offer(self.chunks if words == self.size.words else words // self._packet_words)
 
     @property
+    def over(self) -> bool:
+        return self.words is None
+
+    @property
+    def done_chunks(self) -> int:
+        return int(self.core.done_chunks)
+
+    @property
     def done_words(self) -> int:
         """Accumulator words at the beginning of the round that ``arriving`` has already."""
-        return int(self.core.done_chunks) * self._accumulator_words
+        return self.done_chunks * self._accumulator_words
 
     def chunks_of(self, words: int) -> int:
         """Chunks that hold the first ``words`` accumulator words."""
@@ -115,7 +124,7 @@ class NativeRounds:
         self._completed: int = native.TAKEN_COMPLETED
         self._link = self.core.link
         self._ticket = ticket
-        self._window: NativeWindow | None = None
+        self._windows: collections.deque[NativeWindow] = collections.deque()
 
     @property
     def stats(self) -> TransportStats:
@@ -130,26 +139,33 @@ class NativeRounds:
     def position(self) -> int:
         return int(self.core.position)
 
-    def start(self, op: LaneOp, words: NDArray[np.uint32], *, withheld: bool = False) -> NativeWindow:
-        """See ``RoundSequence.start``; ``words`` must not change until the round has ended.
+    @property
+    def can_start(self) -> bool:
+        return bool(self.core.can_start)
 
-        ``withheld``: they are still being made, and none is sent before it is offered (``NativeWindow.offer``).
+    def start(self, op: LaneOp, words: NDArray[np.uint32], *, withheld: bool = False) -> NativeWindow:
+        """See ``RoundSequence.start``; ``words`` must not change until the round is over.
+
+        ``withheld``: they are still being made, and none is sent before it is offered (``NativeWindow.offer``); all
+        have to be before the next round starts.
         """
-        assert self._window is None
+        assert self.can_start
         if words.size >> 32:
             Header(racks=words.size).pack()  # says what is wrong with that
         words = np.ascontiguousarray(words, np.uint32)
         core = self.core.start(op, words)
         if withheld:
             core.withhold()
-        self._window = NativeWindow(core, RoundSize(op, words.size), words, self._ticket.accumulator_words)
-        return self._window
+        self._windows.append(NativeWindow(core, RoundSize(op, words.size), words, self._ticket.accumulator_words))
+        return self._windows[-1]
 
     def finish(self, window: NativeWindow) -> None:
         """See ``RoundSequence.finish``."""
-        assert window is self._window and window.finished
-        self.core.finish()
-        window.words = self._window = None
+        assert window in self._windows and window.finished and not window.over
+        self.core.finish(window.core)
+        window.words = None
+        while self._windows and self._windows[0].over:
+            self._windows.popleft()
 
     def due(self, now: float) -> list[memoryview]:
         """See ``RoundSequence.due``."""
@@ -173,8 +189,8 @@ class NativeRounds:
         header = Header.unpack(datagram)
         if header.kind == Kind.PENDING:
             return gone_error(self._ticket, header)
-        own = self._window
-        return mismatch_error(self._ticket, header, own.size if own and own.epoch == header.epoch else None)
+        sizes = (window.size for window in self._windows if window.epoch == header.epoch)
+        return mismatch_error(self._ticket, header, next(sizes, None))
 
     def last_words(self) -> list[memoryview]:
         """See ``RoundSequence.last_words``."""

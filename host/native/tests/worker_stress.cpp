@@ -128,6 +128,7 @@ void session(std::mt19937 &random) {
     }
     for (bool closed = false; !closed;) {
         const auto window = rounds.start(LaneOp::ADD32, words);
+        window->await(window->chunks());
         loop.send();
         loop.begin(60, std::numeric_limits<double>::infinity());
         Pause pause = Pause::slice;
@@ -135,8 +136,8 @@ void session(std::mt19937 &random) {
             pause = loop.run(0.01);
         }
         closed = pause == Pause::closed;
-        expect(closed || pause == Pause::finished, "a round ended otherwise");
-        if (pause == Pause::finished) {
+        expect(closed || pause == Pause::reached, "a round ended otherwise");
+        if (pause == Pause::reached) {
             expect(std::ranges::equal(window->result(), words), "the sum is wrong");
             rounds.finish();
             loop.attend();

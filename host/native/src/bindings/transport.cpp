@@ -135,6 +135,7 @@ void define_transport(nb::module_ &module) {
         .def_ro("unanswered", &Link::unanswered);
 
     nb::class_<RoundWindow>(module, "RoundWindow")
+        .def_ro_static("NOBODY", &RoundWindow::NOBODY)
         .def_prop_ro("chunks", &RoundWindow::chunks)
         .def_prop_ro("epoch", &RoundWindow::epoch)
         .def_prop_ro("strangers", &RoundWindow::strangers)
@@ -144,6 +145,7 @@ void define_transport(nb::module_ &module) {
         .def("withhold", &RoundWindow::withhold)
         .def("offer", &RoundWindow::offer, nb::arg("chunks"))
         .def_prop_ro("done_chunks", &RoundWindow::done_chunks)
+        .def("await_", &RoundWindow::await, nb::arg("chunks"))
         .def("missing_workers", &RoundWindow::missing_workers)
         .def("result", &result, "The accumulator words; a view of the window's own.")
         .def("contributors", &contributors, "Bitmaps, shape (chunks, racks); a view of the window's own.");
@@ -163,7 +165,8 @@ void define_transport(nb::module_ &module) {
                 return rounds.start(static_cast<LaneOp>(op), {words.data(), words.size()});
             },
             nb::arg("op"), nb::arg("words"), "The caller keeps ``words`` there, unchanged, until ``finish``.")
-        .def("finish", &RoundSequence::finish)
+        .def_prop_ro("can_start", &RoundSequence::can_start)
+        .def("finish", &RoundSequence::finish, nb::arg("window"))
         .def("due", [](RoundSequence &rounds, double now) { return datagrams(rounds.due(now)); }, nb::arg("now"))
         .def("next_timeout", &RoundSequence::next_timeout, nb::arg("now"))
         .def(
@@ -174,6 +177,7 @@ void define_transport(nb::module_ &module) {
             nb::arg("datagram"), nb::arg("now"), "0 nothing, 1 completed a chunk, 2 a conflict, 3 gone.")
         .def("last_words", [](const RoundSequence &rounds) { return datagrams(rounds.last_words()); })
         .def("missing_workers", &RoundSequence::missing_workers);
+    module.attr("MAX_ACTIVE") = RoundSequence::MAX_ACTIVE;
     module.attr("TAKEN_COMPLETED") = static_cast<int>(Taken::completed);
     module.attr("TAKEN_CONFLICT") = static_cast<int>(Taken::conflict);
     module.attr("TAKEN_GONE") = static_cast<int>(Taken::gone);

@@ -18,8 +18,8 @@ using transport::UdpRounds;
 
 void define_udp_rounds(nb::module_ &module) {
     nb::enum_<Pause>(module, "Pause")
-        .value("FINISHED", Pause::finished)
         .value("REACHED", Pause::reached)
+        .value("WOKEN", Pause::woken)
         .value("SLICE", Pause::slice)
         .value("DEADLINE", Pause::deadline)
         .value("CONFLICT", Pause::conflict)
@@ -38,8 +38,8 @@ void define_udp_rounds(nb::module_ &module) {
             nb::arg("rounds"), nb::arg("fds"), nb::arg("join"), nb::arg("take_joined"), nb::arg("spin_s") = 0.0,
             nb::keep_alive<1, 2>())
         .def("begin", &UdpRounds::begin, nb::arg("deadline_s"), nb::arg("leave_s"))
-        .def("run", &UdpRounds::run, nb::arg("slice_s"), nb::arg("chunks") = UdpRounds::WHOLE_ROUND,
-             nb::call_guard<Released>())
+        .def("run", &UdpRounds::run, nb::arg("slice_s"), nb::call_guard<Released>())
+        .def("wake", &UdpRounds::wake, nb::call_guard<Released>())
         .def("send", &UdpRounds::send, nb::call_guard<Released>())
         .def("attend", &UdpRounds::attend, nb::call_guard<Released>())
         .def("close", &UdpRounds::close, nb::call_guard<Released>())

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "lanes/lanes.hpp"
 
@@ -39,7 +40,9 @@ void ChunkBatch::lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *pa
 void ChunkBatch::keep_last(std::uint32_t chunks) {
     const std::uint32_t forgotten = size() - std::min(chunks, size());
     words_ = words_.subspan(std::min(forgotten * packet_words_, words_.size()));
-    kept_.assign(words_.begin(), words_.end());
+    // The words may be those that were kept before.
+    std::vector<std::uint32_t> kept(words_.begin(), words_.end());
+    kept_ = std::move(kept);
     words_ = kept_;
     first_ += forgotten;
 }

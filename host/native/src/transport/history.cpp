@@ -13,12 +13,13 @@ void History::begin(std::uint32_t epoch, std::shared_ptr<ChunkBatch> batch) {
 }
 
 void History::end() {
-    ChunkBatch &batch = *rounds_.back().batch;
+    ChunkBatch &batch = *rounds_[ended_++].batch;
     batch.keep_last(static_cast<std::uint32_t>(most_));
     kept_ += batch.size();
     while (kept_ - rounds_.front().batch->size() >= most_) {
         kept_ -= rounds_.front().batch->size();
         rounds_.pop_front();
+        --ended_;
     }
 }
 

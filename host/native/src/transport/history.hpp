@@ -3,6 +3,7 @@
 // What a worker has sent and needs no more itself, as in lanesum/transport/history.py.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -21,7 +22,7 @@ public:
     explicit History(std::shared_ptr<Link> link);
 
     void begin(std::uint32_t epoch, std::shared_ptr<ChunkBatch> batch);
-    void end();  // the round that began last
+    void end();  // the first round under way
     void ask(std::uint32_t epoch, std::uint32_t chunk, bool bypass, double now);
     bool asked() const { return !asked_.empty(); }
     void due(double now, Outbox &outbox);
@@ -48,6 +49,7 @@ private:
     std::uint64_t most_;
     std::uint64_t kept_ = 0;
     std::deque<Packets> rounds_;  // epochs follow each other
+    std::size_t ended_ = 0;       // of them, at the beginning
     std::vector<Asked> asked_;
 };
 

@@ -69,7 +69,16 @@ void UdpRounds::close() {
     }
     eventfd_write(wake_, 1);
     const std::lock_guard guard(inside_);
+    const std::lock_guard nobody_wakes(waking_);
     release();
+}
+
+void UdpRounds::wake() {
+    const std::lock_guard guard(waking_);
+    woken_ = true;
+    if (wake_ >= 0) {
+        eventfd_write(wake_, 1);
+    }
 }
 
 bool UdpRounds::joins() const {
@@ -82,7 +91,7 @@ void UdpRounds::begin(double deadline_s, double leave_s) {
     leave_s_ = leave_s;
 }
 
-Pause UdpRounds::run(double slice_s, std::uint32_t chunks) {
+Pause UdpRounds::run(double slice_s) {
     const std::lock_guard guard(inside_);
     const bool leaving = !std::isinf(leave_s_);
     const double slice_end = monotonic() + slice_s;
@@ -93,14 +102,16 @@ Pause UdpRounds::run(double slice_s, std::uint32_t chunks) {
         if (const Pause pause = receive(now, progress); pause != Pause::slice) {
             return pause;
         }
-        if (rounds_.window() == nullptr || rounds_.window()->finished()) {
-            return Pause::finished;
-        }
         if (const Pause pause = send_due(); pause != Pause::slice) {
             return pause;
         }
-        if (rounds_.window()->done_chunks() >= chunks) {
+        if (rounds_.reached()) {
             return Pause::reached;
+        }
+        if (woken_.exchange(false)) {
+            eventfd_t count;
+            eventfd_read(wake_, &count);
+            return Pause::woken;
         }
         if (progress || (leaving && rounds_.stats().answered_pendings > answered)) {
             last_progress_ = now;
@@ -119,7 +130,7 @@ Pause UdpRounds::run(double slice_s, std::uint32_t chunks) {
     return Pause::closed;
 }
 
-/// Until a datagram comes or ``close`` is called, at most so long; false when a signal came.
+/// Until a datagram comes, or ``close`` or ``wake`` is called, at most so long; false when a signal came.
 bool UdpRounds::wait(double seconds) {
     polled_.clear();
     for (const int fd : fds_) {

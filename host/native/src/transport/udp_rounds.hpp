@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -23,8 +22,8 @@ namespace lanesum::transport {
 
 /// Why ``UdpRounds`` came back.
 enum class Pause : std::uint8_t {
-    finished,        ///< the round has all its results
-    reached,         ///< as many chunks at its beginning have them as ``run`` was to wait for
+    reached,         ///< a round has as many results as somebody waits for (``RoundWindow::await``)
+    woken,           ///< somebody has called ``wake``
     slice,           ///< nothing has happened: it was time, or a signal waits to be handled
     deadline,        ///< no progress for too long
     conflict,        ///< see ``verdict``; the last words have been sent
@@ -34,7 +33,7 @@ enum class Pause : std::uint8_t {
     closed,
 };
 
-/// Only ``close`` may be called while another thread is in any of the others.
+/// Only ``close`` and ``wake`` may be called while another thread is in any of the others.
 class UdpRounds {
 public:
     /// @param rounds has to outlive this.
@@ -55,10 +54,11 @@ public:
     ///        answer others; infinite for all other rounds.
     void begin(double deadline_s, double leave_s);
 
-    /// Sends and receives until the round under way is finished, or so many ``chunks`` at its beginning have their
-    /// results, or ``slice_s`` have passed.
-    Pause run(double slice_s, std::uint32_t chunks = WHOLE_ROUND);
-    static constexpr std::uint32_t WHOLE_ROUND = std::numeric_limits<std::uint32_t>::max();
+    /// Sends and receives until a round has as many results as somebody waits for, or ``slice_s`` have passed.
+    Pause run(double slice_s);
+
+    /// Has ``run`` come back, or not begin to wait; from any thread.
+    void wake();
 
     /// Sends what is due; ``slice`` when all is well.
     Pause send();
@@ -91,6 +91,8 @@ private:
     io::Spin spin_;
     std::mutex inside_;
     std::atomic<bool> closing_ = false;
+    std::atomic<bool> woken_ = false;
+    std::mutex waking_;  // guards wake_ from being closed meanwhile
     double begun_ = 0;
     double last_progress_ = 0;
     double deadline_s_ = 0;
