@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from lanesum import codecs
 from lanesum.closing import Closing
-from lanesum.codecs.base import Aggregate, Codec, CodecContext, CodecError, Members, Result, Round, RoundGroup
+from lanesum.codecs.base import Aggregate, Codec, CodecContext, Members, Result, Round
 from lanesum.errors import ConfigurationError
 from lanesum.offload import Offload
 from lanesum.protocol.lanes import LaneOp
+from lanesum.reductions import Reduction, Reductions
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.errors import MismatchError, RoundSize
@@ -64,6 +65,39 @@ def aggregate_of(ticket: JobTicket, words: NDArray[np.uint32], contributors: NDA
     return Aggregate(words, counts, sets[of_word, ticket.worker], Members(sets, of_word))
 
 
+class Pending:
+    """An all-reduce under way; made by ``Session.all_reduce_async``. Not for several threads at once."""
+
+    def __init__(self, reductions: Reductions, reduction: Reduction, shape: tuple[int, ...]) -> None:
+        self._reductions = reductions
+        self._reduction = reduction
+        self._shape = shape
+
+    def done(self) -> bool:
+        """It has ended, well or not. Does what can be done for it without waiting."""
+        if not self._reduction.ended:
+            self._reductions.progress()
+        return self._reduction.ended
+
+    def wait(self) -> bool:
+        """Work for all that are under way until this one has ended; False when ``Session.wake`` came before."""
+        return self._reductions.drive(self._reduction)
+
+    def result(self) -> NDArray[np.float32]:
+        """The sum (or mean) in the shape of the array; waits for it. Raises what ``Session.all_reduce`` does."""
+        return self.outcome().values.reshape(self._shape)
+
+    def outcome(self) -> Result:
+        """As ``result``, with the codec's whole result: flat values, and the residual when it was asked for."""
+        while not self.wait():
+            pass
+        reduction = self._reduction
+        if reduction.error is not None:
+            raise reduction.error
+        assert reduction.result is not None
+        return reduction.result
+
+
 class Session(Closing):
     """A worker's membership in an admitted job.
 
@@ -77,8 +111,8 @@ class Session(Closing):
         offload: ``"auto"``, ``"on"`` or ``"off"``: packets handed to the kernel many at a time, see ``UdpTransport``.
         wrap_socket: for tests, see ``UdpTransport``.
 
-    One all-reduce at a time: all workers of a job must call ``all_reduce`` in the same order with arrays of the
-    same size. A session is not safe for concurrent calls from several threads.
+    All workers of a job must call ``all_reduce`` and ``all_reduce_async`` in the same order with arrays of the same
+    size. A session is not safe for concurrent calls from several threads.
     """
 
     def __init__(
@@ -105,6 +139,7 @@ class Session(Closing):
             offload=offload,
             wrap_socket=wrap_socket,
         )
+        self._reductions = Reductions(self._transport, self._aggregated, self._compare)
 
     def resolve_codec(self, codec: str | Codec) -> Codec:
         """The codec for this job, by name or as given.
@@ -168,6 +203,27 @@ class Session(Closing):
         """
         return self.reduce(array, codec=codec, average=average, name=name).values.reshape(np.shape(array))
 
+    def all_reduce_async(
+        self,
+        array: NDArray[Any],
+        *,
+        codec: str | Codec | None = None,
+        average: bool = False,
+        name: str = "",
+        keep_residual: bool = False,
+    ) -> Pending:
+        """Begin an ``all_reduce``, and return before it has ended.
+
+        Several may be under way: the next one is encoded and sent while the sums of the one before come back. All
+        workers submit the same ones in the same order; they need not wait for them in that order, or at the same points
+        of their programs. ``array`` must not change until its all-reduce is ``done``. What can go wrong is raised by
+        ``Pending.result``, and is the same for all that are under way, because the session ends with it; only
+        ConfigurationError, for what cannot be reduced at all, is raised here.
+
+        ``codec``, ``average`` and ``name``: as of ``all_reduce``; ``keep_residual``: see ``Pending.outcome``.
+        """
+        return self._submit(array, codec, average, name, keep_residual, at_once=True)
+
     def reduce(
         self,
         array: NDArray[Any],
@@ -178,6 +234,19 @@ class Session(Closing):
         keep_residual: bool = False,
     ) -> Result:
         """As ``all_reduce``, with the codec's whole result: flat values, and the residual when asked for."""
+        return self._submit(array, codec, average, name, keep_residual, at_once=False).outcome()
+
+    def _submit(
+        self,
+        array: NDArray[Any],
+        codec: str | Codec | None,
+        average: bool,
+        name: str,
+        keep_residual: bool,
+        *,
+        at_once: bool,
+    ) -> Pending:
+
         chosen = self.codec if codec is None else self.resolve_codec(codec)
         array = np.asarray(array)
         if array.dtype.kind != "f":
@@ -196,46 +265,17 @@ class Session(Closing):
             complete=not self.ticket.quorum,
             in_pieces=self._transport.takes_pieces,
         )
-        steps = chosen.all_reduce(vector, context)
-        size: int | None = vector.size
-        try:
-            step = next(steps)
-            while True:
-                reply: Aggregate | tuple[Aggregate, ...]
-                if isinstance(step, RoundGroup):
-                    # One after the other: the transport has one round in flight. The sizes are compared in the first.
-                    first, *others = step.rounds
-                    replies = [self._aggregate(chosen, first, size)]
-                    replies += [self._aggregate(chosen, other, None) for other in others]
-                    reply = tuple(replies)
-                else:
-                    reply = self._aggregate(chosen, step, size)
-                size = None  # compared once
-                step = steps.send(reply)
-        except StopIteration as stop:
-            result: Result = stop.value
-        except (CodecError, MismatchError):
-            # The others wait for this all-reduce: were the next one to take its place, their sums would mix the two.
-            self._transport.abandon()
-            raise
         self._all_reduces += 1
-        return result
+        reduction = self._reductions.submit(chosen, chosen.all_reduce(vector, context), vector.size, at_once=at_once)
+        return Pending(self._reductions, reduction, np.shape(array))
 
-    def _aggregate(self, codec: Codec, round_: Round, size: int | None) -> Aggregate:
-        """One round. ``size``: values of the vector, to be compared with the other workers'."""
-        if size is None or round_.op is not LaneOp.MAX:
-            words, contributors = self._transport.all_reduce_words(
-                round_.op, round_.words, round_.overlap, round_.pieces
-            )
-        else:
-            # The largest of the complements tells the smallest length. In most rounds both fit into the padding.
-            lengths = np.array([size, ~size], np.int64).astype(np.uint32)
-            words, contributors = self._transport.all_reduce_words(
-                round_.op, np.concatenate((round_.words, lengths)), round_.overlap
-            )
-            self._compare(size, *words[-2:].tolist())
-            words = words[:-2]
-            contributors = contributors[: max(1, -(-words.size // self.ticket.accumulator_words))]
+    def wake(self) -> None:
+        """Have ``Pending.wait`` come back, or the next one not wait; the one call for any thread."""
+        self._transport.wake()
+
+    def _aggregated(
+        self, codec: Codec, round_: Round, words: NDArray[np.uint32], contributors: NDArray[np.uint32]
+    ) -> Aggregate:
         aggregate = aggregate_of(self.ticket, words, contributors)
         if self._observer is not None:
             self._observer(FinishedRound(codec, round_, aggregate, contributors))
@@ -267,10 +307,12 @@ class Session(Closing):
         Where all workers end after the same all-reduce, this is better than ``close``: a worker that closes at once
         can no longer help one that still lacks the last result after the aggregation point has started anew. It takes
         one round trip when the others leave too, else ``deadline_s``. Never raises for others that are gone; raises
-        MismatchError when one of them goes on. The session is closed in any case.
+        MismatchError when one of them goes on. All-reduces under way are finished before. The session is closed in any
+        case.
         """
+        self._reductions.finish_all()
         return self._transport.leave(deadline_s)
 
     def close(self) -> None:
-        """Give the socket back; idempotent."""
+        """Give the socket back; idempotent. All-reduces under way end with SessionClosedError."""
         self._transport.close()

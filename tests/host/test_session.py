@@ -486,7 +486,7 @@ def test_sockets_tell_queues_that_they_may_mark() -> None:
 
 
 class _LargestAndSum:
-    """Asks for the largest whole number and for the sums in one group."""
+    """Asks for the largest whole number and for the sums in one group, in whole packets."""
 
     name = "largest-and-sum"
     code_table = None
@@ -496,9 +496,10 @@ class _LargestAndSum:
         raise NotImplementedError
 
     def all_reduce(self, x: np.ndarray, context: CodecContext) -> Steps:
-        words = x.astype(np.uint32)
+        words = np.zeros(-(-x.size // 64) * 64, np.uint32)
+        words[: x.size] = x
         largest, sums = yield RoundGroup((Round(LaneOp.MAX, words.max(keepdims=True)), Round(LaneOp.ADD32, words)))
-        return Result(np.append(sums.words, largest.words).astype(np.float32))
+        return Result(np.append(sums.words[: x.size], largest.words).astype(np.float32))
 
 
 def test_a_group_of_rounds_has_an_aggregate_for_each() -> None:

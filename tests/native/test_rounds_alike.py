@@ -126,9 +126,7 @@ class Both:
         kind = dice.choices((Kind.RESULT, Kind.PENDING, Kind.CONFLICT, Kind.CONTRIBUTION), (60, 30, 1, 1))[0]
         window = dice.choice(self._windows)[0] if self._windows else None
         epoch = self._python.epoch if window is None else window.epoch
-        waiting = [
-            chunk for of, chunk in self._sent if of == epoch and (window is None or not window.is_done(chunk))
-        ]
+        waiting = [chunk for of, chunk in self._sent if of == epoch and (window is None or not window.is_done(chunk))]
         chunks = 8 if window is None else window.chunks
         chunk = dice.choice(waiting) if waiting and dice.random() < 0.7 else dice.randrange(chunks + 2)
         epoch = (epoch - dice.choice((0,) * 20 + (1, 1, 1, 2, 3, -1))) % EPOCHS

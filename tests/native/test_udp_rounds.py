@@ -161,7 +161,27 @@ def test_threads_that_come_back_while_the_interpreter_ends_do_not_abort_the_proc
 
 def test_between_rounds_there_is_nothing_to_run(native: Any, rounds: NativeRounds, silent: socket.socket) -> None:
     loop = native.UdpRounds(rounds.core, [silent.fileno()], True, True)
-    loop.begin(1.0, math.inf)
-    assert loop.run(1.0) == native.Pause.FINISHED
+    loop.begin(1e6, math.inf)
+    assert loop.run(0.01) == native.Pause.SLICE
     assert loop.attend() == native.Pause.SLICE
     loop.close()
+
+
+def test_somebody_else_wakes_it(native: Any, rounds: NativeRounds, silent: socket.socket) -> None:
+    """Also who only begins to wait; once for as many calls as there were."""
+    loop = native.UdpRounds(rounds.core, [silent.fileno()], True, True)
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(1e6, math.inf)
+    pauses: list[Any] = []
+    thread = threading.Thread(target=lambda: pauses.append(loop.run(1e6)))
+    thread.start()
+    while rounds.stats.packets_sent == 0:
+        time.sleep(0.001)
+    loop.wake()
+    thread.join()
+    assert pauses == [native.Pause.WOKEN]
+    loop.wake()
+    loop.wake()
+    assert [loop.run(0.01), loop.run(0.01)] == [native.Pause.WOKEN, native.Pause.SLICE]
+    loop.close()
+    loop.wake()

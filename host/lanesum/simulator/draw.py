@@ -144,7 +144,9 @@ class _Drawing:
 
         def keen(job: JobPlan) -> JobPlan:
             most = rng.choice((2, 3))
-            return replace(job, workers=tuple(replace(one, in_flight=rng.choice((1, most, most))) for one in job.workers))
+            return replace(
+                job, workers=tuple(replace(one, in_flight=rng.choice((1, most, most))) for one in job.workers)
+            )
 
         lines = tuple(replace(line, jobs=tuple(keen(job) for job in line.jobs)) for line in scenario.lines)
         return replace(scenario, lines=lines)

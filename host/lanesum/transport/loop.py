@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import select
+import threading
 import time
 import weakref
 from collections.abc import Sequence
@@ -43,8 +44,8 @@ Wanted = tuple[AnyWindow, int]
 class Loop(Protocol):
     """Runs rounds, and answers others between them.
 
-    All but ``wake`` and ``close`` raise MismatchError and ResultGoneError as the rounds do, TransportError for packets that cannot
-    be sent, OSError for sockets that are broken, and SessionClosedError after ``close``.
+    All but ``wake`` and ``close`` raise MismatchError and ResultGoneError as the rounds do, TransportError for packets
+    that cannot be sent, OSError for sockets that are broken, and SessionClosedError after ``close``.
     """
 
     def run(self, wanted: Sequence[Wanted], deadline_s: float, leave_s: float | None = None) -> bool:
@@ -90,13 +91,28 @@ class PythonLoop:
         self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         self._closed = False
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        weakref.finalize(self, os.close, self._wake)
+        self._give_back = weakref.finalize(self, os.close, self._wake)
+        self._waking = threading.Lock()  # guards the descriptor from being closed meanwhile
+        self._inside = False
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
         for descriptor in sockets.filenos():
             self._poll.register(descriptor, select.POLLIN)
 
     def run(self, wanted: Sequence[Wanted], deadline_s: float, leave_s: float | None = None) -> bool:
+        with self._waking:
+            if self._closed:
+                raise closed_meanwhile()
+            self._inside = True
+        try:
+            return self._run(wanted, deadline_s, leave_s)
+        finally:
+            with self._waking:
+                self._inside = False
+                if self._closed:
+                    self._give_back()
+
+    def _run(self, wanted: Sequence[Wanted], deadline_s: float, leave_s: float | None) -> bool:
         rounds = self._rounds
         begun = last_progress = time.monotonic()
         while True:
@@ -122,7 +138,9 @@ class PythonLoop:
             return False
 
     def wake(self) -> None:
-        os.eventfd_write(self._wake, 1)
+        with self._waking:
+            if self._give_back.alive:
+                os.eventfd_write(self._wake, 1)
 
     def send(self) -> None:
         self._send_all(self._rounds.due(time.monotonic()))
@@ -134,6 +152,9 @@ class PythonLoop:
     def close(self) -> None:
         self._closed = True
         self.wake()
+        with self._waking:
+            if not self._inside:
+                self._give_back()
 
     def _receive(self, now: float) -> bool:
         """Take what is waiting; True when a chunk was completed."""

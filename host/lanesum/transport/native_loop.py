@@ -15,7 +15,7 @@ from typing import Any
 from lanesum.offload import Offload, may_join, may_take_joined
 from lanesum.spin import longest_spin_s
 from lanesum.transport.loop import Wanted, cannot_send, closed_meanwhile
-from lanesum.transport.native_rounds import NativeRounds
+from lanesum.transport.native_rounds import NativeRounds, NativeWindow
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
 
@@ -60,15 +60,16 @@ class NativeLoop:
 
     def run(self, wanted: Sequence[Wanted], deadline_s: float, leave_s: float | None = None) -> bool:
         """See ``Loop.run``."""
-        for window, chunks in wanted:
-            window.core.await_(chunks)
+        cores = [window.core for window, _ in wanted if isinstance(window, NativeWindow)]
+        for core, (_, chunks) in zip(cores, wanted, strict=True):
+            core.await_(chunks)
         self._core.begin(deadline_s, math.inf if leave_s is None else leave_s)
         try:
             with self._inside:
                 return self._run()
         finally:
-            for window, _ in wanted:
-                window.core.await_(window.core.NOBODY)
+            for core in cores:
+                core.await_(core.NOBODY)
 
     def _run(self) -> bool:
         while True:

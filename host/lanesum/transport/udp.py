@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,10 @@ from lanesum.transport.errors import (
     SessionClosedError,
     TransportError,
 )
+from lanesum.transport.in_flight import RoundInFlight
 from lanesum.transport.loop import Loop, PythonLoop
 from lanesum.transport.native_loop import NativeLoop
-from lanesum.transport.native_rounds import NativeRounds, NativeWindow
+from lanesum.transport.native_rounds import NativeRounds
 from lanesum.transport.path import check_path
 from lanesum.transport.sockets import ServerSockets, WrapSocket
 from lanesum.transport.stats import TransportStats
@@ -63,7 +65,7 @@ def _use(ticket: JobTicket) -> None:
 
 
 class UdpTransport:
-    """A worker's end of a job: sends rounds, one after another, and returns their sums.
+    """A worker's end of a job: sends rounds, one after another or a few at a time, and returns their sums.
 
     Args:
         ticket: the worker's place in the job.
@@ -98,6 +100,7 @@ class UdpTransport:
         self._rounds = make_rounds(ticket, window=window, congestion=congestion)
         self._deadline_s = deadline_s
         self._usable = True
+        self._in_flight = 0  # rounds begun and not finished
         try:
             self._sockets = ServerSockets(
                 ticket.local, ticket.servers, shared=switch_stands_in(ticket.local), wrap_socket=wrap_socket
@@ -164,53 +167,113 @@ class UdpTransport:
             SessionClosedError: closed, or unusable after an earlier failure.
             TransportError: the operation is not one of the job's, or the words are not whole groups of it.
         """
-        with self._in_round:
-            return self._all_reduce_words(op, words, overlap, pieces)
+        try:
+            round_ = self.begin_round(op, words, pieces)
+            while round_.encoding:
+                self.encode(round_)
+                while round_.ready:
+                    self.decode(round_)
+            if overlap is not None:
+                self.attend()
+                overlap()
+            while not round_.finished:
+                self.wait([round_])
+                while round_.ready:
+                    self.decode(round_)
+            return self.finish(round_)
+        except BaseException:
+            if self._in_flight:  # and nobody knows of it any more
+                self.abandon()
+            raise
 
-    def _all_reduce_words(
-        self, op: LaneOp, words: NDArray[np.uint32], overlap: Overlap | None, pieces: RoundPieces | None
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        if self._failure is not None:
-            raise self._failure
-        if not self._usable:
-            raise SessionClosedError(
-                "This session is closed, or an earlier round of it failed.", "Join the job again for a new session."
-            )
+    @property
+    def can_begin(self) -> bool:
+        """There is room for one more round; with a quorum one is under way at a time."""
+        return self._rounds.can_start
+
+    def begin_round(self, op: LaneOp, words: NDArray[np.uint32], pieces: RoundPieces | None = None) -> RoundInFlight:
+        """Start the next round, to be sent by whichever of the calls below comes next; only where ``can_begin``.
+
+        All workers of a job begin the same rounds in the same order. Several may be under way at the same time, where
+        each has all its pieces ``encode``d before the next one begins; each is ``finish``ed, in any order. Between
+        calls a thread of the transport's own keeps packets going, less quickly than ``wait`` does.
+
+        ``words``, ``pieces`` and what is raised are as of ``all_reduce_words``; ``words`` must not change until
+        ``finish``.
+        """
         if op not in self.ticket.ops:
             allowed = ", ".join(one.name for one in self.ticket.ops)
             raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
         if words.size % op.shape.uplink_words_per_group:
             group = op.shape.uplink_words_per_group
             raise TransportError(f"{words.size} words are not whole groups of {group}, as {op.name} needs them.")
-        # Out of step until the round has ended well: an exception in between leaves the job's positions unknown.
-        self._usable = False
-        window = self._rounds.start(op, words) if pieces is None else self._start_pieces(op, words, pieces)
-        if overlap is not None:
-            self._loop.send()
-            overlap()
-        if pieces is not None:
-            self._use_pieces(window, pieces)
-        self._run(window)
-        self._usable = True
-        return window.result(), window.contributors()
+        with self._driving():
+            if pieces is None:
+                window: AnyWindow = self._rounds.start(op, words)
+            else:
+                assert isinstance(self._rounds, NativeRounds)
+                window = self._rounds.start(op, words, withheld=True)
+            self._in_flight += 1
+            return RoundInFlight(window, pieces)
 
-    def _start_pieces(self, op: LaneOp, words: NDArray[np.uint32], pieces: RoundPieces) -> NativeWindow:
-        """Make all pieces; between two of them packets go and come, and what has come is used."""
-        assert isinstance(self._rounds, NativeRounds)
-        window = self._rounds.start(op, words, withheld=True)
-        while pieces.encoded < len(pieces):
-            window.offer(pieces.encode_next())
+    def encode(self, round_: RoundInFlight) -> None:
+        """Make the next piece of a round that is ``encoding``, and send what there is room for."""
+        with self._driving():
+            round_.encode()
             self._loop.attend()
-            pieces.decode_up_to(window.done_words, window.arriving())
-        return window
 
-    def _use_pieces(self, window: Any, pieces: RoundPieces) -> None:
-        """Use the rest of the pieces as they come."""
-        assert isinstance(self._loop, NativeLoop)
-        while pieces.decoded < len(pieces):
-            if not self._loop.run_until(window, window.chunks_of(pieces.needed), self._deadline_s):
-                raise self._timeout_error(window)
-            pieces.decode_up_to(window.done_words, window.arriving())
+    def decode(self, round_: RoundInFlight) -> None:
+        """Use the next piece of a round that is ``ready``."""
+        with self._driving():
+            round_.decode()
+
+    def attend(self) -> None:
+        """Take what has come and send what there is room for, without waiting."""
+        with self._driving():
+            self._loop.attend()
+
+    def wait(self, rounds: Sequence[RoundInFlight]) -> None:
+        """Send and receive until something can be done for one of the rounds, which are under way, or ``wake``.
+
+        Raises AggregationTimeoutError after the deadline without progress of any round.
+        """
+        with self._driving():
+            if not self._loop.run([one.wanted for one in rounds], self._deadline_s):
+                waits = (one.window for one in rounds if not one.window.finished)
+                raise self._timeout_error(next(waits, rounds[0].window))
+
+    def wake(self) -> None:
+        """Have ``wait`` come back, or the next one not wait; from any thread."""
+        self._loop.wake()
+
+    def finish(self, round_: RoundInFlight) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """What a ``finished`` round came to, as ``all_reduce_words`` returns it."""
+        with self._driving():
+            self._end(round_.window)
+            return round_.result()
+
+    @contextlib.contextmanager
+    def _driving(self) -> Iterator[None]:
+        """Alone with the rounds; out of step for ever when an exception leaves their state unknown."""
+        with self._in_round:
+            if self._failure is not None:
+                raise self._failure
+            if not self._usable:
+                raise SessionClosedError(
+                    "This session is closed, or an earlier round of it failed.", "Join the job again for a new session."
+                )
+            try:
+                yield
+            except BaseException:
+                self._usable = False
+                raise
+
+    def _end(self, window: Any) -> None:
+        """``window`` is of ``_rounds``' own kind."""
+        self._rounds.finish(window)
+        self._in_flight -= 1
+        # What others asked for together with the last result should not wait for the next round.
+        self._loop.send()
 
     def leave(self, deadline_s: float = LEAVE_DEADLINE_S) -> bool:
         """Say goodbye together with all other workers, then close; True when everybody has.
@@ -224,33 +287,25 @@ class UdpTransport:
             with self._in_round:
                 if isinstance(self._failure, MismatchError):
                     raise self._failure
-                if not self._usable:
+                if not self._usable or self._in_flight:
                     return False
                 self._usable = False
-                self._run(self._rounds.start(self.ticket.ops[0], np.zeros(0, np.uint32)), leave_s=deadline_s)
+                window = self._rounds.start(self.ticket.ops[0], np.zeros(0, np.uint32))
+                self._loop.send()
+                while not window.finished:
+                    patience_s = min(deadline_s, self._deadline_s)
+                    if not self._loop.run([(window, window.chunks)], patience_s, self._deadline_s):
+                        return False
+                self._end(window)
             return True
         except (AggregationTimeoutError, ResultGoneError):
             return False
         finally:
             self.close()
 
-    def _run(self, window: Any, leave_s: float | None = None) -> None:
-        """Send and receive until ``window``, of ``_rounds``' own kind, is finished.
-
-        ``leave_s``: nobody minds if it never is.
-        """
-        if leave_s is None:
-            finished = self._loop.run(window, self._deadline_s)
-        else:
-            finished = self._loop.run(window, min(leave_s, self._deadline_s), self._deadline_s)
-        if not finished:
-            raise self._timeout_error(window)
-        self._rounds.finish(window)
-        # What others asked for together with the last result should not wait for the next round.
-        self._loop.send()
-
     def _attend(self) -> None:
-        """Between rounds: answer who still lacks a result. What goes wrong is the next round's to raise."""
+        """Between calls: answer who still lacks a result, and keep rounds under way going. What goes wrong is the next
+        call's to raise."""
         if not self._usable:
             return
         try:

@@ -1,0 +1,271 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduces under way at the same time: whose turn it is to encode, to start a round, to decode.
+
+Rounds have no names in the network but their numbers, so all workers have to start the same ones in the same order,
+whatever their timing: every round of an all-reduce before any of the next. The next one's first round starts as soon as
+the last round of the one before has been started, and all its words are made. So its norms travel behind the codes of
+the one before, and it is encoded while those are on their way and come back.
+
+Everything happens in the thread of whoever waits, piece by piece, and what is oldest first.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import Aggregate, Codec, CodecError, Result, Round, RoundGroup, Steps
+from lanesum.protocol.lanes import LaneOp
+from lanesum.transport import UdpTransport
+from lanesum.transport.errors import SessionClosedError
+from lanesum.transport.in_flight import RoundInFlight
+
+# What a round came to: codec, round, accumulator words, bitmaps of contributors. Returns what the codec gets.
+Aggregated = Callable[[Codec, Round, NDArray[np.uint32], NDArray[np.uint32]], Aggregate]
+# Compares the number of values with the other workers': own, largest, and inverse of the smallest.
+CompareSizes = Callable[[int, int, int], None]
+
+
+@dataclass(slots=True)
+class _Started:
+    """A round under way, and what is compared in it besides."""
+
+    round: Round
+    flight: RoundInFlight
+    overlap: Callable[[], object] | None
+    size: int | None
+
+
+@dataclass(slots=True, eq=False)
+class Reduction:
+    """One all-reduce.
+
+    Attributes:
+        result: what it came to.
+        error: or why it did not.
+    """
+
+    codec: Codec
+    steps: Steps
+    size: int | None  # values of the vector, until they have been compared with the other workers'
+    expected: float  # rounds that it takes, if that is known
+    result: Result | None = None
+    error: BaseException | None = None
+    begun: bool = False
+    made: collections.deque[Round] = field(default_factory=collections.deque)  # rounds to be started
+    grouped: bool = False
+    started: list[_Started] = field(default_factory=list)  # rounds that the codec waits for
+    rounds: int = 0  # started so far
+
+    @property
+    def ended(self) -> bool:
+        return self.result is not None or self.error is not None
+
+    @property
+    def out_of_the_way(self) -> bool:
+        """The next one's rounds may start."""
+        return self.rounds >= self.expected and not self.made and not any(one.flight.encoding for one in self.started)
+
+
+class Reductions:
+    """The all-reduces of one session, in the order in which they were submitted.
+
+    Args:
+        transport: carries the rounds.
+        aggregated: called for every round, when it is through.
+        compare: called once for an all-reduce whose first round has room for the number of values.
+    """
+
+    def __init__(self, transport: UdpTransport, aggregated: Aggregated, compare: CompareSizes) -> None:
+        self._transport = transport
+        self._aggregated = aggregated
+        self._compare = compare
+        self._running: collections.deque[Reduction] = collections.deque()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def submit(self, codec: Codec, steps: Steps, size: int, *, at_once: bool) -> Reduction:
+        """Put an all-reduce behind the others; ``at_once``: begin it, where nobody is about to wait for it."""
+        reduction = Reduction(codec, steps, size, self._expected(codec, size))
+        self._running.append(reduction)
+        if at_once:
+            self._guard(self._begin_all)
+        return reduction
+
+    def _expected(self, codec: Codec, size: int) -> float:
+        """Rounds that an all-reduce takes; infinity where that is not known, and the next one waits until it ends."""
+        if self._transport.ticket.quorum:
+            return math.inf  # codecs may take other rounds than they say, and one is under way at a time anyway
+        try:
+            return len(codec.shapes(size))
+        except NotImplementedError:
+            return math.inf
+
+    def drive(self, reduction: Reduction) -> bool:
+        """Work and wait until an all-reduce has ended; False when ``UdpTransport.wake`` came before.
+
+        Errors end all of them, and are in their ``error``; what is no Exception is raised, too.
+        """
+
+        def work() -> None:
+            while not reduction.ended and self._step():
+                pass
+
+        while not reduction.ended:
+            self._guard(work)
+            if not reduction.ended and not self._guard(self._wait):
+                return reduction.ended
+        return True
+
+    def progress(self) -> None:
+        """Do what can be done without waiting."""
+
+        def work() -> None:
+            self._transport.attend()
+            while self._running and self._step():
+                pass
+
+        if self._running:
+            self._guard(work)
+
+    def finish_all(self) -> None:
+        """Work and wait until none is under way."""
+        while self._running:
+            self.drive(self._running[-1])
+
+    def fail(self, error: BaseException) -> None:
+        """End all of them."""
+        while self._running:
+            reduction = self._running.popleft()
+            reduction.error = error
+            reduction.steps.close()
+
+    def _guard(self, work: Callable[[], bool | None]) -> bool | None:
+        try:
+            return work()
+        except BaseException as error:
+            # The others wait for these all-reduces: were the next one to take their place, sums would mix the two.
+            self._transport.abandon()
+            if isinstance(error, Exception):
+                self.fail(error)
+                return None
+            self.fail(SessionClosedError("This session ended in the middle of an all-reduce.", "Join the job again."))
+            raise
+
+    def _wait(self) -> bool:
+        """Until there is something to do; False when only somebody has called ``wake``."""
+        if not self._running:
+            return False
+        waiting = [one.flight for reduction in self._running for one in reduction.started if not one.flight.finished]
+        self._transport.wait(waiting)
+        return any(one.finished or one.ready for one in waiting)
+
+    def _step(self) -> bool:
+        """One piece of work, the oldest first; False when only packets can bring more."""
+        return self._decode() or self._start() or self._encode() or self._begin_next()
+
+    def _decode(self) -> bool:
+        for reduction in self._running:
+            for one in reduction.started:
+                if one.flight.ready:
+                    self._transport.decode(one.flight)
+                    self._transport.attend()
+                    return True
+            if reduction.started and not reduction.made and all(one.flight.finished for one in reduction.started):
+                self._resume(reduction)
+                return True
+        return False
+
+    def _start(self) -> bool:
+        """Start the next round, if there is one and it is its turn."""
+        for reduction in self._running:
+            if any(one.flight.encoding for one in reduction.started):
+                return False
+            if reduction.made:
+                if not self._transport.can_begin:
+                    return False
+                self._start_round(reduction, reduction.made.popleft())
+                return True
+            if not reduction.out_of_the_way:
+                return False
+        return False
+
+    def _start_round(self, reduction: Reduction, round_: Round) -> None:
+        reduction.rounds += 1
+        words, size = round_.words, None
+        if round_.op is LaneOp.MAX and reduction.size is not None and round_.pieces is None:
+            size = reduction.size
+            # The largest of the complements tells the smallest length. In most rounds both fit into the padding.
+            lengths = np.array([size, ~size], np.int64).astype(np.uint32)
+            words = np.concatenate((words, lengths))
+        reduction.size = None  # compared once
+        flight = self._transport.begin_round(round_.op, words, round_.pieces)
+        reduction.started.append(_Started(round_, flight, round_.overlap, size))
+
+    def _encode(self) -> bool:
+        for reduction in self._running:
+            for one in reduction.started:
+                if one.flight.encoding:
+                    self._transport.encode(one.flight)
+                    return True
+                if one.overlap is not None:
+                    self._transport.attend()
+                    one.overlap()
+                    one.overlap = None
+                    return True
+        return False
+
+    def _begin_next(self) -> bool:
+        for reduction in self._running:
+            if not reduction.begun:
+                reduction.begun = True
+                if len(self._running) > 1:
+                    self._transport.attend()  # what was started before is on its way meanwhile
+                self._advance(reduction, functools.partial(next, reduction.steps))
+                return True
+        return False
+
+    def _begin_all(self) -> None:
+        """What a submission may do at once: begin, and put on their way the rounds that need no sum."""
+        while self._start() or self._begin_next():
+            pass
+        self._transport.attend()
+
+    def _resume(self, reduction: Reduction) -> None:
+        """All rounds that the codec waits for are through."""
+        aggregates = []
+        for one in reduction.started:
+            words, contributors = self._transport.finish(one.flight)
+            if one.size is not None:
+                self._compare(one.size, *words[-2:].tolist())
+                words = words[:-2]
+                packets = -(-words.size // self._transport.ticket.accumulator_words)
+                contributors = contributors[: max(1, packets)]
+            aggregates.append(self._aggregated(reduction.codec, one.round, words, contributors))
+        reduction.started.clear()
+        reply = tuple(aggregates) if reduction.grouped else aggregates[0]
+        self._advance(reduction, functools.partial(reduction.steps.send, reply))
+
+    def _advance(self, reduction: Reduction, step: Callable[[], Round | RoundGroup]) -> None:
+        try:
+            made = step()
+        except StopIteration as stop:
+            reduction.result = stop.value
+            self._running.remove(reduction)
+            return
+        reduction.grouped = isinstance(made, RoundGroup)
+        reduction.made.extend(made.rounds if isinstance(made, RoundGroup) else (made,))
+        if reduction.rounds + len(reduction.made) > reduction.expected:
+            # Others' rounds may have taken their numbers.
+            raise CodecError(
+                f"Codec {reduction.codec.name} makes more than the {reduction.expected:g} rounds of its shapes.",
+                "Let `shapes` name every round.",
+            )
