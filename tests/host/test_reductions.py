@@ -15,7 +15,7 @@ from test_session import LOCALHOST, random_loss, run_workers, tickets_for
 from lanesum.codecs import CodecContext, CodecError, Result, Round, RoundShape, Steps
 from lanesum.codecs.base import Codec
 from lanesum.codecs.fixed import FixedPoint
-from lanesum.codecs.thc import THC
+from lanesum.codecs.thc_paper import PaperTHC
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
@@ -28,7 +28,7 @@ SIZES = (3000, 1, 700, 5000, 64, 2500)
 
 
 def codec(name: str, workers: int) -> Codec:
-    return FixedPoint(workers=workers) if name == "fixed" else THC(workers=workers, chunk=1 << 10, codes="uniform")
+    return FixedPoint(workers=workers) if name == "fixed" else PaperTHC(workers=workers, chunk=1 << 10, codes="uniform")
 
 
 def vectors(worker: int) -> list[np.ndarray]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import pickle
 import random
 import socket
@@ -28,6 +29,8 @@ from lanesum.transport.errors import AggregationTimeoutError, MismatchError, Ses
 pytestmark = pytest.mark.usefixtures("implementation")
 
 LOCALHOST = "127.0.0.1"
+# A port may be given to another server again, and a ticket is good once.
+TAGS = itertools.count(0xC0FFEE)
 
 
 def free_udp_ports(count: int) -> list[int]:
@@ -43,9 +46,10 @@ def free_udp_ports(count: int) -> list[int]:
 
 def tickets_for(server: AggregationServer, workers: int, **fields: Any) -> list[JobTicket]:
     ports = free_udp_ports(workers)
+    tag = next(TAGS)
     return [
         JobTicket(
-            **{"job": 7, "tag": 0xC0FFEE, "slots": 16, "seed": 5, **fields},
+            **{"job": 7, "tag": tag, "slots": 16, "seed": 5, **fields},
             worker=worker,
             workers=workers,
             servers=(server.address,),

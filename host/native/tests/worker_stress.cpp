@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
 // A worker's rounds on a socket, whose peer answers for the server, at random wrongly, while other threads read the
-// counts and one closes the loop at any moment.
+// counts, one wakes the loop and one closes it at any moment.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -12,7 +12,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <limits>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
@@ -117,6 +119,12 @@ void session(std::mt19937 &random) {
             seen = now;
         }
     });
+    std::thread waker([&] {
+        while (!stop) {
+            loop.wake();
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
+    });
     std::thread closer([&, after = std::chrono::microseconds(random() % 100'000)] {
         std::this_thread::sleep_for(after);
         loop.close();
@@ -126,25 +134,35 @@ void session(std::mt19937 &random) {
     for (auto &word : words) {
         word = static_cast<std::uint32_t>(random());
     }
+    // A few rounds are under way; the first of them that is through makes room for the next.
+    std::deque<std::shared_ptr<transport::RoundWindow>> windows;
+    const std::size_t in_flight = 1 + random() % 3;
     for (bool closed = false; !closed;) {
-        const auto window = rounds.start(LaneOp::ADD32, words);
-        window->await(window->chunks());
+        while (windows.size() < in_flight) {
+            windows.push_back(rounds.start(LaneOp::ADD32, words));
+            windows.back()->await(windows.back()->chunks());
+        }
         loop.send();
         loop.begin(60, std::numeric_limits<double>::infinity());
         Pause pause = Pause::slice;
-        while (pause == Pause::slice) {
+        while (pause == Pause::slice || pause == Pause::woken) {
             pause = loop.run(0.01);
         }
         closed = pause == Pause::closed;
         expect(closed || pause == Pause::reached, "a round ended otherwise");
-        if (pause == Pause::reached) {
-            expect(std::ranges::equal(window->result(), words), "the sum is wrong");
-            rounds.finish();
-            loop.attend();
+        for (auto at = windows.begin(); !closed && at != windows.end();) {
+            if ((*at)->finished()) {
+                expect(std::ranges::equal((*at)->result(), words), "the sum is wrong");
+                rounds.finish(**at);
+                at = windows.erase(at);
+            } else {
+                ++at;
+            }
         }
+        loop.attend();
     }
     stop = true;
-    for (std::thread *one : {&server, &reader, &closer}) {
+    for (std::thread *one : {&server, &reader, &waker, &closer}) {
         one->join();
     }
 }

@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
 // Datagrams to a worker in its rounds. The circumstances of a datagram: how many half milliseconds after the one before it
-// it comes. The choices: shape of the job, congestion control, slots. Jobs as in seeds.py.
+// it comes. The choices: shape of the job, congestion control, slots, rounds in flight. Jobs as in seeds.py.
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <vector>
 
 #include "input.hpp"
+#include "lanes/lanes.hpp"
 #include "protocol/header.hpp"
 #include "transport/rounds.hpp"
 
@@ -22,6 +24,7 @@ constexpr std::uint32_t WORKERS = 4, RACKS = 2;
 constexpr std::uint32_t ACCUMULATOR_WORDS = 16;
 constexpr std::size_t ROUND_WORDS = 45;  // whole groups of any operation, and not a multiple of any packet's
 constexpr std::uint8_t TWO_LEVELS = 0x01, QUORUM = 0x02, FIXED = 0x04;
+constexpr std::uint8_t IN_FLIGHT = 0x40;  // and above: rounds but one
 constexpr double STEP_S = 0.0005;
 
 JobTicket ticket(std::uint8_t choices) {
@@ -41,14 +44,15 @@ void check(const Datagram &datagram, const RoundSequence &rounds) {
     require(header.version == VERSION && header.kind == KIND_CONTRIBUTION, "workers send contributions");
     require(header.job == rounds.link().ticket.job && header.tag == TAG, "workers send to their own job");
     require(header.slot < rounds.link().ticket.slots, "slots are the job's");
-    require(rounds.epoch() - header.epoch <= MAX_SLOTS, "nothing is sent before its round");
+    require(rounds.epoch() + RoundSequence::MAX_ACTIVE - header.epoch <= MAX_SLOTS + RoundSequence::MAX_ACTIVE, "nothing is sent before its round");
 }
 
-/// A worker, its clock, and the round it is in.
+/// A worker, its clock, and the rounds it is in.
 class Session {
 public:
     explicit Session(std::uint8_t choices)
         : slots_(ticket(choices).slots),
+          in_flight_(choices & QUORUM ? 1U : 1U + choices / IN_FLIGHT),
           rounds_(ticket(choices), 64, congestion_control(choices & FIXED ? "fixed" : "aimd", std::min(64U, slots_))) {
         std::iota(words_.begin(), words_.end(), 0x01020304U);
     }
@@ -72,9 +76,9 @@ public:
 
 private:
     void begin() {
-        if (rounds_.window() == nullptr) {
+        while (windows_.size() < in_flight_ && rounds_.can_start()) {
             // Operations take turns, wide ones too.
-            window_ = rounds_.start(static_cast<LaneOp>(op_++ % LANE_OPS), words_);
+            windows_.push_back(rounds_.start(static_cast<LaneOp>(op_++ % LANE_OPS), words_));
         }
     }
 
@@ -84,28 +88,33 @@ private:
         }
         const std::optional<double> wait = rounds_.next_timeout(now_);
         require(!wait || (std::isfinite(*wait) && *wait >= 0), "timers are in the future");
-        require(rounds_.window()->finished() || wait.has_value(), "a round that lacks results will ask");
+        const bool lacks = std::ranges::any_of(windows_, [](const auto &one) { return !one->finished(); });
+        require(!lacks || wait.has_value(), "a round that lacks results will ask");
     }
 
     void end() {
-        if (!window_->finished()) {
-            for (const std::uint32_t worker : rounds_.missing_workers()) {
-                require(worker < WORKERS, "only workers are missing");
-            }
-            return;
+        for (const std::uint32_t worker : rounds_.missing_workers()) {
+            require(worker < WORKERS, "only workers are missing");
         }
-        const auto op = static_cast<LaneOp>((op_ - 1) % LANE_OPS);
-        require(window_->result().size() == result_words(op, ROUND_WORDS), "all words have a sum");
-        require(window_->contributors().size() == window_->chunks() * window_->racks(), "every packet names somebody");
-        sum_ = std::accumulate(window_->result().begin(), window_->result().end(), sum_);  // all of it can be read
-        rounds_.finish();
-        window_.reset();
+        for (auto at = windows_.begin(); at != windows_.end();) {
+            RoundWindow &window = **at;
+            if (!window.finished()) {
+                ++at;
+                continue;
+            }
+            require(window.result().size() == result_words(window.size().op, ROUND_WORDS), "all words have a sum");
+            require(window.contributors().size() == window.chunks() * window.racks(), "every packet names somebody");
+            sum_ = std::accumulate(window.result().begin(), window.result().end(), sum_);  // all of it can be read
+            rounds_.finish(window);
+            at = windows_.erase(at);
+        }
     }
 
     std::uint32_t slots_;
+    std::uint32_t in_flight_;
     std::vector<std::uint32_t> words_ = std::vector<std::uint32_t>(ROUND_WORDS);
     RoundSequence rounds_;
-    std::shared_ptr<RoundWindow> window_;
+    std::vector<std::shared_ptr<RoundWindow>> windows_;
     double now_ = 1000;
     std::uint32_t op_ = 0;
     std::uint32_t sum_ = 0;
