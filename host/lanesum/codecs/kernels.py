@@ -193,7 +193,8 @@ def kernels() -> Kernels:
 def block_kernels() -> BlockKernels:
     """As :func:`kernels`, for ``thc``."""
     core = availability().core
-    return thc_reference if core is None or not hasattr(core, "BlockKernels") else compiled_blocks(core)
+    # mypy checks the module against the protocol here.
+    return thc_reference if core is None else compiled_blocks(core)
 
 
 @functools.cache

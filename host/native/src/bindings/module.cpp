@@ -5,6 +5,7 @@
 NB_MODULE(_core, module) {
     // Loops live as long as the interpreter, for a thread may be in them until its end: nothing has leaked then.
     nanobind::set_leak_warnings(false);
+    lanesum::bindings::define_blocks(module);
     lanesum::bindings::define_codecs(module);
     lanesum::bindings::define_io(module);
     lanesum::bindings::define_lanes(module);

@@ -7,6 +7,7 @@
 
 namespace lanesum::bindings {
 
+void define_blocks(nanobind::module_ &module);
 void define_codecs(nanobind::module_ &module);
 void define_io(nanobind::module_ &module);
 void define_lanes(nanobind::module_ &module);

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "codecs/blocks.hpp"
+
 namespace lanesum::codecs {
 
 /// Names a stream of random words as in lanesum/codecs/random.py: key words, and counter words 1 to 3.
@@ -75,6 +77,8 @@ struct Kernels {
                           double peak, double divisor, const double *counts, float *out);
     void (*integer_residual)(const float *values, const std::int32_t *integers, std::size_t count, std::size_t block,
                              const float *maxima, double peak, float *out);
+
+    BlockKernels blocks;
 };
 
 extern const Kernels BASELINE;

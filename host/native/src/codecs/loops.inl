@@ -15,6 +15,12 @@
 
 #include "codecs/thc.inl"
 
+#include "codecs/dithers.inl"
+
+#include "codecs/codes.inl"
+
+#include "codecs/blocks.inl"
+
 #include "codecs/fixed.inl"
 
 constexpr Kernels ALL = {
@@ -29,4 +35,14 @@ constexpr Kernels ALL = {
     .to_integers = to_integers,
     .from_integers = from_integers,
     .integer_residual = integer_residual,
+    .blocks =
+        {
+            .rotate = rotate_blocks,
+            .quantize = quantize_blocks,
+            .encode = encode_blocks,
+            .estimate = estimate_blocks,
+            .restore = restore_blocks,
+            .decode = decode_blocks,
+            .residual = residual_blocks,
+        },
 };

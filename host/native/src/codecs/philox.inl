@@ -37,15 +37,35 @@ public:
     /// RANDOM_STEP words of the stream from word 4 * ``block`` on.
     LANESUM_INLINE void words(std::uint64_t block, Words (&out)[2]) const { words(block, out, LongIndices{}); }
 
+    /// Words 0 and 1 of BLOCKS blocks from ``block`` on, one block after the other, and words 2 and 3 of them.
+    LANESUM_INLINE void pairs(std::uint64_t block, Words &front, Words &back) const {
+        pairs(block, front, back, LongIndices{});
+    }
+
 private:
     using LongIndices = std::make_index_sequence<BLOCKS>;
+
+    template <std::size_t... I>
+    LANESUM_INLINE void pairs(std::uint64_t block, Words &front, Words &back, std::index_sequence<I...>) const {
+        constexpr Longs places = {I...};
+        encrypt(Longs{} + block + places, front, back);
+    }
 
     template <std::size_t... I>
     LANESUM_INLINE void words(std::uint64_t block, Words (&out)[2], std::index_sequence<I...>) const {
         // Interleaving works in quarters: even places hold the first half of the blocks, odd ones the second.
         constexpr Longs places = {(I / 2 + I % 2 * BLOCKS / 2)...};
+        Words front_words;
+        Words back_words;
+        encrypt(Longs{} + block + places, front_words, back_words);
+        const Longs front = (Longs)front_words;
+        const Longs back = (Longs)back_words;
+        out[0] = (Words)__builtin_shufflevector(front, back, (I / 2 * 2 + I % 2 * BLOCKS)...);
+        out[1] = (Words)__builtin_shufflevector(front, back, (I / 2 * 2 + 1 + I % 2 * BLOCKS)...);
+    }
+
+    LANESUM_INLINE void encrypt(Longs c0, Words &front, Words &back) const {
         const Longs multipliers[2] = {Longs{} + 0xD2511F53u, Longs{} + 0xCD9E8D57u};
-        Longs c0 = Longs{} + block + places;
         Longs c1 = chunk_;
         Longs c2 = round_;
         Longs c3 = stream_;
@@ -58,10 +78,8 @@ private:
             c1 = product1;
             c3 = product0;
         }
-        const Longs front = (c0 & 0xFFFFFFFFu) | (c1 << 32);
-        const Longs back = (c2 & 0xFFFFFFFFu) | (c3 << 32);
-        out[0] = (Words)__builtin_shufflevector(front, back, (I / 2 * 2 + I % 2 * BLOCKS)...);
-        out[1] = (Words)__builtin_shufflevector(front, back, (I / 2 * 2 + 1 + I % 2 * BLOCKS)...);
+        front = (Words)((c0 & 0xFFFFFFFFu) | (c1 << 32));
+        back = (Words)((c2 & 0xFFFFFFFFu) | (c3 << 32));
     }
 
     Longs keys_[PHILOX_ROUNDS][2];

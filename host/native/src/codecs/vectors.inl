@@ -10,6 +10,7 @@ using Ints [[gnu::vector_size(LANES * sizeof(std::int32_t))]] = std::int32_t;
 using Words [[gnu::vector_size(LANES * sizeof(std::uint32_t))]] = std::uint32_t;
 using Longs [[gnu::vector_size(LANES * sizeof(std::uint32_t))]] = std::uint64_t;
 using Doubles [[gnu::vector_size(LANES * sizeof(float))]] = double;
+using HalfWords [[gnu::vector_size(LANES * sizeof(std::uint32_t) / 2)]] = std::uint32_t;
 using HalfFloats [[gnu::vector_size(LANES * sizeof(float) / 2)]] = float;
 using Bytes [[gnu::vector_size(LANES)]] = std::uint8_t;
 

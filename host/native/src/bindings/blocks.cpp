@@ -1,0 +1,297 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// The loops of ``thc`` on NumPy arrays, with the interface of lanesum/codecs/thc_reference.py; types and lengths are
+// checked as in bindings/codecs.cpp.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings/module.hpp"
+#include "bindings/released.hpp"
+#include "codecs/kernels.hpp"
+#include "lanes/level.hpp"
+#include "protocol/spec.hpp"
+
+namespace nb = nanobind;
+
+namespace lanesum::bindings {
+namespace {
+
+template <typename Element>
+using Array = nb::ndarray<Element, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Words = Array<const std::uint32_t>;
+using codecs::Packing;
+
+constexpr std::size_t CELLS = 32;
+constexpr std::align_val_t ALIGNED{64};
+
+void require(bool fits, const char *what) {
+    if (!fits) {
+        throw std::invalid_argument(std::string("block kernel: ") + what);
+    }
+}
+
+struct Freed {
+    void operator()(float *values) const { ::operator delete(values, ALIGNED); }
+};
+
+/// A run with its work space.
+class Space {
+public:
+    Space(std::size_t size, std::size_t block, const Words *signs)
+        : work_(static_cast<float *>(
+              ::operator new(std::max(block, codecs::DITHER_GROUP) * sizeof(float), ALIGNED))),
+          run_{size, block, signs == nullptr ? nullptr : signs->data(), work_.get()} {}
+
+    const codecs::Run &run() const { return run_; }
+
+private:
+    std::unique_ptr<float, Freed> work_;
+    codecs::Run run_;
+};
+
+void check_block(std::size_t block) {
+    require(std::has_single_bit(block) && block >= codecs::LEAST_BLOCK && block <= std::size_t{1} << 24,
+            "a block is a power of two of 32 or more");
+}
+
+std::size_t padded(std::size_t size, std::size_t block) {
+    const std::size_t rest = size % block;
+    return size - rest + (rest == 0 ? 0 : std::max(codecs::LEAST_BLOCK, std::bit_ceil(rest)));
+}
+
+std::size_t blocks(std::size_t size, std::size_t block) { return size / block + (size % block != 0); }
+
+Packing packing(unsigned op) {
+    switch (static_cast<LaneOp>(op)) {
+        case LaneOp::EXPAND8:
+        case LaneOp::TABLE8:
+            return Packing::NIBBLES_TO_8;
+        case LaneOp::EXPAND16:
+            return Packing::NIBBLES_TO_16;
+        case LaneOp::EXPAND8TO16:
+            return Packing::BYTES_TO_16;
+        case LaneOp::EXPAND3TO8:
+            return Packing::PLANES_3;
+        case LaneOp::EXPAND5TO8:
+            return Packing::PLANES_5;
+        default:
+            throw std::invalid_argument("block kernel: the operation adds no codes of thc");
+    }
+}
+
+std::size_t code_bits(Packing packing) {
+    switch (packing) {
+        case Packing::PLANES_3:
+            return 3;
+        case Packing::PLANES_5:
+            return 5;
+        case Packing::BYTES_TO_16:
+            return 8;
+        default:
+            return 4;
+    }
+}
+
+codecs::SharedDithers shared(std::uint64_t seed, std::uint64_t round, std::uint32_t first) {
+    return {{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
+            static_cast<std::uint32_t>(round),
+            first};
+}
+
+void check_signs(const Words &signs, std::size_t block) {
+    require(signs.size() >= (block + 31) / 32, "a sign for each coordinate of a block");
+}
+
+/// How a worker rounds; keeps the cells, of which there may be fewer than loops read.
+class OwnRounding {
+public:
+    OwnRounding(unsigned granularity, const Array<const std::uint8_t> &cells, std::uint16_t offset, unsigned flip,
+                unsigned op)
+        : rounding_{static_cast<float>(granularity), nullptr, offset, static_cast<std::uint16_t>(flip & 1),
+                    packing(op)} {
+        require(granularity >= 1 && granularity <= 255, "a grid has 1 to 255 steps");
+        if (cells.size() == 0) {
+            return;
+        }
+        require(cells.size() == granularity + 1 && cells.size() <= CELLS, "a cell for each of at most 32 integers");
+        require(rounding_.packing == Packing::NIBBLES_TO_8, "only codes of 4 bits in lanes of 8 are looked up");
+        std::copy_n(cells.data(), cells.size(), cells_);
+    }
+
+    codecs::Rounding get(const Array<const std::uint8_t> &cells) const {
+        codecs::Rounding rounding = rounding_;
+        rounding.cells = cells.size() == 0 ? nullptr : cells_;
+        return rounding;
+    }
+
+    std::size_t words(std::size_t length) const { return length * code_bits(rounding_.packing) / 32; }
+
+private:
+    std::uint8_t cells_[CELLS] = {};
+    codecs::Rounding rounding_;
+};
+
+class BlockKernels {
+public:
+    explicit BlockKernels(const std::optional<std::string> &level) {
+        level_ = level.value_or(std::string(lanesum::level().name));
+        for (const Level &known : supported_levels()) {
+            if (known.name == level_) {
+                kernels_ = &codecs::kernels(level_).blocks;
+                return;
+            }
+        }
+        throw std::invalid_argument("this processor has no " + level_);
+    }
+
+    const std::string &level() const { return level_; }
+
+    void rotate(Array<const float> values, Array<const float> powers, Words signs, std::size_t block,
+                Array<float> out) const {
+        check_block(block);
+        check_signs(signs, block);
+        require(powers.size() == 2 * blocks(values.size(), block), "two powers for each block");
+        require(out.size() == padded(values.size(), block), "the result has the padding");
+        const Space space(values.size(), block, &signs);
+        const Released released;
+        kernels_->rotate(values.data(), powers.data(), space.run(), out.data());
+    }
+
+    void quantize(Array<const float> rotated, std::size_t block, Array<const float> factors, unsigned granularity,
+                  Array<const std::uint8_t> cells, std::uint64_t seed, std::uint64_t round, std::uint32_t first,
+                  std::uint16_t offset, unsigned flip, unsigned op, Array<std::uint32_t> words) const {
+        check_block(block);
+        require(rotated.size() == padded(rotated.size(), block), "what is rotated is padded");
+        require(factors.size() == blocks(rotated.size(), block), "a factor for each block");
+        const OwnRounding own(granularity, cells, offset, flip, op);
+        require(words.size() == own.words(rotated.size()), "the codes fill the words");
+        const Space space(rotated.size(), block, nullptr);
+        const Released released;
+        kernels_->quantize(rotated.data(), factors.data(), space.run(), shared(seed, round, first), own.get(cells),
+                           words.data());
+    }
+
+    void encode(Array<const float> values, Array<const float> powers, Words signs, std::size_t block,
+                Array<const float> factors, unsigned granularity, Array<const std::uint8_t> cells, std::uint64_t seed,
+                std::uint64_t round, std::uint32_t first, std::uint16_t offset, unsigned flip, unsigned op,
+                Array<std::uint32_t> words) const {
+        check_block(block);
+        check_signs(signs, block);
+        const std::size_t count = blocks(values.size(), block);
+        require(powers.size() == 2 * count && factors.size() == count, "two powers and a factor for each block");
+        const OwnRounding own(granularity, cells, offset, flip, op);
+        require(words.size() == own.words(padded(values.size(), block)), "the codes fill the words");
+        const Space space(values.size(), block, &signs);
+        const Released released;
+        kernels_->encode(values.data(), powers.data(), factors.data(), space.run(), shared(seed, round, first),
+                         own.get(cells), words.data());
+    }
+
+    void estimate(Words lanes, unsigned lane_bits, std::size_t block, std::uint64_t seed, std::uint64_t round,
+                  std::uint32_t first, std::uint16_t multiplier, Array<const std::uint16_t> offsets, int sign,
+                  std::uint32_t constant, Array<float> out) const {
+        check_block(block);
+        check_lanes(lanes, lane_bits, out.size());
+        require(out.size() == padded(out.size(), block), "the result has the padding");
+        const Space space(out.size(), block, nullptr);
+        const codecs::DitherSum sum{multiplier, offsets.data(), offsets.size(), sign > 0, constant};
+        const Released released;
+        kernels_->estimate(lanes.data(), lane_bits, space.run(), shared(seed, round, first), sum, out.data());
+    }
+
+    void restore(Array<const float> rotated, Words signs, std::size_t block, Array<const float> factors,
+                 Array<float> out) const {
+        check_block(block);
+        check_signs(signs, block);
+        require(rotated.size() == padded(out.size(), block), "what is rotated is padded");
+        require(factors.size() == 2 * blocks(out.size(), block), "two factors for each block");
+        const Space space(out.size(), block, &signs);
+        const Released released;
+        kernels_->restore(rotated.data(), factors.data(), space.run(), out.data());
+    }
+
+    void decode(Words lanes, unsigned lane_bits, Words signs, std::size_t block, Array<const float> factors,
+                std::uint64_t seed, std::uint64_t round, std::uint32_t first, std::uint16_t multiplier,
+                Array<const std::uint16_t> offsets, int sign, std::uint32_t constant, Array<float> out) const {
+        check_block(block);
+        check_signs(signs, block);
+        check_lanes(lanes, lane_bits, padded(out.size(), block));
+        require(factors.size() == 2 * blocks(out.size(), block), "two factors for each block");
+        const Space space(out.size(), block, &signs);
+        const codecs::DitherSum sum{multiplier, offsets.data(), offsets.size(), sign > 0, constant};
+        const Released released;
+        kernels_->decode(lanes.data(), lane_bits, factors.data(), space.run(), shared(seed, round, first), sum,
+                         out.data());
+    }
+
+    void residual(Array<const float> values, Words codes, unsigned op, Array<const std::uint8_t> levels, Words signs,
+                  std::size_t block, Array<const float> factors, unsigned granularity, std::uint64_t seed,
+                  std::uint64_t round, std::uint32_t first, std::uint16_t offset, Array<float> out) const {
+        check_block(block);
+        check_signs(signs, block);
+        const Packing how = packing(op);
+        require(values.size() == out.size(), "a residual is as long as the vector");
+        require(factors.size() == 2 * blocks(values.size(), block), "two factors for each block");
+        require(codes.size() == padded(values.size(), block) * code_bits(how) / 32, "the codes fill the words");
+        require(levels.size() == 256, "a level for each byte");
+        const Space space(values.size(), block, &signs);
+        const codecs::DitherSum own{0, &offset, 1, true, (granularity - 1) * 32768};
+        const Released released;
+        kernels_->residual(values.data(), codes.data(), how, op == TABLE ? levels.data() : nullptr, factors.data(),
+                           space.run(), shared(seed, round, first), own, out.data());
+    }
+
+private:
+    static constexpr unsigned TABLE = static_cast<unsigned>(LaneOp::TABLE8);
+
+    static void check_lanes(const Words &lanes, unsigned lane_bits, std::size_t length) {
+        require(lane_bits == 8 || lane_bits == 16, "lanes have 8 or 16 bits");
+        require(lanes.size() == length * lane_bits / 32, "a lane for each coordinate");
+    }
+
+    std::string level_;
+    const codecs::BlockKernels *kernels_ = nullptr;
+};
+
+}  // namespace
+
+void define_blocks(nb::module_ &module) {
+    // noconvert: what nanobind converted would be a copy, and results would be lost with it.
+    const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
+    const auto arg = [](const char *name) { return nb::arg(name); };
+    nb::class_<BlockKernels>(module, "BlockKernels",
+                             "The loops of thc; see lanesum.codecs.kernels. ``level``: vector instructions to use.")
+        .def(nb::init<const std::optional<std::string> &>(), arg("level") = nb::none())
+        .def_prop_ro("level", &BlockKernels::level)
+        .def("rotate_blocks", &BlockKernels::rotate, array("values"), array("powers"), array("signs"), arg("block"),
+             array("out"))
+        .def("quantize_blocks", &BlockKernels::quantize, array("rotated"), arg("block"), array("factors"),
+             arg("granularity"), array("cells"), arg("seed"), arg("round"), arg("first"), arg("offset"), arg("flip"),
+             arg("op"), array("words"))
+        .def("encode_blocks", &BlockKernels::encode, array("values"), array("powers"), array("signs"), arg("block"),
+             array("factors"), arg("granularity"), array("cells"), arg("seed"), arg("round"), arg("first"),
+             arg("offset"), arg("flip"), arg("op"), array("words"))
+        .def("estimate_blocks", &BlockKernels::estimate, array("lanes"), arg("lane_bits"), arg("block"), arg("seed"),
+             arg("round"), arg("first"), arg("multiplier"), array("offsets"), arg("sign"), arg("constant"),
+             array("out"))
+        .def("restore_blocks", &BlockKernels::restore, array("rotated"), array("signs"), arg("block"),
+             array("factors"), array("out"))
+        .def("decode_blocks", &BlockKernels::decode, array("lanes"), arg("lane_bits"), array("signs"), arg("block"),
+             array("factors"), arg("seed"), arg("round"), arg("first"), arg("multiplier"), array("offsets"),
+             arg("sign"), arg("constant"), array("out"))
+        .def("residual_blocks", &BlockKernels::residual, array("values"), array("codes"), arg("op"), array("levels"),
+             array("signs"), arg("block"), array("factors"), arg("granularity"), arg("seed"), arg("round"),
+             arg("first"), arg("offset"), array("out"));
+}
+
+}  // namespace lanesum::bindings

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// The loops of ``thc`` on runs of blocks, with the bits of lanesum/codecs/thc_reference.py, which says what they do.
+// Each goes block by block, so that a block stays in the first-level cache from its values to its codes and back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lanesum::codecs {
+
+/// Coordinates whose dithers come from the same eight blocks of the generator; a block's work space holds one at least.
+constexpr std::size_t DITHER_GROUP = 64;
+/// A block is padded to this at least.
+constexpr std::size_t LEAST_BLOCK = 32;
+
+/// How codes lie in uplink words: a lane operation, as far as the host packs it.
+enum class Packing : std::uint8_t { NIBBLES_TO_8, NIBBLES_TO_16, BYTES_TO_16, PLANES_3, PLANES_5 };
+
+/// A vector of ``size`` values in blocks of ``block``; the last one is padded. ``work``: floats for one block, aligned.
+struct Run {
+    std::size_t size;
+    std::size_t block;
+    const std::uint32_t *signs;  ///< bit i % 32 of word i / 32: coordinate i of every block is negated
+    float *work;
+};
+
+/// Where the shared dithers of a run come from.
+struct SharedDithers {
+    std::uint32_t seed[2];
+    std::uint32_t round;
+    std::uint32_t first;  ///< number of the run's first block
+};
+
+/// How one worker rounds. ``cells``: 32 entries, null where every integer is a level and its own code.
+struct Rounding {
+    float granularity;
+    const std::uint8_t *cells;
+    std::uint16_t offset;
+    std::uint16_t flip;
+    Packing packing;
+};
+
+/// What is taken from 65536 times a sum; as lanesum/codecs/thc_dither.py:DitherSum.
+struct DitherSum {
+    std::uint16_t multiplier;
+    const std::uint16_t *offsets;
+    std::size_t count;
+    bool added;  ///< whether the shifted dithers count with a plus
+    std::uint32_t constant;
+};
+
+struct BlockKernels {
+    void (*rotate)(const float *values, const float *powers, const Run &run, float *out);
+    void (*quantize)(const float *rotated, const float *factors, const Run &run, const SharedDithers &dithers,
+                     const Rounding &rounding, std::uint32_t *words);
+    void (*encode)(const float *values, const float *powers, const float *factors, const Run &run,
+                   const SharedDithers &dithers, const Rounding &rounding, std::uint32_t *words);
+    void (*estimate)(const std::uint32_t *lanes, unsigned lane_bits, const Run &run, const SharedDithers &dithers,
+                     const DitherSum &sum, float *out);
+    void (*restore)(const float *rotated, const float *factors, const Run &run, float *out);
+    void (*decode)(const std::uint32_t *lanes, unsigned lane_bits, const float *factors, const Run &run,
+                   const SharedDithers &dithers, const DitherSum &sum, float *out);
+    /// ``levels``: of every code, 16 of them, or null where a code is its level.
+    void (*residual)(const float *values, const std::uint32_t *words, Packing packing, const std::uint8_t *levels,
+                     const float *factors, const Run &run, const SharedDithers &dithers, const DitherSum &sum,
+                     float *out);
+};
+
+}  // namespace lanesum::codecs
