@@ -40,7 +40,8 @@ from lanesum.codecs.base import (
     uniform_contributors,
 )
 from lanesum.codecs.norms import checked_peaks, norms_of
-from lanesum.codecs.thc_blocks import BlockCoder, Run
+from lanesum.codecs.thc_blocks import BlockCoder, Run, powers_of
+from lanesum.codecs.thc_dither import dither_sum
 from lanesum.codecs.thc_grid import best_grid
 from lanesum.codecs.thc_reference import LEAST_BLOCK, padded_length
 from lanesum.errors import ConfigurationError
@@ -129,9 +130,13 @@ class THC:
         runs = self.runs(vector.size)
 
         norms = norms_of(vector, self.block, context)
-        first = Deferred(partial(self.coder.rotate, vector[runs[0].values], runs[0], norms, context))
+        powers = powers_of(norms)
+        first = Deferred(partial(self.coder.rotate, vector[runs[0].values], runs[0], powers, context))
         reply = yield Round(LaneOp.MAX, norms.view(np.uint32), first, label="norm")
         peaks = checked_peaks(reply, norm_shape)
+        positions = self.coder.positions(norms, peaks)
+        scales = self.coder.scales(vector.size, peaks, context.workers if context.average else 1)
+        everyone = dither_sum(context.workers, self.grid.granularity)
 
         codes = np.empty(code_shape.words, dtype=np.uint32)
         values = np.empty_like(vector)
@@ -140,13 +145,13 @@ class THC:
             run = runs[number]
             words = codes[run.words(self.bits)]
             if number == 0:
-                self.coder.quantize(first(), run, norms, peaks, context, words)
+                self.coder.quantize(first(), run, positions, context, words)
             else:
-                self.coder.encode(vector[run.values], run, norms, peaks, context, words)
+                self.coder.encode(vector[run.values], run, powers, positions, context, words)
 
         def decode(number: int, lanes: Words) -> None:
             run = runs[number]
-            self.coder.decode(lanes, run, peaks, context, values[run.values])
+            self.coder.decode(lanes, run, scales, context, everyone, values[run.values])
 
         ends = [run.words(self.bits).stop for run in runs]
         pieces = RoundPieces(encode, decode, ends, self.op.shape)
@@ -185,11 +190,12 @@ class THC:
     ) -> Vector:
         """What this worker's summed codes did not say, for the whole vector."""
         residual = np.empty_like(vector)
+        scales = self.coder.scales(vector.size, peaks, 1)
         summed = None if included is True else np.broadcast_to(included, self.shapes(vector.size)[1].result_words)
         for run in runs:
             counted = None if summed is None else summed[run.words(self.lanes)]
             words, out = codes[run.words(self.bits)], residual[run.values]
-            self.coder.residual(vector[run.values], words, run, peaks, context, counted, out)
+            self.coder.residual(vector[run.values], words, run, scales, context, counted, out)
         return residual
 
 

@@ -71,8 +71,8 @@ class Run:
 class BlockCoder:
     """Encodes and decodes with one grid and lane operation; ``context`` says whose dithers, and of which round.
 
-    ``norms`` are this worker's own of all blocks of the vector, ``peaks`` the largest of all workers (float32).
-    Vectors, words and lanes are those of the run.
+    Scales are float32, of all blocks of the vector: made once, from this worker's ``norms`` and the largest of all
+    workers, the ``peaks``. Vectors, words and lanes are those of the run.
     """
 
     def __init__(self, grid: Grid, op: LaneOp, block: int) -> None:
@@ -89,31 +89,34 @@ class BlockCoder:
         self._cells = cells[:0] if grid.uniform else cells
         assert all(high - low <= 2 for low, high in pairwise(grid.levels))
 
-    def rotate(self, values: Vector, run: Run, norms: Vector, context: CodecContext) -> Vector:
-        """The run rotated, in units that need only its own norms."""
+    def rotate(self, values: Vector, run: Run, powers: Vector, context: CodecContext) -> Vector:
+        """The run rotated, times the ``powers`` (as of :func:`powers_of`)."""
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
-        signs = self._signs(run, context)
-        block_kernels().rotate_blocks(values, _powers(norms[run.blocks]), signs, self.block, rotated)
+        signs = self._signs(context)
+        block_kernels().rotate_blocks(values, powers[_pairs(run)], signs, self.block, rotated)
         return rotated
 
-    def quantize(
-        self, rotated: Vector, run: Run, norms: Vector, peaks: Vector, context: CodecContext, words: Words
-    ) -> None:
-        """A rotated run to words."""
-        factors = self._to_positions(norms[run.blocks], peaks[run.blocks])
+    def quantize(self, rotated: Vector, run: Run, positions: Vector, context: CodecContext, words: Words) -> None:
+        """A rotated run to words; ``positions`` as of :meth:`positions`."""
+        factors = positions[run.blocks]
         block_kernels().quantize_blocks(rotated, self.block, factors, *self._own(run, context), words)
 
     def encode(
-        self, values: Vector, run: Run, norms: Vector, peaks: Vector, context: CodecContext, words: Words
+        self, values: Vector, run: Run, powers: Vector, positions: Vector, context: CodecContext, words: Words
     ) -> None:
         """A run to words, at once."""
-        factors = self._to_positions(norms[run.blocks], peaks[run.blocks])
-        powers, signs = _powers(norms[run.blocks]), self._signs(run, context)
-        block_kernels().encode_blocks(values, powers, signs, self.block, factors, *self._own(run, context), words)
+        own, signs, factors = self._own(run, context), self._signs(context), positions[run.blocks]
+        block_kernels().encode_blocks(values, powers[_pairs(run)], signs, self.block, factors, *own, words)
 
-    def decode(self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, out: Vector) -> None:
-        """Sums over all workers to their mean or sum."""
-        self._decode(lanes, run, peaks, context, dither_sum(context.workers, self.grid.granularity), out)
+    def decode(
+        self, lanes: Words, run: Run, scales: Vector, context: CodecContext, taken: DitherSum, out: Vector
+    ) -> None:
+        """Sums to values; ``scales`` as of :meth:`scales` with the divisor that is wanted, ``taken`` for who is in
+        the sums."""
+        block_kernels().decode_blocks(
+            lanes, self.op.shape.lane_bits, self._signs(context), self.block, scales[_pairs(run)], context.seed,
+            _round(context), run.first, taken.multiplier, taken.offsets, taken.sign, taken.constant, out,
+        )  # fmt: skip
 
     def decode_members(
         self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, members: Members, out: Vector
@@ -134,25 +137,28 @@ class BlockCoder:
             if mixed[begin]:
                 self._decode_mixed(lanes[words], part, peaks, context, taken, members.of_word[words], there)
             else:
-                self._decode(lanes[words], part, peaks, context, taken[low[begin]], there)
+                one = taken[low[begin]]
+                scales = self.scales(run.size, peaks, one.count if context.average else 1)
+                self.decode(lanes[words], part, scales, context, one, there)
 
     def residual(
         self,
         values: Vector,
         words: Words,
         run: Run,
-        peaks: Vector,
+        scales: Vector,
         context: CodecContext,
         included: NDArray[np.bool_] | None,
         out: Vector,
     ) -> None:
         """What this worker's summed codes did not say: its values minus their own decoding.
 
-        ``included``: for each accumulator word, whether it was summed; None where all were.
+        ``scales``: with the divisor 1. ``included``: for each accumulator word, whether it was summed; None where all
+        were.
         """
-        factors = self._from_estimates(run, peaks[run.blocks], 1)
+        factors = scales[_pairs(run)]
         seed, round_, offset = context.seed, _round(context), dither_offset(context.worker, context.workers)
-        signs, granularity = self._signs(run, context), self.grid.granularity
+        signs, granularity = self._signs(context), self.grid.granularity
         if included is None:
             block_kernels().residual_blocks(
                 values, words, self.op, self._levels, signs, self.block, factors, granularity, seed, round_, run.first,
@@ -168,15 +174,6 @@ class BlockCoder:
         with np.errstate(over="ignore"):
             np.subtract(values, said, out=out)
         np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
-
-    def _decode(
-        self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, taken: DitherSum, out: Vector
-    ) -> None:
-        factors = self._from_estimates(run, peaks[run.blocks], taken.count if context.average else 1)
-        block_kernels().decode_blocks(
-            lanes, self.op.shape.lane_bits, self._signs(run, context), self.block, factors, context.seed,
-            _round(context), run.first, taken.multiplier, taken.offsets, taken.sign, taken.constant, out,
-        )  # fmt: skip
 
     def _decode_mixed(
         self,
@@ -196,8 +193,8 @@ class BlockCoder:
             if context.average:
                 estimate /= np.float32(taken[number].count)
             np.copyto(rotated, estimate, where=of_lane == number)
-        factors = self._from_estimates(run, peaks[run.blocks], 1)
-        block_kernels().restore_blocks(rotated, self._signs(run, context), self.block, factors, out)
+        factors = self.scales(run.size, peaks, 1)[_pairs(run)]
+        block_kernels().restore_blocks(rotated, self._signs(context), self.block, factors, out)
 
     def _estimate(self, lanes: Words, run: Run, context: CodecContext, taken: DitherSum) -> Vector:
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
@@ -213,11 +210,11 @@ class BlockCoder:
         granularity, round_ = self.grid.granularity, _round(context)
         return granularity, self._cells, context.seed, round_, run.first, offset, flip, int(self.op)
 
-    def _signs(self, run: Run, context: CodecContext) -> Words:
+    def _signs(self, context: CodecContext) -> Words:
         """One diagonal for all blocks of a round, another in the next one: it is as random for each block."""
         return sign_words(self.block, context.seed, _round(context))
 
-    def _to_positions(self, norms: Vector, peaks: Vector) -> Vector:
+    def positions(self, norms: Vector, peaks: Vector) -> Vector:
         """From rotated blocks, as :meth:`rotate` leaves them, to positions in steps of 1/65536; 0 where all are 0."""
         units = np.exp2(np.frexp(norms.astype(np.float64))[1])
         steps = UNIT * self.grid.granularity / (2 * self.grid.limit)
@@ -225,10 +222,12 @@ class BlockCoder:
             factors = np.clip(steps * units / peaks, _SMALLEST_FACTOR, _LARGEST_FACTOR)
         return np.where(peaks > 0, factors, 0).astype(np.float32)
 
-    def _from_estimates(self, run: Run, peaks: Vector, divisor: int) -> Vector:
-        """From estimates, transformed, to values: two factors for each block, which are exact and in range."""
+    def scales(self, size: int, peaks: Vector, divisor: int) -> Vector:
+        """From estimates, transformed, to values of a vector of ``size``: two factors for each block, which are exact
+        and in range."""
         step = 2 * self.grid.limit / self.grid.granularity / UNIT
-        mantissas, exponents = np.frexp(peaks.astype(np.float64) * step / (run.lengths() * float(divisor)))
+        lengths = Run(0, peaks.size, size, self.block).lengths()
+        mantissas, exponents = np.frexp(peaks.astype(np.float64) * step / (lengths * float(divisor)))
         first = np.clip(exponents, -_FIRST_EXPONENT, _FIRST_EXPONENT)
         factors = np.empty((peaks.size, 2), dtype=np.float32)
         factors[:, 0] = np.ldexp(mantissas.astype(np.float32), first)
@@ -236,12 +235,17 @@ class BlockCoder:
         return factors.reshape(-1)
 
 
-def _powers(norms: Vector) -> Vector:
+def powers_of(norms: Vector) -> Vector:
     """Two powers of two for each block, which bring its norm to 0.5 to 1."""
     exponents = -np.frexp(norms)[1]
     first = np.clip(exponents, -_FIRST_EXPONENT, _FIRST_EXPONENT)
     powers = np.stack((np.ldexp(np.float32(1), first), np.ldexp(np.float32(1), exponents - first)), axis=1)
     return powers.astype(np.float32).reshape(-1)
+
+
+def _pairs(run: Run) -> slice:
+    """Where the run's blocks are among scales of two for each."""
+    return slice(2 * run.first, 2 * run.stop)
 
 
 def _round(context: CodecContext) -> int:
