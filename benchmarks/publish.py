@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lanesum.bench import allreduce, congestion, faults, server, transport
+from lanesum.bench import allreduce, codec, congestion, faults, nmse, server, transport
 from lanesum.protocol.generate import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,6 +81,25 @@ def transport_tables(result: dict[str, Any]) -> str:
     return "\n".join([*latency, "", *rate, "", _on_one_machine(result)])
 
 
+def nmse_table(result: dict[str, Any]) -> str:
+    """Error of the codecs, for one, eight and most workers."""
+    shown = [row for row in nmse.rows(result) if row[1] in ("1", "8", "64")]
+    return "\n".join([*_markdown(nmse.COLUMNS, shown), "", _averaged(result)])
+
+
+def codec_table(result: dict[str, Any]) -> str:
+    """Processor time of THC."""
+    return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
+
+
+def _averaged(result: dict[str, Any]) -> str:
+    left_out = "".join(f" Not measured: {name} ({why})." for name, why in result["left_out"].items())
+    return (
+        f"Means of {result['runs']} runs of {result['size']:,} coordinates, of recorded gradients of "
+        f"{max(1, result['runs'] // 2)}, {_machine(result)}.{left_out}"
+    )
+
+
 def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (columns, ["---"] * len(columns), *rows)]
 
@@ -115,11 +134,14 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce by workers": ("allreduce-workers.json", PAGE, sweep_table),
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
+    "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
+    "codec figures": ("codec.json", "docs/codecs.md", codec_table),
 }
 # What `--measure` may name, and the arguments of `lanesum bench` that it stands for.
 BENCHMARKS: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in ("switch", "faults", "congestion", "allreduce", "server", "transport")},
+    **{name: (name,) for name in ("switch", "faults", "congestion", "allreduce", "server", "transport", "nmse")},
     "allreduce-sizes": ("allreduce", "--cases", "hub", "--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
+    "codec": ("codec", "--levels", "avx2,avx512"),
     "allreduce-workers": ("allreduce", "--workers", "2,4,8,16", "--values", "4000000", "--repeats", "3"),
 }
 

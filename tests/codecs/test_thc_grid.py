@@ -60,6 +60,7 @@ def test_the_errors_of_4_bits_are_what_they_are_to_be() -> None:
     one, eight = best_grid(4, 1, 255, True), best_grid(4, 8, 255, True)
     assert one.levels == eight.levels == (0, *range(2, 16), 17)
     assert one.error() < 0.0120 and eight.error() < 0.0120 and eight.error(8) < 0.0010
+    assert {best_grid(4, workers, 255, True).levels for workers in range(1, 16)} == {one.levels}
     # Without a table, as where the lane has no room for one.
     assert best_grid(4, 17, 255, True).uniform and best_grid(4, 17, 255, True).granularity == 15
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.codecs import CodecContext, CodecError, Result, Round, RoundGroup, Steps
+from lanesum.codecs import THC, CodecContext, CodecError, Result, Round, RoundGroup, Steps
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
@@ -369,7 +369,8 @@ def test_a_late_worker_s_gradient_is_not_in_the_mean_and_stays_in_its_memory() -
     """The quorum has gone on; its mean is over those who were there, and the late worker has said nothing yet."""
     vectors = [np.random.default_rng(worker).normal(size=500).astype(np.float32) for worker in range(3)]
     with AggregationServer((LOCALHOST, 0)) as server:
-        for tag, codec, tolerance in ((1, "fixed", 1e-5), (2, "thc-uniform", 0.7)):
+        wide = THC(workers=3, lanes=16)
+        for tag, codec, tolerance in ((1, "fixed", 1e-5), (2, "thc-uniform", 0.7), (3, wide, 0.5)):
             tickets = tickets_for(server, 3, quorum=2, tag=tag)
             server.aggregator.admit(ServerJob.from_tickets(tickets))
             rounds: list[FinishedRound] = []

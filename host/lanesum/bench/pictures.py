@@ -151,6 +151,43 @@ def transport(result: dict[str, Any], path: Path) -> None:
         panels[-1].set_xlabel("per second")
 
 
+def nmse(result: dict[str, Any], path: Path) -> None:
+    """Error over workers, for every kind of vectors. Raises MissingToolError."""
+    names = list(dict.fromkeys(figure["vectors"] for figure in result["figures"]))
+    schemes = list(dict.fromkeys(figure["by"] for figure in result["figures"]))
+    title = "Error of a mean (NMSE): workers' vectors differ (lines), or are the same (dashes)"
+    with _figure(path, len(names), title, result["machine"], width=4.4) as panels:
+        for axes, name in zip(panels, names, strict=True):
+            axes.set_title(name)
+            for number, scheme in enumerate(schemes):
+                color, marker = _COLORS[number % len(_COLORS)], _MARKERS[number % len(_MARKERS)]
+                for kind, line in (("differ", "-"), ("agree", "--")):
+                    some = [
+                        figure for figure in result["figures"]
+                        if (figure["vectors"], figure["by"], figure["that"]) == (name, scheme, kind)
+                    ]  # fmt: skip
+                    across, errors = ([figure[key] for figure in some] for key in ("workers", "nmse"))
+                    label = scheme if kind == "differ" else None
+                    axes.plot(across, errors, line, color=color, marker=marker, markersize=4, label=label)
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log")
+            axes.set_xlabel("workers")
+            axes.grid(alpha=0.25)
+        panels[0].set_ylabel("NMSE")
+        panels[0].legend(frameon=False, fontsize=8)
+
+
+def codec(result: dict[str, Any], path: Path) -> None:
+    """Processor time of a coordinate. Raises MissingToolError."""
+    figures = result["figures"]
+    title = f"THC, {result['values']:,} float32 on one thread: norm, encode and decode"
+    with _figure(path, 1, title, result["machine"], width=9.0) as (axes,):
+        labels = [f"{figure['codec']}, {figure['by']}" for figure in figures]
+        colors = [_COLORS[0] if figure["by"] == "PyTorch" else _COLORS[1] for figure in figures]
+        _bars(axes, labels, [figure["together"] for figure in figures], colors)
+        axes.set_xlabel("nanoseconds of processor time per value")
+
+
 def _by(figures: Sequence[dict[str, Any]]) -> list[str]:
     """Colours by implementation; peers are grey."""
     colors = {"native": _COLORS[1], "Python": _COLORS[2]}

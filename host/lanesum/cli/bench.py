@@ -167,6 +167,48 @@ def transport(
     _show(result, tables, as_json, "transport", picture)
 
 
+@app.command()
+def nmse(
+    values: Annotated[int | None, typer.Option(min=16, help="Length of a drawn vector, a multiple of 16.")] = None,
+    workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
+    runs: Annotated[int | None, typer.Option(min=1, help="Independent runs to average.")] = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Error of the codecs, on drawn vectors and recorded gradients (needs PyTorch), beside QSGD at equal bits."""
+    from lanesum.bench import nmse as bench
+
+    if values is not None and values % 16:
+        raise ConfigurationError(f"--values {values} is not a multiple of 16.", "16 layers share them.")
+    settings = bench.QUICK if quick else bench.Settings()
+    given = _given(size=values, workers=_numbers(workers, "--workers"), runs=runs)
+    result = bench.run(dataclasses.replace(settings, **given))
+    _show(result, [(bench.COLUMNS, bench.rows)], as_json, "nmse", picture)
+
+
+@app.command()
+def codec(
+    values: Annotated[int | None, typer.Option(min=4096, help="Length of the vector, a multiple of 4096.")] = None,
+    levels: Annotated[str, typer.Option(help="Vector instructions, separated by commas; the widest there are.")] = "",
+    repeats: Repeats = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Processor time of a coordinate in THC, beside the same in PyTorch's operations where that is installed."""
+    from lanesum.bench import codec as bench
+
+    if values is not None and values % 4096:
+        raise ConfigurationError(
+            f"--values {values} is not a multiple of 4096.", "PyTorch's version takes whole blocks."
+        )
+    settings = bench.QUICK if quick else bench.Settings()
+    given = _given(values=values, levels=tuple(levels.split(",")) if levels else None, repeats=repeats)
+    result = bench.run(dataclasses.replace(settings, **given))
+    _show(result, [(bench.COLUMNS, bench.rows)], as_json, "codec", picture)
+
+
 _Rows = Callable[[dict[str, Any]], Iterable[tuple[str, ...]]]
 
 

@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Processor time that ``thc`` takes for a coordinate, beside the same algorithm written with PyTorch's operations.
+
+Both encode one vector and decode one sum of four workers on one thread; turns alternate. The codec is driven as a
+session drives it: all norms, then the words of all pieces, then the values of all pieces. PyTorch's version is what one
+would write with its vector operations: the rotation of a block of 4,096 as two products with Hadamard matrices of 64,
+dithers from its own generator, codes packed by shifts. It sends other random bits, and is as exact.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanesum.bench.figures import spread, text
+from lanesum.bench.machine import machine
+from lanesum.codecs import THC, Aggregate, CodecContext, PaperTHC, kernels
+from lanesum.codecs.base import Codec, Round, RoundGroup, Vector
+from lanesum.codecs.packing import lane_contribution
+from lanesum.native import availability
+
+COLUMNS = ("codec", "by", "norm", "encode", "decode", "together, ns per value", "times as fast as PyTorch")
+WORKERS = 4
+PEER = "PyTorch"
+_BLOCK, _FACTOR = 4096, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        values: of the vector, a multiple of 4096.
+        repeats: turns; the first is not counted.
+        levels: vector instructions to use; none for the widest that there are.
+    """
+
+    values: int = 1 << 22
+    repeats: int = 7
+    levels: tuple[str, ...] = ()
+
+
+QUICK = Settings(values=1 << 16, repeats=2)
+Times = dict[str, float]
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why."""
+    vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
+    left_out: dict[str, str] = {}
+    cases: dict[tuple[str, str], Callable[[], Times]] = {}
+    for level in _levels(settings, left_out):
+        for bits in (4, 3, 5, 8):
+            codec = THC(workers=WORKERS, bits=bits)
+            cases[f"thc, {bits} bits", level] = lambda codec=codec, level=level: _timed(codec, vector, level)  # type: ignore[misc]
+    widest = list(cases)[-1][1]
+    cases["thc-paper", widest] = lambda: _timed(PaperTHC(workers=WORKERS), vector, None)
+    if importlib.util.find_spec("torch") is None:
+        left_out[PEER] = "it is not installed"
+    else:
+        cases["thc, 4 bits", PEER] = _peer(vector)
+    runs: dict[tuple[str, str], list[Times]] = {case: [] for case in cases}
+    for turn in range(settings.repeats + 1):
+        for case, once in cases.items():
+            times = once()
+            if turn:
+                runs[case].append({step: seconds / settings.values * 1e9 for step, seconds in times.items()})
+    peer = runs.get(("thc, 4 bits", PEER))
+    return {
+        "machine": machine(),
+        "values": settings.values,
+        "repeats": settings.repeats,
+        "workers": WORKERS,
+        "figures": [_figure(case, some, peer) for case, some in runs.items()],
+        "left_out": left_out,
+    }
+
+
+def _levels(settings: Settings, left_out: dict[str, str]) -> tuple[str, ...]:
+    core = availability().core
+    if core is None:
+        left_out["compiled loops"] = availability().reason
+        return ("NumPy",)
+    there = tuple(core.CodecKernels.levels())
+    for level in settings.levels:
+        if level not in there:
+            left_out[level] = "this processor does not have it"
+    return tuple(level for level in settings.levels if level in there) or there[-1:]
+
+
+@contextlib.contextmanager
+def _using(level: str | None) -> Iterator[None]:
+    """Codecs use the loops of a level meanwhile; None and ``NumPy`` leave the choice as it is."""
+    core = availability().core
+    if core is None or level is None:
+        yield
+        return
+    chosen = kernels.compiled_blocks
+    loops = core.BlockKernels(level)
+    kernels.compiled_blocks = lambda core: loops  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        kernels.compiled_blocks = chosen
+
+
+def _timed(codec: Codec, vector: Vector, level: str | None) -> Times:
+    """Processor seconds of one worker's steps."""
+    with _using(level):
+        marks = [time.process_time()]
+        steps = codec.all_reduce(vector, CodecContext(workers=WORKERS, worker=1, seed=1))
+        norms = _one(next(steps))
+        marks.append(time.process_time())
+        codes = _one(steps.send(Aggregate(norms.words, WORKERS)))
+        marks.append(time.process_time())
+        sums = lane_contribution(codes.op, codes.words, codec.code_table) * np.uint32(WORKERS)
+        marks.append(time.process_time())
+        try:
+            steps.send(Aggregate(sums, WORKERS))
+        except StopIteration as stop:
+            marks.append(time.process_time())
+            # As four equal workers: a gross mistake shows, a fast nothing does not pass.
+            error = np.sum((stop.value.values - vector) ** 2) / np.sum(vector**2)
+            assert error < 0.1, f"{codec.name}: error {error}"
+    return {"norm": marks[1] - marks[0], "encode": marks[2] - marks[1], "decode": marks[4] - marks[3]}
+
+
+def _one(yielded: Round | RoundGroup) -> Round:
+    assert isinstance(yielded, Round)
+    return yielded
+
+
+def _peer(vector: Vector) -> Callable[[], Times]:
+    """The same with PyTorch, on one thread."""
+    import torch
+
+    grid = THC(workers=WORKERS, bits=4).grid
+    blocks = torch.from_numpy(vector).reshape(-1, _FACTOR, _FACTOR)
+    hadamard = torch.ones(1, 1)
+    while len(hadamard) < _FACTOR:
+        hadamard = torch.cat((torch.cat((hadamard, hadamard), 1), torch.cat((hadamard, -hadamard), 1)))
+    levels = torch.tensor(grid.levels)
+    integers = torch.arange(grid.granularity + 1)
+    below = torch.searchsorted(levels, integers, right=True) - 1
+    left_out = ~torch.isin(integers, levels)
+
+    def rotate(rows: torch.Tensor) -> torch.Tensor:
+        return hadamard @ rows @ hadamard
+
+    def dithers() -> torch.Tensor:
+        generator = torch.Generator().manual_seed(5)
+        return torch.randint(0, 1 << 16, blocks.shape, generator=generator, dtype=torch.int32)
+
+    def once() -> Times:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return _once()
+        finally:
+            torch.set_num_threads(threads)
+
+    def _once() -> Times:
+        marks = [time.process_time()]
+        norms = torch.linalg.vector_norm(blocks, dim=(1, 2), keepdim=True)
+        marks.append(time.process_time())
+        signs = torch.randint(0, 2, (_FACTOR, _FACTOR), generator=torch.Generator().manual_seed(3)) * 2.0 - 1
+        factors = grid.granularity / (2 * grid.limit) / norms
+        position = (rotate(blocks * (signs * factors)) + grid.granularity / 2).clamp(0, grid.granularity)
+        shared = dithers()
+        dither = (shared + (1 << 14)) & 0xFFFF
+        level = ((position * 65536).to(torch.int32) + dither) >> 16
+        codes = below[level] + (left_out[level] & ((shared & 1) == 0))
+        eights = codes.reshape(-1, 2, 4).to(torch.int32)
+        octets = eights[:, 0] | eights[:, 1] << 4
+        words = octets[:, 0] << 24 | octets[:, 1] << 16 | octets[:, 2] << 8 | octets[:, 3]
+        marks.append(time.process_time())
+        assert words.numel() * 8 == vector.size
+        lanes = (levels[codes] * WORKERS).to(torch.uint8).reshape(-1, 4)
+        marks.append(time.process_time())
+        sums = lanes.reshape(blocks.shape).to(torch.int32) << 16
+        # Four equal workers here: all have the dither of one. The work is that of four different ones.
+        taken = dither * WORKERS
+        estimate = (sums - taken + WORKERS * (1 - grid.granularity) * 32768).to(torch.float32)
+        back = 2 * grid.limit / grid.granularity / 65536 / _BLOCK / WORKERS * norms
+        values = rotate(estimate) * (signs * back)
+        marks.append(time.process_time())
+        error = float(((values - blocks) ** 2).sum() / (blocks**2).sum())
+        assert error < 0.1 and math.isfinite(error), f"{PEER}: error {error}"
+        return {"norm": marks[1] - marks[0], "encode": marks[2] - marks[1], "decode": marks[4] - marks[3]}
+
+    return once
+
+
+def _figure(case: tuple[str, str], runs: list[Times], peer: list[Times] | None) -> dict[str, Any]:
+    codec, by = case
+    together = [sum(times.values()) for times in runs]
+    ratios = None if peer is None else spread([sum(p.values()) / own for p, own in zip(peer, together, strict=True)])
+    return {
+        "codec": codec,
+        "by": by,
+        "ns_per_value": {step: spread([times[step] for times in runs]) for step in runs[0]},
+        "together": spread(together),
+        "times_peer": ratios,
+    }
+
+
+def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    """One for every codec and way."""
+    for figure in result["figures"]:
+        steps = [f"{figure['ns_per_value'][step]['median']:.2f}" for step in ("norm", "encode", "decode")]
+        ratio = "-" if figure["times_peer"] is None else f"{figure['times_peer']['median']:.1f}"
+        yield figure["codec"], figure["by"], *steps, text(figure["together"]), ratio

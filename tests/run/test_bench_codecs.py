@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Errors and speed of the codecs: what is measured is what it says, and what is left out is said."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lanesum.bench import codec, nmse, pictures
+from lanesum.native import VARIABLE
+
+has_torch = importlib.util.find_spec("torch") is not None
+
+
+def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
+    result = nmse.run(nmse.Settings(size=4096, runs=2, workers=(1, 4, 64), recorded=False))
+    json.dumps(result)
+    found = {(one["vectors"], one["workers"], one["that"], one["by"]): one for one in result["figures"]}
+    one, same = found["Gaussian", 1, "differ", "thc 4"], found["Gaussian", 4, "agree", "thc 4"]
+    assert 0.009 < one["nmse"] < 0.0125 and same["nmse"] < one["nmse"] / 5
+    assert one["bits_up"] == 4 + 32 / 4096 and found["Gaussian", 1, "differ", "QSGD 4"]["bits_up"] == 4 + 32 / 512
+    assert one["nmse"] < 0.7 * found["Gaussian", 1, "differ", "paper"]["nmse"]
+    assert found["layers", 1, "differ", "paper, blocks"]["nmse"] > 5 * found["layers", 1, "differ", "thc 4"]["nmse"]
+    # What has no lanes for 64 workers has no figure.
+    there = {by for _, workers, _, by in found if workers == 64}
+    assert there == {"QSGD 4", "thc 4", "thc 8"}
+    rows = list(nmse.rows(result))
+    assert len(rows) == 3 * 5 and all(len(row) == len(nmse.COLUMNS) for row in rows)
+    assert sum(cell == "-" for cell in rows[-1]) == 4
+    pictures.nmse(result, tmp_path / "nmse.png")
+    assert (tmp_path / "nmse.png").stat().st_size > 10_000
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_recorded_gradients_are_those_of_different_batches_at_the_same_weights() -> None:
+    from lanesum.bench import gradients
+
+    for record in (gradients.digits, gradients.transformer):
+        (first, second), (third, fourth) = record(2, 2)
+        assert first.dtype == np.float32 and first.shape == second.shape == third.shape == fourth.shape
+        assert np.isfinite(first).all() and not np.array_equal(first, second) and not np.array_equal(first, third)
+        again = record(2, 1)[0]
+        assert np.array_equal(again[0], first) and np.array_equal(again[1], second)
+
+
+def test_qsgd_is_unbiased_and_exact_on_its_levels() -> None:
+    vector = np.linspace(-7, 7, 15).astype(np.float32)
+    assert np.array_equal(nmse.qsgd([vector], 4, np.random.default_rng(1)), vector)
+    many = nmse.qsgd([vector * np.float32(0.93) + np.float32(0.3)] * 4000, 4, np.random.default_rng(1))
+    assert np.abs(many - (vector * 0.93 + 0.3)).max() < 0.06
+
+
+def test_speed_beside_pytorch(tmp_path: Path) -> None:
+    result = codec.run(codec.QUICK)
+    json.dumps(result)
+    figures = {(one["codec"], one["by"]): one for one in result["figures"]}
+    assert {name for name, _ in figures} == {"thc, 3 bits", "thc, 4 bits", "thc, 5 bits", "thc, 8 bits", "thc-paper"}
+    assert (("thc, 4 bits", codec.PEER) in figures) == has_torch == (codec.PEER not in result["left_out"])
+    for one in result["figures"]:
+        assert set(one["ns_per_value"]) == {"norm", "encode", "decode"}
+        assert 0 <= one["together"]["min"] <= one["together"]["median"] <= one["together"]["max"]
+        assert (one["times_peer"] is None) == (not has_torch)
+    assert all(len(row) == len(codec.COLUMNS) for row in codec.rows(result))
+    pictures.codec(result, tmp_path / "codec.png")
+    assert (tmp_path / "codec.png").stat().st_size > 10_000
+
+
+def test_levels_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = codec.Settings(values=4096, repeats=1, levels=("mmx",))
+    assert "mmx" in codec.run(settings)["left_out"] or "compiled loops" in codec.run(settings)["left_out"]
+    monkeypatch.setenv(VARIABLE, "off")
+    result = codec.run(settings)
+    assert "compiled loops" in result["left_out"]
+    assert {one["by"] for one in result["figures"]} <= {"NumPy", codec.PEER}
