@@ -35,7 +35,7 @@ SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: help run test test-code lint setup p4 generate soak bench native-sanitize fuzz model clean
+.PHONY: help run test test-code lint setup p4 tofino generate soak bench native-sanitize fuzz model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
@@ -57,6 +57,9 @@ setup: $(READY_TO_TEST) ## only make the virtual environment and install
 
 p4: $(READY_TO_TEST) ## compile p4src (needs p4c-bm2-ss on PATH) and rewrite p4src/build
 	$(BIN)/python -m lanesum_control.p4build
+
+tofino: $(READY_TO_TEST) ## compile p4src for Tofino (needs p4c-barefoot and bfas on PATH), rewrite p4src/build/tofino; binaries go to out/tofino
+	$(BIN)/python -m lanesum_control.tofinobuild --binaries out/tofino
 
 generate: $(READY_TO_TEST) ## rewrite what is generated: P4 headers, tables in the docs, the topology schema
 	$(BIN)/python -m lanesum.protocol.generate

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles of the Tofino program: which chip, how many words a packet, how many slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanesum.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A chip as p4c and its assembler name it, and what one stage and one pipe of it have.
+
+    Attributes:
+        target, architecture, preprocessor_value: options of the compiler.
+        stages: match-action stages of a pipe, shared by ingress and egress.
+        stateful_alus, memories, ternary_memories: of one stage.
+        container_bits: packet header vector of a pipe, ingress and egress together, without tagalong containers.
+    """
+
+    title: str
+    target: str
+    architecture: str
+    preprocessor_value: int
+    stages: int
+    stateful_alus: int = 4
+    memories: int = 80
+    ternary_memories: int = 24
+    container_bits: int = 4096
+
+
+TOFINO_1 = Chip("Tofino 1", "tofino", "tna", 1, 12)
+TOFINO_2 = Chip("Tofino 2", "tofino2", "t2na", 2, 20)
+
+
+@dataclass(frozen=True, slots=True)
+class TofinoProfile:
+    """One build of ``p4src/tofino``.
+
+    Attributes:
+        name: of the build's files.
+        accumulator_words: 32-bit words that a packet's sum has.
+        slots: of a pipe, each with two shadow sets.
+        passes: times that a contribution goes through ingress.
+    """
+
+    name: str
+    chip: Chip
+    accumulator_words: int
+    slots: int = 16_384
+    passes: int = 1
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """Macros of the compiler's command line."""
+        return (
+            f"-D__TARGET_TOFINO__={self.chip.preprocessor_value}",
+            f"-DACCUMULATOR_WORDS={self.accumulator_words}",
+            f"-DSLOTS={self.slots}",
+        )
+
+
+PROFILES = (
+    TofinoProfile("tofino1-w32", TOFINO_1, 32),
+    TofinoProfile("tofino2-w32", TOFINO_2, 32),
+    TofinoProfile("tofino2-w64", TOFINO_2, 64),
+)
+
+
+def profile(name: str) -> TofinoProfile:
+    """The profile of that name. Raises ConfigurationError."""
+    for found in PROFILES:
+        if found.name == name:
+            return found
+    raise ConfigurationError(f"There is no Tofino profile {name!r}; built: {', '.join(p.name for p in PROFILES)}.")
+
+
+def nearest_smaller(too_large: TofinoProfile, fitting: tuple[TofinoProfile, ...] = PROFILES) -> TofinoProfile | None:
+    """The profile of the same chip that asks for least less; None when there is none."""
+    smaller = [
+        other
+        for other in fitting
+        if other.chip is too_large.chip
+        and (other.accumulator_words, other.slots) < (too_large.accumulator_words, too_large.slots)
+    ]
+    return max(smaller, key=lambda other: (other.accumulator_words, other.slots), default=None)

@@ -1,0 +1,242 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``make tofino``: compile ``p4src/tofino`` for every profile down to the binary, and report what it takes of the chip.
+
+The compiler ends well also where a program needs more stages than there are; the assembler is what refuses. Both run
+for every profile. What is committed of their output is what a controller or a reader needs: P4Info, the bf-rt
+description and the resource report, with a manifest. Binaries are large, and made again in minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanesum import resources
+from lanesum.errors import LanesumError, MissingToolError
+from lanesum_control.pipelines import MANIFEST, sha256
+from lanesum_control.tofino import PROFILES, TofinoProfile, nearest_smaller, profile
+from lanesum_control.tofino_report import Resources, measure, write_page
+
+COMPILER = "p4c-barefoot"
+ASSEMBLER = "bfas"
+BUILD_FOLDER = "p4src/build/tofino"
+FLAGS = ("--std", "p4-16", "--Wdisable=unused", "--Wdisable=uninitialized-out-param")
+_RESOURCES = (
+    (r"supports up to (\d+) stages, using (\d+)", "stages"),
+    (r"PHV allocation was not successful", "packet header containers"),
+    (r"[Pp]ower", "power"),
+    (r"TCAM|ternary", "ternary memories"),
+    (r"map ?ram", "map memories"),
+    (r"SRAM|memory", "memories"),
+    (r"instruction memory|imem", "instruction memory"),
+    (r"action (data )?bus", "action data bus"),
+    (r"input crossbar|ixbar|hash", "input crossbar"),
+    (r"action spanning multiple stages|requires? multiple stages", "what one action can do"),
+)
+
+
+class DoesNotFitError(LanesumError):
+    """A profile asks for more than the chip has; the message names what ran out and a profile that fits."""
+
+    def __init__(self, refused: TofinoProfile, resource: str, said: str) -> None:
+        smaller = nearest_smaller(refused)
+        super().__init__(
+            f"Profile {refused.name} does not fit {refused.chip.title}: {resource}. The tools say: {said}",
+            f"Build {smaller.name} instead ({smaller.accumulator_words} words, {smaller.slots} slots)."
+            if smaller
+            else f"No smaller profile is kept for {refused.chip.title}: give it fewer slots or words.",
+        )
+        self.resource = resource
+
+
+class TofinoCompileError(LanesumError):
+    """The compiler refused the program for another reason than its size; the message carries what it said."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a profile's build left in ``folder``."""
+
+    profile: TofinoProfile
+    binary: Path
+    context: dict[str, Any]
+    outputs: tuple[Path, ...]
+
+
+def tools() -> tuple[str, str]:
+    """Paths of compiler and assembler. Raises MissingToolError, which names the one that is missing."""
+    found = []
+    for tool in (COMPILER, ASSEMBLER):
+        path = shutil.which(tool)
+        if path is None:
+            raise MissingToolError(
+                f"{tool} is not on PATH.",
+                "Build p4lang's p4c with -DENABLE_TOFINO=ON, which makes the compiler and the assembler; what is "
+                f"committed in {BUILD_FOLDER} needs neither.",
+            )
+        found.append(path)
+    return found[0], found[1]
+
+
+def source_files(p4src: Path) -> list[Path]:
+    """The P4 sources of the Tofino program, in a fixed order."""
+    return sorted([*(p4src / "shared").glob("*.p4"), *(p4src / "tofino").glob("*.p4")])
+
+
+def resource_that_ran_out(said: str) -> str | None:
+    """What a refusal is about, in the report's words; None when it is about no resource."""
+    for pattern, resource in _RESOURCES:
+        found = re.search(pattern, said)
+        if found:
+            numbers = found.groups()
+            return f"{numbers[1]} {resource} needed, {numbers[0]} there" if len(numbers) == 2 else f"out of {resource}"
+    return None
+
+
+def _errors(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if re.search(r"\berror\b", line, re.IGNORECASE)]
+    return " ".join(line for line in lines if not re.match(r"\d+ errors?", line))[:600] or said.strip()[-600:]
+
+
+def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
+    """Compile and assemble one profile; its files for the repository go to ``out``.
+
+    Raises MissingToolError, DoesNotFitError and TofinoCompileError.
+    """
+    compiler, assembler = tools()
+    p4info, bfrt = out / f"{built.name}.p4info.txtpb", out / f"{built.name}.bfrt.json"
+    scratch = out / f".{built.name}"
+    shutil.rmtree(scratch, ignore_errors=True)
+    assembled = scratch / "assembled"
+    (assembled / "logs").mkdir(parents=True)
+    command = [compiler, *FLAGS, "--target", built.chip.target, "--arch", built.chip.architecture, *built.defines]
+    command += [
+        "--p4runtime-files",
+        str(p4info),
+        "--p4runtime-force-std-externs",
+        "--bf-rt-schema",
+        str(bfrt),
+        "-o",
+        str(scratch),
+        "tofino/main.p4",
+    ]
+    compiled = subprocess.run(command, cwd=p4src, capture_output=True, text=True)
+    assembly = scratch / "pipe" / "main.bfa"
+    if compiled.returncode != 0 or not assembly.exists():
+        _refuse(built, compiled.stdout + compiled.stderr)
+    made = subprocess.run([assembler, "-o", str(assembled), str(assembly)], capture_output=True, text=True)
+    binary = assembled / f"{built.chip.target}.bin"
+    if made.returncode != 0 or not binary.exists():
+        _refuse(built, made.stdout + made.stderr)
+    _without_paths(bfrt)
+    context = json.loads((assembled / "context.json").read_text())
+    return Built(built, binary, context, (p4info, bfrt))
+
+
+def _refuse(refused: TofinoProfile, said: str) -> None:
+    errors = _errors(said)
+    resource = resource_that_ran_out(errors)
+    if resource is None:
+        raise TofinoCompileError(f"{COMPILER} or {ASSEMBLER} refused profile {refused.name}: {errors}")
+    raise DoesNotFitError(refused, resource, errors)
+
+
+def _without_paths(bfrt: Path) -> None:
+    schema = json.loads(bfrt.read_text())
+    schema.pop("build_date", None)
+    bfrt.write_text(json.dumps(schema, indent=1) + "\n")
+
+
+def version_of(compiler: str) -> str:
+    """The compiler's name and version, without its path."""
+    said = subprocess.run([compiler, "--version"], capture_output=True, text=True)
+    words = (said.stdout + said.stderr).split()
+    return " ".join([COMPILER, *words[1:]])
+
+
+def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None) -> None:
+    """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino.md``; binaries go to ``binaries``."""
+    compiler, _ = tools()
+    p4src = root / "p4src"
+    out = root / BUILD_FOLDER
+    out.mkdir(parents=True, exist_ok=True)
+    outputs: list[Path] = []
+    measured: dict[str, Resources] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for wanted in profiles:
+            folder = Path(scratch) / wanted.name
+            folder.mkdir()
+            made = build_profile(wanted, p4src, folder)
+            measured[wanted.name] = measure(wanted, made.context)
+            for path in made.outputs:
+                outputs.append(out / path.name)
+                shutil.copy(path, out / path.name)
+            if binaries is not None:
+                (binaries / wanted.name).mkdir(parents=True, exist_ok=True)
+                for path in (made.binary, made.binary.parent / "context.json"):
+                    shutil.copy(path, binaries / wanted.name / path.name)
+            print(f"{wanted.name}: {measured[wanted.name].stages} stages, binary {made.binary.stat().st_size} bytes")
+    report = out / "resources.json"
+    report.write_text(json.dumps({name: found.as_json() for name, found in measured.items()}, indent=2) + "\n")
+    manifest = {
+        "compiler": version_of(compiler),
+        "flags": list(FLAGS),
+        "profiles": {wanted.name: list(wanted.defines) for wanted in profiles},
+        "sources": {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)},
+        "outputs": {path.name: sha256(path) for path in [*outputs, report]},
+    }
+    (out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
+    write_page(root)
+
+
+def manifest_problems(root: Path) -> list[str]:
+    """What the manifest says that is not so; empty when sources, outputs and profiles agree with it."""
+    p4src, out = root / "p4src", root / BUILD_FOLDER
+    manifest = json.loads((out / MANIFEST).read_text())
+    problems = []
+    current = {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)}
+    for name in sorted(current.keys() | manifest["sources"].keys()):
+        if current.get(name) != manifest["sources"].get(name):
+            problems.append(f"source {name} is not the one that was compiled: run `make tofino`")
+    for name, digest in manifest["outputs"].items():
+        if not (out / name).exists() or sha256(out / name) != digest:
+            problems.append(f"output {name} is not the compiler's: run `make tofino`, never edit it")
+    if manifest["profiles"] != {known.name: list(known.defines) for known in PROFILES}:
+        problems.append("the profiles are not those that were compiled: run `make tofino`")
+    return problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binaries", type=Path, help="folder for binaries and their context.json")
+    parser.add_argument("--only", help="build this profile alone, and leave the committed files as they are")
+    arguments = parser.parse_args()
+    root = resources.checkout_root()
+    if root is None:
+        print("make tofino runs in a checkout of the repository.", file=sys.stderr)
+        return 2
+    try:
+        if arguments.only:
+            with tempfile.TemporaryDirectory() as scratch:
+                made = build_profile(profile(arguments.only), root / "p4src", Path(scratch))
+                print(json.dumps(measure(made.profile, made.context).as_json(), indent=2))
+        else:
+            build(root, PROFILES, arguments.binaries)
+    except LanesumError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// Lanes: widen codes to accumulator words, then store, combine or read one register per word, four registers a stage.
+//
+// An ALU has four instructions, and there are five things to do: reading is OR without its operand.
+
+#define FIRST_LANE_STAGE 4
+
+#define LANE_REGISTER(stage_number, i) \
+    Register<bit<32>, bit<16>>(ENTRIES) words_##i; \
+    RegisterAction<bit<32>, bit<16>, bit<32>>(words_##i) store_##i = { \
+        void apply(inout bit<32> value, out bit<32> sum) { value = hdr.lanes.w##i; sum = value; } \
+    }; \
+    RegisterAction<bit<32>, bit<16>, bit<32>>(words_##i) add_##i = { \
+        void apply(inout bit<32> value, out bit<32> sum) { value = value + hdr.lanes.w##i; sum = value; } \
+    }; \
+    RegisterAction<bit<32>, bit<16>, bit<32>>(words_##i) or_##i = { \
+        void apply(inout bit<32> value, out bit<32> sum) { \
+            if (meta.progress != PROGRESS_DONE) { value = value | hdr.lanes.w##i; } \
+            sum = value; \
+        } \
+    }; \
+    RegisterAction<bit<32>, bit<16>, bit<32>>(words_##i) max_##i = { \
+        void apply(inout bit<32> value, out bit<32> sum) { value = max(value, hdr.lanes.w##i); sum = value; } \
+    }; \
+    action do_store_##i() { hdr.lanes.w##i = store_##i.execute(meta.entry); } \
+    action do_add_##i() { hdr.lanes.w##i = add_##i.execute(meta.entry); } \
+    action do_or_##i() { hdr.lanes.w##i = or_##i.execute(meta.entry); } \
+    action do_max_##i() { hdr.lanes.w##i = max_##i.execute(meta.entry); } \
+    @stage(stage_number) \
+    table lane_##i { \
+        key = { meta.standing: ternary; meta.progress: ternary; meta.combination: ternary; meta.role: ternary; } \
+        actions = { do_store_##i; do_add_##i; do_or_##i; do_max_##i; keep; } \
+        const default_action = keep(); \
+        size = 8; \
+        const entries = { \
+            (STANDING_NEW, _, _, _): do_store_##i(); \
+            (STANDING_ADDED, PROGRESS_DONE, _, ROLE_ASCEND &&& ROLE_ASCEND): keep(); \
+            (STANDING_ADDED, PROGRESS_DONE, _, _): do_or_##i(); \
+            (STANDING_SEEN, PROGRESS_DONE, _, _): do_or_##i(); \
+            (STANDING_ADDED, _, COMBINE_ADD, _): do_add_##i(); \
+            (STANDING_ADDED, _, COMBINE_OR, _): do_or_##i(); \
+            (STANDING_ADDED, _, COMBINE_MAX, _): do_max_##i(); \
+        } \
+    }
+
+#define LANE_APPLY(stage_number, i) lane_##i.apply();
+
+#define LANES_OF_STAGE(M, stage_number, a, b, c, d) M(stage_number, a) M(stage_number, b) M(stage_number, c) M(stage_number, d)
+#define LANES_32(M) \
+    LANES_OF_STAGE(M, 4, 0, 1, 2, 3) LANES_OF_STAGE(M, 5, 4, 5, 6, 7) LANES_OF_STAGE(M, 6, 8, 9, 10, 11) \
+    LANES_OF_STAGE(M, 7, 12, 13, 14, 15) LANES_OF_STAGE(M, 8, 16, 17, 18, 19) LANES_OF_STAGE(M, 9, 20, 21, 22, 23) \
+    LANES_OF_STAGE(M, 10, 24, 25, 26, 27) LANES_OF_STAGE(M, 11, 28, 29, 30, 31)
+#define LANES_64(M) LANES_32(M) \
+    LANES_OF_STAGE(M, 12, 32, 33, 34, 35) LANES_OF_STAGE(M, 13, 36, 37, 38, 39) LANES_OF_STAGE(M, 14, 40, 41, 42, 43) \
+    LANES_OF_STAGE(M, 15, 44, 45, 46, 47) LANES_OF_STAGE(M, 16, 48, 49, 50, 51) LANES_OF_STAGE(M, 17, 52, 53, 54, 55) \
+    LANES_OF_STAGE(M, 18, 56, 57, 58, 59) LANES_OF_STAGE(M, 19, 60, 61, 62, 63)
+#ifdef TRIAL_LANES
+#define EACH_LANE(M) LANES_OF_STAGE(M, 4, 0, 1, 2, 3) LANES_OF_STAGE(M, 5, 4, 5, 6, 7)
+#elif ACCUMULATOR_WORDS == 32
+#define EACH_LANE(M) LANES_32(M)
+#elif ACCUMULATOR_WORDS == 64
+#define EACH_LANE(M) LANES_64(M)
+#endif
+
+// Low nibbles of the four bytes make the even word, high nibbles the odd one: coordinates stay in order.
+#define WIDEN_PAIR(i, even, odd) \
+    hdr.lanes.w##even = hdr.codes.w##i & 0x0F0F0F0F; \
+    hdr.lanes.w##odd = hdr.codes.w##i >> 4;
+#define MASK_ODD(i, even, odd) hdr.lanes.w##odd = hdr.lanes.w##odd & 0x0F0F0F0F;
+
+control Expand(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
+    action widen() { FOR_EACH_CODE_GROUP(WIDEN_PAIR) }
+    action mask() { FOR_EACH_CODE_GROUP(MASK_ODD) }
+
+    // Codes stay beside the lanes: a packet that is passed on goes out as it came.
+    apply {
+        if (hdr.codes.isValid()) {
+            widen();
+            mask();
+        }
+    }
+}
+
+control Lanes(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
+    action keep() { }
+
+    EACH_LANE(LANE_REGISTER)
+
+    apply {
+        EACH_LANE(LANE_APPLY)
+    }
+}

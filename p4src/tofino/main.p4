@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// lanesum on TNA (Tofino 1) and T2NA (Tofino 2): table of contents of the pipeline.
+
+#include <core.p4>
+#if __TARGET_TOFINO__ == 2
+#include <t2na.p4>
+#else
+#include <tna.p4>
+#endif
+
+#include "sizes.p4"
+#include "../shared/sizes.p4"
+#include "../shared/headers.p4"
+#include "../shared/types.p4"
+#include "types.p4"
+#include "parser.p4"
+#include "classify.p4"
+#include "origin.p4"
+#include "membership.p4"
+#include "congestion.p4"
+#include "slots.p4"
+#include "lanes.p4"
+#include "result.p4"
+#include "checksums.p4"
+#include "descend.p4"
+#include "forward.p4"
+#include "deparser.p4"
+
+control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
+                        in ingress_intrinsic_metadata_t ig_intr_md,
+                        in ingress_intrinsic_metadata_from_parser_t ig_prsr_md,
+                        inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md,
+                        inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
+    Arrival() arrival;
+    Classify() classify;
+    Origin() origin;
+    Membership() membership;
+    Expand() expand;
+    Slots() slots;
+    Lanes() lanes;
+    Result() result;
+    Descend() descend;
+    Forward() forward;
+    Arp() arp;
+
+    apply {
+        hdr.bridge.setValid();
+        hdr.bridge.ingress_port = meta.ingress_port;
+        hdr.bridge.handover = HANDOVER_ROUTED;
+        if (hdr.ipv4.ttl <= 1) {
+            meta.expired = 1;
+        }
+        arrival.apply(hdr, meta, ig_prsr_md);
+        classify.apply(hdr, meta, ig_prsr_md);
+        if (hdr.ipv4.isValid()) {
+            origin.apply(hdr, meta);
+        }
+        // Registers are asked on the word of arrival and member alone; the rest becomes known beside them.
+        membership.apply(hdr, meta);
+        expand.apply(hdr, meta);
+        slots.apply(hdr, meta, ig_prsr_md);
+        lanes.apply(hdr, meta);
+        if (meta.verdict == VERDICT_DESCEND) {
+            descend.apply(hdr, meta, ig_tm_md);
+        } else {
+            result.apply(hdr, meta, ig_tm_md);
+        }
+        if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
+            forward.apply(hdr, meta, ig_dprsr_md, ig_tm_md);
+        } else if (meta.verdict == VERDICT_ARP) {
+            arp.apply(hdr, meta, ig_dprsr_md, ig_tm_md);
+        } else if (meta.verdict == VERDICT_DROP) {
+            ig_dprsr_md.drop_ctl = 1;
+        }
+    }
+}
+
+control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
+                       in egress_intrinsic_metadata_t eg_intr_md,
+                       in egress_intrinsic_metadata_from_parser_t eg_prsr_md,
+                       inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
+                       inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
+    Rest() rest;
+    Receiver() receiver;
+    Congestion() congestion;
+
+    apply {
+        if (hdr.bridge.handover != HANDOVER_RECIRCULATE) {
+            rest.apply(hdr, meta);
+            // Copies of the replication engine have a number; only answers are replicated.
+            if (eg_intr_md.egress_rid != 0) {
+                receiver.apply(hdr, meta, eg_intr_md, eg_dprsr_md);
+            }
+            congestion.apply(hdr, meta, eg_intr_md);
+            hdr.bridge.setInvalid();
+        }
+    }
+}
+
+Pipeline(IngressParser(), IngressPipeline(), IngressDeparser(), EgressParser(), EgressPipeline(), EgressDeparser()) pipe;
+Switch(pipe) main;

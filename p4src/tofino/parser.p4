@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// Parser: as far as the lanesum header, and the words where their number is this build's. Checksums are added up on the
+// way, so that the first stage knows.
+
+// Port metadata of the chip, written by the controller: 1 where packets come back that were recirculated.
+struct port_metadata_t {
+    bit<64> recirculates;
+}
+
+parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_metadata_t meta,
+                     out ingress_intrinsic_metadata_t ig_intr_md) {
+    Checksum() ipv4_checksum;
+    Checksum() udp_checksum;
+
+    state start {
+        packet.extract(ig_intr_md);
+        transition parse_port;
+    }
+
+    state parse_port {
+        port_metadata_t port = port_metadata_unpack<port_metadata_t>(packet);
+        transition select(port.recirculates[0:0]) {
+            1: parse_bridge;
+            default: parse_first;
+        }
+    }
+
+    state parse_first {
+        meta.ingress_port = ig_intr_md.ingress_port;
+        transition parse_ethernet;
+    }
+
+    state parse_bridge {
+        packet.extract(hdr.bridge);
+        meta.ingress_port = hdr.bridge.ingress_port;
+        meta.takeover = 1;
+        transition parse_ethernet;
+    }
+
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_ARP: parse_arp;
+            default: accept;
+        }
+    }
+
+    state parse_arp {
+        packet.extract(hdr.arp);
+        transition accept;
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        ipv4_checksum.add(hdr.ipv4);
+        udp_checksum.subtract({hdr.ipv4.source, hdr.ipv4.destination});
+        transition select(hdr.ipv4.version, hdr.ipv4.ihl) {
+            (4, 5): verify_ipv4;
+            (4, 8 &&& 8): accept;
+            (4, 6 &&& 14): accept;
+            default: refuse_ipv4;
+        }
+    }
+
+    state refuse_ipv4 {
+        meta.bad_ipv4 = 1;
+        transition accept;
+    }
+
+    state verify_ipv4 {
+        meta.ipv4_corrupt = (bit<1>) ipv4_checksum.verify();
+        // In a fragment the UDP header is not where it is expected: such packets are only routed.
+        transition select(hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (0, 0, IP_PROTOCOL_UDP): parse_udp;
+            default: accept;
+        }
+    }
+
+    state parse_udp {
+        packet.extract(hdr.udp);
+        udp_checksum.subtract({hdr.udp.source_port, hdr.udp.destination_port, hdr.udp.length, hdr.udp.checksum});
+        transition select(hdr.udp.destination_port, hdr.udp.source_port) {
+            (LANESUM_UDP_PORT, _): parse_lanesum;
+            (_, LANESUM_UDP_PORT): parse_source;
+            default: accept;
+        }
+    }
+
+    // Long enough for a header of 32 bytes: the parser compares with masks only.
+    state parse_source {
+        transition select(hdr.udp.length) {
+            0x0028 &&& 0xFFF8: parse_answer;
+            0x0030 &&& 0xFFF0: parse_answer;
+            0x0040 &&& 0xFFC0: parse_answer;
+            0x0080 &&& 0xFF80: parse_answer;
+            0x0000 &&& 0xFF00: accept;
+            default: parse_answer;
+        }
+    }
+
+    // Answers go to whatever port the worker sent from. Other traffic may do that, too: it is left alone unless it begins
+    // like an answer.
+    state parse_answer {
+        transition select(packet.lookahead<bit<8>>()) {
+            LANESUM_VERSION ++ KIND_RESULT: parse_lanesum;
+            LANESUM_VERSION ++ KIND_PENDING: parse_lanesum;
+            LANESUM_VERSION ++ KIND_CONFLICT: parse_lanesum;
+            default: accept;
+        }
+    }
+
+    state parse_lanesum {
+        meta.place = packet.lookahead<place_t>().place;
+        packet.extract(hdr.lanesum);
+        udp_checksum.subtract({hdr.lanesum});
+        transition select(hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.words) {
+            (LANESUM_VERSION, KIND_CONTRIBUTION, ACCUMULATOR_WORDS): choose_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, CODE_WORDS): choose_codes;
+            default: accept;
+        }
+    }
+
+    // What another switch has summed (flag UPPER) is wide already, whatever the operation.
+    state choose_lanes {
+        transition select(hdr.lanesum.flags, hdr.lanesum.op) {
+            (FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8): sum_expanded;
+            (_, OP_ADD32): sum_words;
+            (_, OP_ADD8X4): sum_bytes;
+            (_, OP_OR): join_words;
+            (_, OP_MAX): compare_words;
+            default: accept;
+        }
+    }
+
+    state choose_codes {
+        transition select(hdr.lanesum.flags, hdr.lanesum.op) {
+            (0 &&& FLAG_UPPER, OP_EXPAND8): parse_codes;
+            default: accept;
+        }
+    }
+
+    state sum_words {
+        meta.operation_bit = 16w1 << OP_ADD32;
+        meta.combination = COMBINE_ADD;
+        transition parse_lanes;
+    }
+
+    state sum_bytes {
+        meta.operation_bit = 16w1 << OP_ADD8X4;
+        meta.combination = COMBINE_ADD;
+        transition parse_lanes;
+    }
+
+    state sum_expanded {
+        meta.operation_bit = 16w1 << OP_EXPAND8;
+        meta.combination = COMBINE_ADD;
+        transition parse_lanes;
+    }
+
+    state join_words {
+        meta.operation_bit = 16w1 << OP_OR;
+        meta.combination = COMBINE_OR;
+        transition parse_lanes;
+    }
+
+    state compare_words {
+        meta.operation_bit = 16w1 << OP_MAX;
+        meta.combination = COMBINE_MAX;
+        transition parse_lanes;
+    }
+
+    state parse_codes {
+        meta.operation_bit = 16w1 << OP_EXPAND8;
+        meta.combination = COMBINE_ADD;
+        packet.extract(hdr.codes);
+        udp_checksum.subtract({hdr.codes});
+        udp_checksum.subtract_all_and_deposit(meta.udp_sum);
+        transition accept;
+    }
+
+    state parse_lanes {
+        packet.extract(hdr.lanes);
+        udp_checksum.subtract({hdr.lanes});
+        udp_checksum.subtract_all_and_deposit(meta.udp_sum);
+        transition accept;
+    }
+}
+
+parser EgressParser(packet_in packet, out egress_headers_t hdr, out egress_metadata_t meta,
+                    out egress_intrinsic_metadata_t eg_intr_md) {
+    Checksum() ipv4_checksum;
+    Checksum() udp_checksum;
+
+    state start {
+        packet.extract(eg_intr_md);
+        packet.extract(hdr.bridge);
+        transition select(hdr.bridge.handover) {
+            HANDOVER_RECIRCULATE: accept;
+            default: parse_ethernet;
+        }
+    }
+
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+
+    // What is left when the fields are taken out again covers options, and damage that was there before.
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        ipv4_checksum.subtract({hdr.ipv4});
+        ipv4_checksum.subtract_all_and_deposit(meta.ipv4_rest);
+        udp_checksum.subtract({hdr.ipv4.source, hdr.ipv4.destination});
+        transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (5, 0, 0, IP_PROTOCOL_UDP): parse_udp;
+            default: accept;
+        }
+    }
+
+    state parse_udp {
+        packet.extract(hdr.udp);
+        udp_checksum.subtract({hdr.udp});
+        transition select(hdr.udp.destination_port, hdr.udp.source_port) {
+            (LANESUM_UDP_PORT, _): parse_lanesum;
+            (_, LANESUM_UDP_PORT): parse_source;
+            default: accept;
+        }
+    }
+
+    state parse_source {
+        transition select(hdr.udp.length) {
+            0x0028 &&& 0xFFF8: parse_answer;
+            0x0030 &&& 0xFFF0: parse_answer;
+            0x0040 &&& 0xFFC0: parse_answer;
+            0x0080 &&& 0xFF80: parse_answer;
+            0x0000 &&& 0xFF00: accept;
+            default: parse_answer;
+        }
+    }
+
+    state parse_answer {
+        transition select(packet.lookahead<bit<8>>()) {
+            LANESUM_VERSION ++ KIND_RESULT: parse_lanesum;
+            LANESUM_VERSION ++ KIND_PENDING: parse_lanesum;
+            LANESUM_VERSION ++ KIND_CONFLICT: parse_lanesum;
+            default: accept;
+        }
+    }
+
+    state parse_lanesum {
+        packet.extract(hdr.lanesum);
+        udp_checksum.subtract({hdr.lanesum});
+        udp_checksum.subtract_all_and_deposit(meta.udp_rest);
+        transition accept;
+    }
+}

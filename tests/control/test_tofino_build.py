@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The build for Tofino: what is missing or too large is named, and the report counts what the assembler gave out."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.protocol.lanes import LaneOp
+from lanesum_control.tofino import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest_smaller, profile
+from lanesum_control.tofino_report import Resources, measure, page_with, rates, resource_table
+from lanesum_control.tofinobuild import (
+    ASSEMBLER,
+    COMPILER,
+    DoesNotFitError,
+    TofinoCompileError,
+    build_profile,
+    resource_that_ran_out,
+    tools,
+)
+
+
+def a_tool(folder: Path, name: str, script: str) -> None:
+    path = folder / name
+    path.write_text("#!/bin/sh\n" + script)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.mark.parametrize(("there", "missing"), [((), COMPILER), ((COMPILER,), ASSEMBLER)])
+def test_the_missing_tool_is_named(
+    there: tuple[str, ...], missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in there:
+        a_tool(tmp_path, name, "exit 0\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingToolError, match=f"^{missing} is not on PATH") as raised:
+        tools()
+    assert raised.value.exit_code == 3
+
+
+COMPILES = """
+while [ $# -gt 0 ]; do
+  case $1 in
+    -o) out=$2;;
+    --bf-rt-schema) echo '{}' > "$2";;
+  esac
+  shift
+done
+/bin/mkdir -p "$out/pipe"
+: > "$out/pipe/main.bfa"
+"""
+
+
+def test_the_assembler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler ends well with a program of too many stages: only the assembler refuses it."""
+    a_tool(tmp_path, COMPILER, COMPILES)
+    a_tool(tmp_path, ASSEMBLER, "echo 'main.bfa: error: tofino2 supports up to 20 stages, using 22' >&2\nexit 1\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    wanted = TofinoProfile("tofino2-w72", TOFINO_2, 72)
+    with pytest.raises(DoesNotFitError, match="22 stages needed, 20 there") as raised:
+        build_profile(wanted, tmp_path, tmp_path)
+    assert "tofino2-w64" in str(raised.value)
+    assert raised.value.resource == "22 stages needed, 20 there"
+
+
+def test_the_compiler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_tool(tmp_path, COMPILER, "echo 'error: PHV allocation was not successful' >&2\nexit 1\n")
+    a_tool(tmp_path, ASSEMBLER, "exit 1\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DoesNotFitError, match="packet header containers"):
+        build_profile(profile("tofino2-w64"), tmp_path, tmp_path)
+    a_tool(tmp_path, COMPILER, "echo 'main.p4(3): error: syntax error' >&2\nexit 1\n")
+    with pytest.raises(TofinoCompileError, match="syntax error"):
+        build_profile(profile("tofino2-w64"), tmp_path, tmp_path)
+
+
+def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
+    assert resource_that_ran_out("error: tofino supports up to 12 stages, using 13") == "13 stages needed, 12 there"
+    assert resource_that_ran_out("error: PHV allocation was not successful") == "out of packet header containers"
+    assert resource_that_ran_out("error: no such field") is None
+
+
+def test_the_nearest_profile_is_of_the_same_chip_and_smaller() -> None:
+    assert nearest_smaller(TofinoProfile("x", TOFINO_1, 48)) == profile("tofino1-w32")
+    assert nearest_smaller(TofinoProfile("x", TOFINO_2, 72)) == profile("tofino2-w64")
+    assert nearest_smaller(profile("tofino1-w32")) is None
+    with pytest.raises(ConfigurationError, match="tofino3"):
+        profile("tofino3")
+
+
+def test_profiles_keep_what_was_promised() -> None:
+    """At least 24 words on Tofino 1 and 56 on Tofino 2, with 16,384 slots."""
+    assert max(kept.accumulator_words for kept in PROFILES if kept.chip is TOFINO_1) >= 24
+    assert max(kept.accumulator_words for kept in PROFILES if kept.chip is TOFINO_2) >= 56
+    assert all(kept.slots >= 16_384 for kept in PROFILES)
+
+
+CONTEXT = {
+    "tables": [
+        {
+            "table_type": "match",
+            "name": "pipe.IngressPipeline.membership.member",
+            "match_attributes": {
+                "stage_tables": [
+                    {
+                        "stage_number": 0,
+                        "stage_table_type": "hash_match",
+                        "ways": [
+                            {
+                                "memory_resource_allocation": {
+                                    "memory_type": "sram",
+                                    "memory_units_and_vpns": [{"memory_units": [7, 8], "vpns": [0]}],
+                                }
+                            }
+                        ],
+                    }
+                ]
+            },
+        },
+        {
+            "table_type": "stateful",
+            "name": "pipe.IngressPipeline.lanes.words_0",
+            "stage_tables": [
+                {
+                    "stage_number": 4,
+                    "stage_table_type": "stateful",
+                    "meter_alu_index": 3,
+                    "memory_resource_allocation": {
+                        "memory_type": "sram",
+                        "memory_units_and_vpns": [
+                            {"memory_units": [1], "vpns": [0]},
+                            {"memory_units": [2], "vpns": [1]},
+                        ],
+                        "spare_bank_memory_unit": 3,
+                    },
+                }
+            ],
+        },
+    ],
+    "phv_allocation": [
+        {
+            "ingress": [
+                {"container_type": "normal", "phv_number": 0, "word_bit_width": 32},
+                {"container_type": "tagalong", "phv_number": 256, "word_bit_width": 32},
+            ],
+            "egress": [{"container_type": "normal", "phv_number": 64, "word_bit_width": 8}],
+        },
+        {"ingress": [{"container_type": "normal", "phv_number": 0, "word_bit_width": 32}]},
+    ],
+    "mau_stage_characteristics": [
+        {"gress": "ingress", "cycles_contribute_to_latency": 22},
+        {"gress": "ingress", "cycles_contribute_to_latency": 26},
+        {"gress": "egress", "cycles_contribute_to_latency": 20},
+    ],
+}
+
+
+def test_measuring_counts_each_thing_once() -> None:
+    found = measure(profile("tofino1-w32"), CONTEXT)
+    assert found == Resources(
+        stages=5,
+        stateful_alus=1,
+        memories=5,
+        ternary_memories=0,
+        tables=1,
+        lane_stages=1,
+        header_bits=40,
+        ingress_cycles=48,
+        egress_cycles=20,
+    )
+    table = "\n".join(resource_table({"tofino1-w32": found}))
+    assert "| stages | 5 of 12 |" in table and "| stateful ALUs | 1 of 48 |" in table
+
+
+def test_rates_follow_from_frame_sizes() -> None:
+    """128 codes in a frame of 202 bytes, and 24 more on the wire: 55.3 million a second at 100 Gbit/s."""
+    found = rates(profile("tofino1-w32"), LaneOp.EXPAND8)
+    assert (found.values_per_packet, found.contribution_bytes, found.result_bytes) == (128, 138, 202)
+    assert found.packets_per_second == pytest.approx(100e9 / (8 * 226))
+    assert found.values_per_second == pytest.approx(128 * 100e9 / (8 * 226))
+    assert found.slots_in_flight == 554
+
+
+def test_the_page_is_rewritten_between_its_marks() -> None:
+    text = "a\n<!-- generated: x -->\nold\n<!-- end: x -->\nb\n"
+    assert page_with(text, {"x": ["new", "lines"]}) == "a\n<!-- generated: x -->\nnew\nlines\n<!-- end: x -->\nb\n"
+    with pytest.raises(ValueError, match="'y'"):
+        page_with(text, {"y": []})
