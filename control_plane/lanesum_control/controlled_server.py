@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from lanesum.server import ServerJob
-from lanesum.server.client import ServerError, ServerStatus
+from lanesum.server.client import ServerError, ServerStatus, ServerUnreachableError
 from lanesum.server.served import Refusal
+from lanesum_control.errors import AdmissionError
 from lanesum_control.events import EventLog
 
 SERVER = "server"
@@ -19,6 +21,17 @@ SERVER = "server"
 def server_name(number: int) -> str:
     """What events, counters and fault plans call a server: ``server``, ``server2``, ``server3`` and so on."""
     return f"{SERVER}{number + 1}" if number else SERVER
+
+
+class UnservedError(AdmissionError, ServerError):
+    """A job is not admitted, because the server named ``server`` is away or does not take it."""
+
+    def __init__(self, what: str, next_step: str = "", *, server: str = "") -> None:
+        super().__init__(what, next_step)
+        self.server = server
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(type(self), server=self.server), (self.what, self.next_step)
 
 
 class ControlledServer(Protocol):
@@ -143,16 +156,32 @@ class ServerLinks:
         return self._links[name]
 
     def admit(self, job: ServerJob) -> None:
-        """At all of them. Raises ServerError when one does not take it; nothing of the job is left at the others."""
+        """At all of them, because each sums slots that no other does.
+
+        Raises UnservedError when one does not take it; nothing of the job is left at the others.
+        """
         admitted: list[ServerLink] = []
         try:
             for link in self._links.values():
-                link.admit(job)
+                self._admit_at(link, job)
                 admitted.append(link)
         except BaseException:
             for link in admitted:
                 link.forget(job.job)
             raise
+
+    def _admit_at(self, link: ServerLink, job: ServerJob) -> None:
+        try:
+            link.admit(job)
+        except ServerError as error:
+            if isinstance(error, ServerUnreachableError):
+                link.lost(error)
+            share = f", which sums every {len(self._links)}th slot" if len(self._links) > 1 else ""
+            raise UnservedError(
+                f"The job needs the aggregation server {link.name}{share}: {error.what}",
+                error.next_step,
+                server=link.name,
+            ) from error
 
     def tell(self, job: ServerJob) -> None:
         """See ``ServerLink.tell``."""

@@ -103,7 +103,7 @@ class Controller:
         Raises:
             AdmissionError: unknown host, name taken, a quota that cannot be met (QuotaError).
             ConfigurationError: unknown codec, or more workers than its lanes hold.
-            ServerError: an aggregation server does not take it; nothing of the job is left then.
+            UnservedError: an aggregation server is away or does not take it; nothing of the job is left then.
         """
         with self._lock:
             if request.name in self._jobs:

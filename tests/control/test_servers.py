@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from control_fakes import Site, request, what
 
 from lanesum.errors import ConfigurationError
 from lanesum.server.client import ServerError
+from lanesum_control.controlled_server import UnservedError
 from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError
 from lanesum_control.service import job_message
@@ -42,9 +44,17 @@ def test_a_job_that_one_server_does_not_take_is_at_none() -> None:
     site = Site(servers=3)
     controller = site.start()
     site.servers[2].away = True
-    with pytest.raises(ServerError):
+    with pytest.raises(
+        UnservedError, match=r"needs the aggregation server server3, .*: The server is away\."
+    ) as caught:
         controller.admit(request())
+    assert isinstance(caught.value, AdmissionError) and isinstance(caught.value, ServerError)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.server) == (str(caught.value), "server3")
+    assert what(controller, "server3")[1:] == ["lost: The server is away."]
     assert (jobs_at(site), controller.jobs()) == ([{}] * 3, [])
+    site.servers[2].away = False
+    assert controller.admit(request()).number in site.servers[2].jobs
 
 
 def test_events_name_the_server_that_went_and_came_back() -> None:

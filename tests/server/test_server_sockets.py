@@ -27,6 +27,8 @@ from lanesum.protocol.spec import Flag, Kind
 from lanesum.server import AggregationServer, Place, ServerJob
 from lanesum.server.client import RemoteServer
 from lanesum.server.loops import NativeLoop, Offload
+from lanesum.server.service import serve
+from lanesum.spin import longest_spin_s
 from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -143,6 +145,16 @@ def test_losses_are_repaired_by_replays() -> None:
         assert np.array_equal(replay.payload, Packet.unpack(lost[0]).payload)
 
 
+def test_a_server_has_the_threads_that_its_process_was_told_to_give_it(implementation: str) -> None:
+    def threads() -> int:
+        return [path.read_text() for path in Path("/proc/self/task").glob("*/comm")].count("lanesum-server\n")
+
+    before = threads()
+    with serve((LOCALHOST, 0), f"{LOCALHOST}:0", threads=3, offload="off"):
+        # Python's threads have names of their own only inside Python.
+        assert threads() - before == (3 if implementation == "native" else 0)
+
+
 def test_a_port_has_one_server_however_many_threads() -> None:
     for first, second in ((1, 3), (3, 1), (3, 3)):
         with (
@@ -243,22 +255,40 @@ def test_super_packets_only_where_no_software_switch_may_stand(offload: Offload,
     asked: list[tuple[bool, bool]] = []
 
     class Core:
-        def __init__(self, _aggregator: object, _sockets: object, gso: bool, gro: bool, _others: object) -> None:
+        def __init__(
+            self, _aggregator: object, _sockets: object, gso: bool, gro: bool, _spin_s: float, _others: object
+        ) -> None:
             asked.append((gso, gro))
 
         def stop(self) -> None: ...
 
     native: Any = types.SimpleNamespace(UdpServer=Core, probe_offload=lambda _socket: (joinable, "a reason"))
-    aggregator: Any = types.SimpleNamespace(core=None)
+    aggregator: Any = types.SimpleNamespace(core=None, native=native)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        NativeLoop(native, [sock], aggregator, threading.Lock(), offload).stop()
+        NativeLoop([sock], aggregator, threading.Lock(), offload).stop()
     assert asked == [(offload == "on" or (offload == "auto" and joinable), offload != "off")]
 
 
-def test_an_unknown_offload_is_refused(implementation: str) -> None:
-    if implementation == "native":
-        with pytest.raises(ConfigurationError, match="none of auto, on, off"):
-            AggregationServer((LOCALHOST, 0), offload="perhaps")  # type: ignore[arg-type]
+def test_an_unknown_offload_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="'perhaps' is none of auto, on, off"):
+        AggregationServer((LOCALHOST, 0), offload="perhaps")  # type: ignore[arg-type]
+
+
+def test_how_long_to_look_before_sleeping_comes_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, implementation: str
+) -> None:
+    monkeypatch.delenv("LANESUM_SPIN", raising=False)
+    assert longest_spin_s() == 0
+    monkeypatch.setenv("LANESUM_SPIN", "50")
+    assert longest_spin_s() == 50e-6
+    test_workers_in_threads_get_exact_sums()
+    for wrong in ("", "1.5", "-1", "1001", "long"):
+        monkeypatch.setenv("LANESUM_SPIN", wrong)
+        with pytest.raises(ConfigurationError, match=f"LANESUM_SPIN={wrong} is no number of microseconds from 0 to"):
+            longest_spin_s()
+        if implementation == "native":
+            with pytest.raises(ConfigurationError):
+                AggregationServer((LOCALHOST, 0))
 
 
 def test_port_taken_and_every_server_another_instance() -> None:

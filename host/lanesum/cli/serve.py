@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -121,9 +121,21 @@ def server(
     journal: Annotated[
         Path | None, typer.Option(help="Folder where decisions of jobs with a quorum outlive this process.")
     ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(help="Threads of the compiled server. By default one for each processor, four at most."),
+    ] = None,
+    offload: Annotated[
+        str,
+        typer.Option(
+            help="Whether the compiled server hands the kernel packets joined: on, off or auto, which is off where a "
+            "switch made of software may have to see each."
+        ),
+    ] = "auto",
     loopback: Loopback = False,
 ) -> None:
     """Run the aggregation server: it sums whatever no switch has taken."""
+    from lanesum.offload import Offload, check_offload
     from lanesum.server.service import serve
     from lanesum_control.topology import load
 
@@ -134,7 +146,8 @@ def server(
     if host is not None and host not in servers:
         raise ConfigurationError(f"{network.name} has no server at {host}.", f"Its servers: {', '.join(servers)}.")
     address = network.server_backend(host, loopback=loopback) if listen is None else _udp_address(listen)
-    with serve(address, control, journal):
+    check_offload(offload)
+    with serve(address, control, journal, threads=threads, offload=cast(Offload, offload)):
         _wait_for_signal()
 
 

@@ -13,10 +13,11 @@ from lanesum.server.native_aggregator import NativeAggregator
 AnyAggregator = Aggregator | NativeAggregator
 
 
-def make_aggregator(journal_folder: Path | None = None) -> AnyAggregator:
+def make_aggregator(journal_folder: Path | None = None, *, python: bool = False) -> AnyAggregator:
     """The server's logic without sockets; see ``Aggregator``.
 
-    Raises ConfigurationError when the environment requires the compiled part and it is not there.
+    ``python``: the one in Python in any case. Raises ConfigurationError when the environment requires the compiled part
+    and it is not there.
     """
-    native = availability().core
+    native = None if python else availability().core
     return Aggregator(journal_folder) if native is None else NativeAggregator(native, journal_folder)

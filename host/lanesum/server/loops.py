@@ -10,9 +10,8 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from types import ModuleType
 
-from lanesum.offload import Offload, check_offload, may_join, may_take_joined
+from lanesum.offload import Offload, may_join, may_take_joined
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.server.served import Datagrams
@@ -94,30 +93,26 @@ class NativeLoop:
     """A compiled thread on each of some sockets, which stay the caller's.
 
     Args:
-        native: the compiled module.
         sockets: see ``open_server_sockets``.
         aggregator: its jobs with a quorum are asked for answers here, all others without the interpreter.
         lock: held while one with a quorum answers.
         offload: whether datagrams may be joined on their way through the kernel (GSO, GRO). "auto": unless a switch
             made of software may stand behind the device that has the server's address.
-
-    Raises ConfigurationError for an unknown ``offload``.
     """
 
     def __init__(
         self,
-        native: ModuleType,
         sockets: Sequence[socket.socket],
         aggregator: NativeAggregator,
         lock: threading.Lock,
         offload: Offload = "auto",
     ) -> None:
-        check_offload(offload)
         self._aggregator = aggregator
         self._lock = lock
         self._broken = 0
         self._sockets = list(sockets)  # open until the threads have ended, also when nobody closes anything
         descriptors = [sock.fileno() for sock in sockets]
+        native = aggregator.native
         join = may_join(native, descriptors[:1], offload)
         decide = weakref.WeakMethod(self._decide)  # garbage collection does not see what the compiled part holds
 

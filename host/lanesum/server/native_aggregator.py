@@ -26,10 +26,12 @@ class NativeAggregator:
         journal_folder: see ``Aggregator``.
 
     Attributes:
+        native: as given.
         core: the compiled aggregator.
     """
 
     def __init__(self, native: ModuleType, journal_folder: Path | None = None) -> None:
+        self.native = native
         self.core = native.Aggregator()
         self._deciding = Aggregator(journal_folder)
         self._jobs: dict[int, ServerJob] = {}

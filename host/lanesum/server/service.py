@@ -12,6 +12,7 @@ from typing import Any
 from lanesum.closing import Serving
 from lanesum.errors import ConfigurationError
 from lanesum.json_grpc import Handler, JsonService
+from lanesum.offload import Offload
 from lanesum.server.jobs import ServerJob
 from lanesum.server.udp import AggregationServer
 from lanesum.udp_socket import Address
@@ -69,7 +70,12 @@ def _field(message: dict[str, Any], name: str, kind: type[Any]) -> Any:
 
 @contextlib.contextmanager
 def serve(
-    udp_address: Address, control_address: str, journal_folder: Path | None = None
+    udp_address: Address,
+    control_address: str,
+    journal_folder: Path | None = None,
+    *,
+    threads: int | None = None,
+    offload: Offload = "auto",
 ) -> Iterator[tuple[AggregationServer, ServerService]]:
     """The aggregation server with its control service, both running while the context lasts.
 
@@ -77,11 +83,12 @@ def serve(
         udp_address: IPv4 address and port that packets are addressed to.
         control_address: ``host:port`` for controllers.
         journal_folder: where quorum decisions outlive the process; None keeps them in memory only.
+        threads, offload: see ``AggregationServer``.
 
-    Raises ConfigurationError when either port is taken.
+    Raises ConfigurationError when either port is taken, or an argument cannot be.
     """
     with (
-        AggregationServer(udp_address, journal_folder=journal_folder) as server,
+        AggregationServer(udp_address, journal_folder=journal_folder, threads=threads, offload=offload) as server,
         ServerService(server, control_address) as service,
     ):
         yield server, service

@@ -11,10 +11,8 @@ from pathlib import Path
 
 from lanesum.closing import Serving
 from lanesum.errors import ConfigurationError
-from lanesum.native import availability
-from lanesum.offload import Offload
-from lanesum.server.aggregator import Aggregator
-from lanesum.server.choose import AnyAggregator
+from lanesum.offload import Offload, check_offload
+from lanesum.server.choose import AnyAggregator, make_aggregator
 from lanesum.server.jobs import ServerJob
 from lanesum.server.loops import Loss, NativeLoop, PythonLoop
 from lanesum.server.native_aggregator import NativeAggregator
@@ -38,7 +36,7 @@ class AggregationServer(Serving):
         loss: for tests; the server is then the one in Python.
         threads: of the compiled server; as many as this process has processors, four at most, when not given. In
             Python there is always one.
-        offload: see ``NativeLoop``.
+        offload: of the compiled server, see ``NativeLoop``.
 
     Attributes:
         instance: random text, another one for every server: who meets a new one has to admit its jobs again.
@@ -61,20 +59,19 @@ class AggregationServer(Serving):
             threads = min(_MOST_THREADS_BY_DEFAULT, len(os.sched_getaffinity(0)))
         if threads < 1:
             raise ConfigurationError(f"threads = {threads}: the aggregation server has at least one.")
+        check_offload(offload)
         self.instance = secrets.token_hex(8)
         self.lock = threading.Lock()
-        self.aggregator: AnyAggregator
-        native = None if loss is not None else availability().core
-        self._sockets = open_server_sockets(address, 1 if native is None else threads)
+        self.aggregator: AnyAggregator = make_aggregator(journal_folder, python=loss is not None)
+        aggregator = self.aggregator
+        self._sockets = open_server_sockets(address, threads if isinstance(aggregator, NativeAggregator) else 1)
         self.address: Address = self._sockets[0].getsockname()
         self._loop: PythonLoop | NativeLoop
         try:
-            if native is None:
-                python = self.aggregator = Aggregator(journal_folder)
-                self._loop = PythonLoop(self._sockets[0], python, self.lock, loss)
+            if isinstance(aggregator, NativeAggregator):
+                self._loop = NativeLoop(self._sockets, aggregator, self.lock, offload)
             else:
-                compiled = self.aggregator = NativeAggregator(native, journal_folder)
-                self._loop = NativeLoop(native, self._sockets, compiled, self.lock, offload)
+                self._loop = PythonLoop(self._sockets[0], aggregator, self.lock, loss)
         except BaseException:
             self._close_sockets()
             raise
