@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from lanesum.bench.errors import BenchError
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
@@ -207,6 +208,20 @@ def codec(
     given = _given(values=values, levels=tuple(levels.split(",")) if levels else None, repeats=repeats)
     result = bench.run(dataclasses.replace(settings, **given))
     _show(result, [(bench.COLUMNS, bench.rows)], as_json, "codec", picture)
+
+
+def growth(
+    seconds: Seconds = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """All-reduces for ten minutes: whether worker and server still have the memory of the beginning. On loopback."""
+    from lanesum.bench import growth as bench
+
+    result = bench.run(_settings(bench.QUICK if quick else bench.Settings(), None, seconds, None))
+    _show(result, [(bench.COLUMNS, bench.rows)], as_json)
+    if not result["flat"]:
+        raise BenchError(f"A process has grown by more than {result['allowed_bytes'] >> 10:,} KiB after warming up.")
 
 
 _Rows = Callable[[dict[str, Any]], Iterable[tuple[str, ...]]]
