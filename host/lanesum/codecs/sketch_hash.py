@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a key goes: its three cells and signs in a sketch, its bits in a Bloom filter. The same on every machine.
+"""Where a key goes: its three cells and signs in a sketch, its places in a Bloom filter. The same on every machine.
 
 A key is a number below 2**32. All draws come from 64-bit words made with the finalizer of MurmurHash3 (Appleby, public
 domain) under a seed that is fresh in every round: keys that were unlucky together once are not so again.
@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Keys = NDArray[np.uint32]
+
+#: Keys that a word of a Bloom filter is about.
+GROUP = 64
 
 _MASK = 2**64 - 1
 # 2**64 over the golden ratio, odd: consecutive keys become words far apart.
@@ -74,12 +77,21 @@ def cells_of(keys: Keys, seed: int, cells: Cells) -> tuple[NDArray[np.int64], ND
     return placed.astype(np.int64), (second & np.uint64(7)).astype(np.uint32)
 
 
-def filter_bits(keys: Keys, seed: int, bits: int, number: int) -> NDArray[np.uint64]:
-    """Bit ``number`` (from 0) of each key in a Bloom filter of ``bits``: an arithmetic progression (Kirsch and
-    Mitzenmacher, 2006), its start and step from one word."""
-    words = _words(keys, seed)
-    step = words >> _HALF | np.uint64(1)
-    return (words + step * np.uint64(number) & _LOW) * np.uint64(bits) >> _HALF
+def filter_places(
+    groups: NDArray[np.uint64], seed: int, words: int, number: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Where place ``number`` (from 0) of each group is in a filter of 64-bit ``words``: the word, and by how many bits
+    the group is rotated in it.
+
+    A *group* is 64 keys in a row, key ``64 * group + bit`` being its bit ``bit``: all its keys go to the same words, so
+    that a word of the filter says something of 64 keys at once. Keys of a group never get in each other's way, those of
+    different groups do so as in any Bloom filter. Words and rotations are arithmetic progressions, their starts and
+    steps from one 64-bit word each (Kirsch and Mitzenmacher, 2006).
+    """
+    first = _mixed(groups * np.uint64(_STEP) + np.uint64(seed))
+    second = _mixed(first + np.uint64(_STEP))
+    place, turn = (some + (some >> _HALF | np.uint64(1)) * np.uint64(number) & _LOW for some in (first, second))
+    return (place * np.uint64(words) >> _HALF).astype(np.int64), turn >> np.uint64(26)
 
 
 def _words(keys: Keys, seed: int) -> NDArray[np.uint64]:

@@ -46,7 +46,7 @@ def sketch_kernels() -> SketchKernels:
     """The loops to use; see :func:`lanesum.native.availability` for who decides and what it raises."""
     core = availability().core
     # mypy checks the module against the protocol here.
-    return sketch_reference if core is None or not hasattr(core, "SketchKernels") else compiled(core)
+    return sketch_reference if core is None else compiled(core)
 
 
 @functools.cache

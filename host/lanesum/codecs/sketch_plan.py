@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lanesum.codecs.sketch_hash import Cells
+from lanesum.codecs.sketch_hash import GROUP, Cells
 
 WORD_BITS = 32
 #: Lengths of blocks that a plan chooses from.
@@ -35,7 +35,6 @@ _MOST_FALSE_SHARE = 0.5
 _MOST_HASHES = 24
 # What a sparse method has to save of the dense one's cost: less is not worth the work, and may be gone the next time.
 _LEAST_SAVING = 1 / 16
-_COUNT_LIMIT = 2**32 - 1
 
 
 class Method(enum.Enum):
@@ -146,9 +145,9 @@ def _sparse_plan(method: Method, size: int, block: int, keys: int, placement: Pl
         # Where one more bit in the filter costs as much as it saves in values of false positives.
         share = min(_MOST_FALSE_SHARE, 1 / math.log(2) ** 2 * keys / (per_key * absent))
         hashes = max(1, min(_MOST_HASHES, round(-math.log2(share))))
-        words = math.ceil(-keys * math.log(share) / math.log(2) ** 2 / WORD_BITS)
+        words = math.ceil(-keys * math.log(share) / math.log(2) ** 2 / GROUP) * GROUP // WORD_BITS
         taken = keys + math.ceil(absent * false_share(words * WORD_BITS, hashes, keys))
-        if words < bitmap and words * WORD_BITS <= _COUNT_LIMIT:
+        if words < bitmap:
             filtered = _with_index(method, block, words, hashes, taken, placement)
             best = min(best, filtered, key=lambda plan: plan.words)
     return best

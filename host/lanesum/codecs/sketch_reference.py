@@ -11,14 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.sketch_hash import Cells, Keys, cells_of, filter_bits
+from lanesum.codecs.sketch_hash import GROUP, Cells, Keys, cells_of, filter_places
 
 Words = NDArray[np.uint32]
 Floats = NDArray[np.float32]
 
 _WORD_BITS = 32
-# Keys whose bits are looked up at a time, so that the temporaries stay in cache.
-_TILE = 1 << 16
+_GROUP_BITS = np.uint64(GROUP)
 
 
 def nonzero_blocks(values: Floats, block: int, keys: Keys) -> tuple[int, int]:
@@ -125,23 +124,32 @@ def keys_of_bits(words: Words, keys: Keys) -> int:
 
 
 def fill_filter(keys: Keys, seed: int, hashes: int, words: Words) -> None:
-    """Set every key's bits in a Bloom filter."""
+    """Put keys into a Bloom filter: groups' bits, rotated, into ``hashes`` words of 64 bits each, low half first."""
+    groups, of = np.unique(keys // np.uint32(GROUP), return_inverse=True)
+    bits = np.zeros(groups.size, np.uint64)
+    np.bitwise_or.at(bits, of, np.uint64(1) << (keys % np.uint32(GROUP)).astype(np.uint64))
+    filter_ = _joined(words)
     for number in range(hashes):
-        at = filter_bits(keys, seed, words.size * _WORD_BITS, number)
-        np.bitwise_or.at(words, at // _WORD_BITS, np.uint32(1) << (at % _WORD_BITS).astype(np.uint32))
+        at, turn = filter_places(groups.astype(np.uint64), seed, filter_.size, number)
+        np.bitwise_or.at(filter_, at, bits << turn | bits >> (_GROUP_BITS - turn) % _GROUP_BITS)
+    words[::2], words[1::2] = filter_ & np.uint64(0xFFFFFFFF), filter_ >> np.uint64(_WORD_BITS)
 
 
 def keys_of_filter(words: Words, seed: int, hashes: int, keys: Keys) -> int:
     """The keys, all below ``keys.size``, that a Bloom filter may hold go to the front of ``keys``; how many."""
-    count = 0
-    for start in range(0, keys.size, _TILE):
-        here = np.arange(start, min(start + _TILE, keys.size), dtype=np.uint32)
-        for number in range(hashes):
-            at = filter_bits(here, seed, words.size * _WORD_BITS, number)
-            here = here[words[at // _WORD_BITS] >> (at % _WORD_BITS).astype(np.uint32) & 1 != 0]
-        keys[count : count + here.size] = here
-        count += here.size
-    return count
+    filter_ = _joined(words)
+    groups = np.arange(-(-keys.size // GROUP), dtype=np.uint64)
+    bits = np.full(groups.size, 2**64 - 1, np.uint64)
+    for number in range(hashes):
+        at, turn = filter_places(groups, seed, filter_.size, number)
+        found = filter_[at]
+        bits &= found >> turn | found << (_GROUP_BITS - turn) % _GROUP_BITS
+    halves = np.stack((bits & np.uint64(0xFFFFFFFF), bits >> np.uint64(_WORD_BITS)), axis=1)
+    return keys_of_bits(halves.astype(np.uint32).reshape(-1), keys)
+
+
+def _joined(words: Words) -> NDArray[np.uint64]:
+    return words[::2] | words[1::2].astype(np.uint64) << np.uint64(_WORD_BITS)
 
 
 def _factors(signs: NDArray[np.uint32], number: int) -> NDArray[np.uint32]:

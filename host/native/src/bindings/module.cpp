@@ -11,6 +11,7 @@ NB_MODULE(_core, module) {
     lanesum::bindings::define_lanes(module);
     lanesum::bindings::define_protocol(module);
     lanesum::bindings::define_server(module);
+    lanesum::bindings::define_sketch(module);
     lanesum::bindings::define_transport(module);
     lanesum::bindings::define_udp_rounds(module);
 }

@@ -13,6 +13,7 @@ void define_io(nanobind::module_ &module);
 void define_lanes(nanobind::module_ &module);
 void define_protocol(nanobind::module_ &module);
 void define_server(nanobind::module_ &module);
+void define_sketch(nanobind::module_ &module);
 void define_transport(nanobind::module_ &module);
 void define_udp_rounds(nanobind::module_ &module);
 
