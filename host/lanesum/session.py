@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lanesum import codecs
 from lanesum.closing import Closing
-from lanesum.codecs.base import Aggregate, Codec, CodecContext, Members, Result, Round
+from lanesum.codecs.base import Aggregate, Codec, CodecContext, Members, Part, Result, Round
 from lanesum.errors import ConfigurationError
 from lanesum.offload import Offload
 from lanesum.protocol.lanes import LaneOp
@@ -211,6 +211,7 @@ class Session(Closing):
         average: bool = False,
         name: str = "",
         keep_residual: bool = False,
+        parts: Sequence[Part] = (),
     ) -> Pending:
         """Begin an ``all_reduce``, and return before it has ended.
 
@@ -220,9 +221,10 @@ class Session(Closing):
         ``Pending.result``, and is the same for all that are under way, because the session ends with it; only
         ConfigurationError, for what cannot be reduced at all, is raised here.
 
-        ``codec``, ``average`` and ``name``: as of ``all_reduce``; ``keep_residual``: see ``Pending.outcome``.
+        ``codec``, ``average`` and ``name``: as of ``all_reduce``; ``keep_residual``: see ``Pending.outcome``;
+        ``parts``: see ``reduce``.
         """
-        return self._submit(array, codec, average, name, keep_residual, at_once=True)
+        return self._submit(array, codec, average, name, keep_residual, parts, at_once=True)
 
     def reduce(
         self,
@@ -232,9 +234,13 @@ class Session(Closing):
         average: bool = False,
         name: str = "",
         keep_residual: bool = False,
+        parts: Sequence[Part] = (),
     ) -> Result:
-        """As ``all_reduce``, with the codec's whole result: flat values, and the residual when asked for."""
-        return self._submit(array, codec, average, name, keep_residual, at_once=False).outcome()
+        """As ``all_reduce``, with the codec's whole result: flat values, and the residual when asked for.
+
+        ``parts``: the parameters that the array is made of, in order; errors name them, and a policy needs them.
+        """
+        return self._submit(array, codec, average, name, keep_residual, parts, at_once=False).outcome()
 
     def _submit(
         self,
@@ -243,10 +249,10 @@ class Session(Closing):
         average: bool,
         name: str,
         keep_residual: bool,
+        parts: Sequence[Part],
         *,
         at_once: bool,
     ) -> Pending:
-
         chosen = self.codec if codec is None else self.resolve_codec(codec)
         array = np.asarray(array)
         if array.dtype.kind != "f":
@@ -262,6 +268,7 @@ class Session(Closing):
             tensor=name,
             average=average,
             keep_residual=keep_residual,
+            parts=tuple(parts),
             complete=not self.ticket.quorum,
             in_pieces=self._transport.takes_pieces,
         )

@@ -18,6 +18,7 @@ from lanesum.codecs.base import (
     CodecContext,
     CodecError,
     Members,
+    Part,
     Result,
     Round,
     RoundGroup,
@@ -27,8 +28,11 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.policy import NotFiniteError, Policy
+from lanesum.codecs.policy_rules import Rule
 from lanesum.codecs.sketch import Sketch
 from lanesum.codecs.sketch_engine import Choice, SparseCodec
+from lanesum.codecs.sparsify import TopK
 from lanesum.codecs.thc import THC
 from lanesum.codecs.thc_paper import PaperTHC
 from lanesum.codecs.union import Union
@@ -45,14 +49,19 @@ __all__ = [
     "ErrorFeedback",
     "FixedPoint",
     "Members",
+    "NotFiniteError",
     "PaperTHC",
+    "Part",
+    "Policy",
     "Result",
     "Round",
     "RoundGroup",
     "RoundShape",
+    "Rule",
     "Sketch",
     "SparseCodec",
     "Steps",
+    "TopK",
     "Union",
     "description",
     "get",
@@ -62,10 +71,12 @@ __all__ = [
 _PRESETS: dict[str, tuple[Callable[..., Codec], dict[str, Any]]] = {
     "auto": (Auto, {}),
     "fixed": (FixedPoint, {}),
+    "policy": (Policy, {}),
     "sketch": (Sketch, {}),
     "thc": (THC, {}),
     "thc-paper": (PaperTHC, {}),
     "thc-uniform": (PaperTHC, {"codes": "uniform"}),
+    "topk": (TopK, {}),
     "union": (Union, {}),
 }
 

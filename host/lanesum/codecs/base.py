@@ -42,6 +42,15 @@ class CodecError(LanesumError):
     """A vector or an aggregate that a codec cannot encode or decode."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A parameter's place in a vector: values ``start`` to ``stop``."""
+
+    key: str
+    start: int
+    stop: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class CodecContext:
     """What all workers agree on before they encode one vector.
@@ -51,7 +60,8 @@ class CodecContext:
     error-feedback memory. ``average`` asks for the mean over the contributors, else for their sum.
     ``keep_residual`` asks for :attr:`Result.residual`, which costs a codec one more inverse transform.
     ``complete`` says that every sum is over all workers: the job has no quorum. ``in_pieces`` says so too, and that the
-    driver makes rounds piece by piece where they have :attr:`Round.pieces`.
+    driver makes rounds piece by piece where they have :attr:`Round.pieces`. ``parts``: the parameters that the vector
+    is made of, one after the other; none where nobody knows.
     """
 
     workers: int
@@ -63,6 +73,7 @@ class CodecContext:
     keep_residual: bool = False
     complete: bool = False
     in_pieces: bool = False
+    parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not 0 <= self.worker < self.workers:
@@ -168,10 +179,13 @@ class Result:
     workers.
 
     ``residual``: float32, this worker's input minus what its own words said of it, or None if not asked for.
+    ``skipped``: the parameter because of which all workers go without this sum, its values being zero; None where they
+    have it.
     """
 
     values: Vector
     residual: Vector | None = None
+    skipped: str | None = None
 
 
 @dataclass(frozen=True)
@@ -252,8 +266,12 @@ def refuse_not_finite(x: Vector, context: CodecContext) -> NoReturn:
     """Raise the CodecError for a vector with a NaN or an infinity in it; a codec finds that in its first pass."""
     finite = np.isfinite(x)
     index = int(np.argmin(finite))
+    named, place = _named(context), index
+    for part in context.parts:
+        if part.start <= index < part.stop:
+            named, place = f"tensor {part.key!r}", index - part.start
     raise CodecError(
-        f"Cannot encode {_named(context)}: element {index} is {x[index]}, and {x.size - int(finite.sum())} "
+        f"Cannot encode {named}: element {place} is {x[index]}, and {x.size - int(finite.sum())} "
         f"of {x.size} elements are not finite.",
         "Nothing of it was sent: skip the step or lower the loss scale.",
     )

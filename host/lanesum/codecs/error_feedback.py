@@ -41,6 +41,11 @@ class ErrorFeedback:
         """Table of the codec inside."""
         return self.codec.code_table
 
+    @property
+    def needs_all_workers(self) -> bool:
+        """As the codec inside."""
+        return getattr(self.codec, "needs_all_workers", False)
+
     def describe(self) -> str:
         """Description of the codec inside: what one worker remembers is no business of the others."""
         return description(self.codec)
@@ -83,20 +88,33 @@ class ErrorFeedback:
             self._memory.pop(tensor, None)
 
     def state_dict(self) -> dict[str, Any]:
-        """The memory, copied, for a checkpoint: ``{"codec": name, "memory": {tensor: float32 array}}``."""
-        return {"codec": self.name, "memory": {key: kept.copy() for key, kept in self._memory.items()}}
+        """The memory, copied, for a checkpoint: ``{"codec": name, "memory": {tensor: float32 array}}``.
+
+        And ``"inner"``, the state of the codec inside, where that has one.
+        """
+        state: dict[str, Any] = {"codec": self.name, "memory": {key: kept.copy() for key, kept in self._memory.items()}}
+        inner: Any = self.codec
+        return {**state, "inner": inner.state_dict()} if hasattr(inner, "state_dict") else state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Replace the memory by a :meth:`state_dict`'s. Raises CodecError, changing nothing, if it is not one."""
-        memory = state.get("memory")
-        if not isinstance(memory, Mapping):
-            raise CodecError("This is not an error-feedback state: it has no 'memory'.")
+        loaded = checked_memory(state.get("memory"))
         if state.get("codec") != self.name:
             raise CodecError(f"This error-feedback state is of codec {state.get('codec')!r}, not {self.name!r}.")
-        loaded = {}
-        for key, kept in memory.items():
-            array = np.array(kept, dtype=np.float32)
-            if array.ndim != 1 or not np.isfinite(array).all():
-                raise CodecError(f"The error-feedback memory of {key!r} is not a vector of finite numbers.")
-            loaded[str(key)] = array
+        inner: Any = self.codec
+        if hasattr(inner, "load_state_dict"):
+            inner.load_state_dict(state.get("inner", {}))
         self._memory = loaded
+
+
+def checked_memory(memory: Any) -> dict[str, Vector]:
+    """A copy of a checkpoint's ``memory``, or the CodecError that says why it is none."""
+    if not isinstance(memory, Mapping):
+        raise CodecError("This is not an error-feedback state: it has no 'memory'.")
+    loaded = {}
+    for key, kept in memory.items():
+        array = np.array(kept, dtype=np.float32)
+        if array.ndim != 1 or not np.isfinite(array).all():
+            raise CodecError(f"The error-feedback memory of {key!r} is not a vector of finite numbers.")
+        loaded[str(key)] = array
+    return loaded

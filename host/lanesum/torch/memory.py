@@ -10,25 +10,16 @@ parameters' memories into a bucket before the codec, scatter the codec's residua
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lanesum.codecs.base import Part
 from lanesum.errors import ConfigurationError
 
 Vector = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One parameter's place in a bucket: elements ``start`` to ``stop`` of the flat buffer."""
-
-    key: str
-    start: int
-    stop: int
 
 
 class ParameterMemory:

@@ -17,7 +17,6 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from lanesum.closing import Closing
-from lanesum.codecs import FixedPoint
 from lanesum.codecs.base import Codec, description
 from lanesum.errors import ConfigurationError
 from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
@@ -54,7 +53,7 @@ class State(Closing):
         session: this worker's place in the job; the state closes it.
         codec: name or object; the session's codec when None.
         error_feedback: remember, per parameter, what the codec could not say, and add it to the next gradient. None
-            means: unless the codec is ``fixed``, whose error is below float32's own.
+            means: unless the codec is nearly exact, as ``fixed`` and the sparse ones, or does so itself (``policy``).
         model: gives the error-feedback memory the parameters' names, so that a checkpoint outlives a change of their
             order. Pass the module or its DDP wrapper; without it parameters go by number.
 
@@ -76,9 +75,16 @@ class State(Closing):
         self.keep_alive: KeepAlive | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
-        lossy = not isinstance(self.codec, FixedPoint)
+        own = getattr(self.codec, "keeps_error_feedback", False)
+        if own and error_feedback is not None:
+            raise ConfigurationError(
+                f"Codec {self.codec.name} keeps error feedback itself.", "Say so to the codec, not to the State."
+            )
+        lossy = not own and not getattr(self.codec, "nearly_exact", False)
         names = {} if model is None else {p: _plain_name(name) for name, p in model.named_parameters()}
-        self.memory = ParameterMemory(names) if (lossy if error_feedback is None else error_feedback) else None
+        self._parameters = ParameterMemory(names)
+        self.memory = self._parameters if (lossy if error_feedback is None else error_feedback) else None
+        self._skipped: str | None = None
         self._thread = CommunicationThread(
             f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close
         )
@@ -147,7 +153,7 @@ class State(Closing):
         if buffer.numel() == 0:
             future.set_result(buffer)
             return future
-        parts = [] if self.memory is None else self.memory.parts(bucket.parameters())
+        parts = self._parameters.parts(bucket.parameters())
         # On CUDA this runs in the current stream and waits for it, so the gradient is complete when it is read.
         # A float32 CPU buffer is not copied: DDP leaves it alone until the future is done.
         vector: NDArray[np.float32] = buffer.detach().to("cpu", torch.float32).numpy()
@@ -205,19 +211,35 @@ class State(Closing):
 
     def _average(self, name: str, vector: NDArray[np.float32], parts: list[Part]) -> NDArray[np.float32]:
         if self.memory is None:
-            return self.session.reduce(vector, codec=self.codec, average=True, name=name).values
+            result = self.session.reduce(vector, codec=self.codec, average=True, name=name, parts=parts)
+            self._skipped = result.skipped or self._skipped
+            return result.values
         compensated = self.memory.add_to(vector, parts)
-        result = self.session.reduce(compensated, codec=self.codec, average=True, name=name, keep_residual=True)
+        result = self.session.reduce(
+            compensated, codec=self.codec, average=True, name=name, keep_residual=True, parts=parts
+        )
         assert result.residual is not None
         self.memory.keep(result.residual, parts)
         return result.values
 
+    def take_skipped(self) -> str | None:
+        """The parameter because of which a bucket of this backward pass was skipped, or None; forgets it.
+
+        The same on all ranks, where a policy skips gradients that are not finite. Such a bucket's mean is zero: leave
+        the optimizer's step out. Ask after every ``backward()``.
+        """
+        skipped, self._skipped = self._skipped, None
+        return skipped
+
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint must keep: ``{"codec": name, "memory": {parameter: flat float32 tensor}}``.
 
-        The memory differs from worker to worker: every rank saves its own. Call it between steps.
+        And ``"state"``, the codec's own, where it has one. The memory differs from worker to worker: every rank saves
+        its own. Call it between steps.
         """
-        return {"codec": self.codec.name, "memory": {} if self.memory is None else self.memory.state_dict()}
+        state = {"codec": self.codec.name, "memory": {} if self.memory is None else self.memory.state_dict()}
+        codec: Any = self.codec
+        return {**state, "state": _with_tensors(codec.state_dict())} if hasattr(codec, "state_dict") else state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back a :meth:`state_dict`. Raises ConfigurationError, changing nothing, if it does not fit."""
@@ -229,12 +251,17 @@ class State(Closing):
                 f"This state is of codec {state.get('codec')!r}, not {self.codec.name!r}.",
                 "Use the codec it was saved with, or start without it.",
             )
-        if self.memory is not None:
-            self.memory.load_state_dict(memory)
-        elif memory:
+        if self.memory is None and memory:
             raise ConfigurationError(
                 "This state has error-feedback memory, but error feedback is off.", "Build State(error_feedback=True)."
             )
+        codec: Any = self.codec
+        if hasattr(codec, "load_state_dict"):
+            if not isinstance(state.get("state"), Mapping):
+                raise ConfigurationError(f"This state lacks that of codec {self.codec.name!r}.", "Start without it.")
+            codec.load_state_dict(state["state"])
+        if self.memory is not None:
+            self.memory.load_state_dict(memory)
 
     def leave(self) -> bool:
         """End it together with all other workers, after the same bucket; True when everybody has.
@@ -277,6 +304,13 @@ class State(Closing):
 def _side_stream(device: torch.device) -> contextlib.AbstractContextManager[object]:
     """A stream of its own on CUDA: a future records an event there when it completes, and DDP waits for that."""
     return torch.cuda.stream(torch.cuda.Stream(device)) if device.type == "cuda" else contextlib.nullcontext()
+
+
+def _with_tensors(state: Any) -> Any:
+    """Arrays become tensors, so that ``torch.load`` takes them back."""
+    if isinstance(state, dict):
+        return {key: _with_tensors(one) for key, one in state.items()}
+    return torch.from_numpy(state) if isinstance(state, np.ndarray) else state
 
 
 def _plain_name(name: str) -> str:

@@ -1,0 +1,331 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``policy``: a codec for each parameter, by its size and density, with warm-up, error feedback, and a guard against
+gradients that are not finite."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import (
+    Aggregate,
+    Codec,
+    CodecContext,
+    CodecError,
+    Part,
+    Result,
+    Round,
+    RoundGroup,
+    RoundShape,
+    Steps,
+    Vector,
+    checked_vector,
+    checked_words,
+)
+from lanesum.codecs.error_feedback import checked_memory
+from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.policy_rules import DEFAULT_RULES, Rule
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+
+NotFinite = Literal["raise", "skip", "zero"]
+_NOT_FINITE = ("raise", "skip", "zero")
+# The codec of the warm-up, before those of the rules.
+_WARM = -1
+
+
+class NotFiniteError(CodecError):
+    """Some worker's gradient has a NaN or an infinity, and the policy is to raise; it is raised on all workers."""
+
+
+@dataclass
+class _Known:
+    """What the policy knows of a parameter: the all-reduces that completed, and the last gradients' largest density."""
+
+    steps: int = 0
+    density: float = 1.0
+
+
+class Policy:
+    """The first of the ``rules`` that fits a parameter says how it is summed; what none fits, ``fixed`` sums.
+
+    Parameters are those of ``CodecContext.parts``, as the DDP hook and ``Session.reduce(parts=...)`` give them; without
+    them the whole vector is one, named as the tensor. Those of one vector that have the same codec are summed together,
+    and all codecs' rounds are under way at once.
+
+    Args:
+        workers: of the job.
+        rules: in order.
+        warm_up: all-reduces of a parameter that ``fixed`` sums before the rules count.
+        not_finite: what happens where some worker's gradient has a NaN or an infinity. ``"raise"``: NotFiniteError on
+            all workers. ``"skip"``: nothing is summed, the mean is zero, and ``Result.skipped`` names the parameter, on
+            all workers; nobody's memory changes. ``"zero"``: those values count as zero. With a quorum, a worker that
+            was left out of the round that tells has sent zeros.
+        error_feedback: remember, by parameter, what codecs could not say. Not where they are nearly exact.
+
+    All decisions come from what all workers know. Use one object per worker, and ``state_dict`` in checkpoints.
+    """
+
+    name = "policy"
+    #: It is kept here, by parameter: the hook's own memory is not needed.
+    keeps_error_feedback = True
+
+    def __init__(
+        self,
+        *,
+        workers: int,
+        rules: Sequence[Rule] = DEFAULT_RULES,
+        warm_up: int = 0,
+        not_finite: NotFinite = "raise",
+        error_feedback: bool = True,
+    ) -> None:
+        if warm_up < 0:
+            raise ConfigurationError(f"A warm-up cannot take {warm_up} all-reduces.", "Give warm_up=0 or more.")
+        if not_finite not in _NOT_FINITE:
+            raise ConfigurationError(
+                f"There is no {not_finite!r} for values that are not finite.", f"Use one of {', '.join(_NOT_FINITE)}."
+            )
+        # The registry imports this module.
+        from lanesum.codecs import get
+
+        self.workers = workers
+        self.rules = tuple(rules)
+        self.warm_up = warm_up
+        self.not_finite: NotFinite = not_finite
+        self.error_feedback = error_feedback
+        self._codecs = {
+            number: get(rule.codec, workers=workers) if isinstance(rule.codec, str) else rule.codec
+            for number, rule in enumerate(self.rules)
+        }
+        self._codecs[_WARM] = FixedPoint(workers=workers)
+        for codec in self._codecs.values():
+            if codec.workers < workers:
+                raise ConfigurationError(f"Codec {codec.name} was built for {codec.workers} workers, not {workers}.")
+        found = [codec.code_table for codec in self._codecs.values()]
+        tables = {table.tobytes(): table for table in found if table is not None}
+        if len(tables) > 1:
+            raise ConfigurationError(
+                "The codecs of a policy sum by different tables, and a job has one.", "Use one of them."
+            )
+        self.code_table: NDArray[np.uint8] | None = next(iter(tables.values()), None)
+        self.needs_all_workers = any(getattr(codec, "needs_all_workers", False) for codec in self._codecs.values())
+        self._known: defaultdict[str, _Known] = defaultdict(_Known)
+        self._memory: dict[str, Vector] = {}
+
+    def describe(self) -> str:
+        """See :func:`lanesum.codecs.description`; error feedback is every worker's own business."""
+        rules = " ".join(rule.describe(self._codecs[number]) for number, rule in enumerate(self.rules))
+        return f"{self.name} workers={self.workers} warm_up={self.warm_up} not_finite={self.not_finite} {rules}"
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """Rounds of a vector that is one parameter of which nothing is known."""
+        if size == 0:
+            return ()
+        return RoundShape(LaneOp.MAX, 2), *self._codecs[self._choose("", size)].shapes(size)
+
+    def codec_for(self, parameter: str, size: int) -> Codec:
+        """What sums the next gradient of ``parameter``, of ``size`` values; the same on all workers."""
+        return self._codecs[self._choose(parameter, size)]
+
+    def memory(self, parameter: str) -> Vector | None:
+        """A copy of what is remembered of ``parameter`` (float32), or None."""
+        kept = self._memory.get(parameter)
+        return None if kept is None else kept.copy()
+
+    def _choose(self, parameter: str, size: int) -> int:
+        known = self._known.get(parameter, _Known())
+        if known.steps >= self.warm_up:
+            for number, rule in enumerate(self.rules):
+                if rule.fits(parameter, size, known.density):
+                    return number
+        return _WARM
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: groups of rounds, one of ``guard`` (MAX: whether all is
+        finite, and the densities) with the first ones of the codecs."""
+        vector = checked_vector(x, context, self.workers)
+        if self.error_feedback and context.keep_residual:
+            raise CodecError("A policy keeps error feedback itself.", "Build it with error_feedback=False.")
+        if vector.size == 0:
+            return Result(vector.copy(), vector.copy() if context.keep_residual else None)
+        parts = context.parts or (Part(context.tensor, 0, vector.size),)
+        vector, bad = self._finite(vector, parts)
+        guard = np.array([bad, *(np.count_nonzero(vector[part.start : part.stop]) for part in parts)], np.uint32)
+        groups: dict[int, list[Part]] = defaultdict(list)
+        for part in parts:
+            groups[self._choose(part.key, part.stop - part.start)].append(part)
+        vector = self._compensated(vector, parts, groups)
+
+        running: dict[int, Steps] = {}
+        results: dict[int, Result] = {}
+        waiting: dict[int, Round | RoundGroup] = {}
+        for number, members in groups.items():
+            running[number] = self._start(number, members, vector, context)
+            _advance(number, running, waiting, results, None)
+        replies = yield _together([Round(LaneOp.MAX, guard, label="guard")], waiting)
+        told = checked_words(replies[0], RoundShape(LaneOp.MAX, guard.size))
+        if told[0]:
+            for steps in running.values():
+                steps.close()
+            return self._refused(parts[min(int(told[0]), len(parts)) - 1].key, vector, context)
+        replies = replies[1:]
+        while waiting:
+            _distribute(replies, running, waiting, results)
+            if waiting:
+                replies = yield _together([], waiting)
+        return self._finish(vector, context, parts, groups, results, told[1:])
+
+    def _finite(self, vector: Vector, parts: Sequence[Part]) -> tuple[Vector, int]:
+        """The vector as it is sent, and 1 + the number of the last part that is not finite, where all are to know."""
+        finite = np.isfinite(vector)
+        if finite.all():
+            return vector, 0
+        if self.not_finite == "zero":
+            return np.where(finite, vector, np.float32(0)), 0
+        bad = max(number for number, part in enumerate(parts) if not finite[part.start : part.stop].all())
+        return np.zeros_like(vector), bad + 1
+
+    def _refused(self, parameter: str, vector: Vector, context: CodecContext) -> Result:
+        if self.not_finite != "skip":
+            raise NotFiniteError(
+                f"The gradient of {parameter!r} has a NaN or an infinity at some worker.",
+                'Skip such steps (not_finite="skip"), or lower the loss scale.',
+            )
+        nothing = np.zeros_like(vector)
+        return Result(nothing, nothing.copy() if context.keep_residual else None, parameter)
+
+    def _compensated(self, vector: Vector, parts: Sequence[Part], groups: Mapping[int, Sequence[Part]]) -> Vector:
+        """Plus what is remembered; what a parameter's former codec left over goes to any codec."""
+        kept = [part for part in parts if part.key in self._memory]
+        if not kept:
+            return vector
+        vector = vector.copy()
+        for part in kept:
+            memory, size = self._memory[part.key], part.stop - part.start
+            if memory.size != size:
+                raise CodecError(
+                    f"Parameter {part.key!r} has {size} values, its error-feedback memory {memory.size}.",
+                    "Load the state of the same model, or start without one.",
+                )
+            vector[part.start : part.stop] += memory
+        return vector
+
+    def _remembers(self, number: int) -> bool:
+        return self.error_feedback and not getattr(self._codecs[number], "nearly_exact", False)
+
+    def _start(self, number: int, members: Sequence[Part], vector: Vector, context: CodecContext) -> Steps:
+        pieces, parts, start = [], [], 0
+        for part in members:
+            pieces.append(vector[part.start : part.stop])
+            parts.append(Part(part.key, start, start + part.stop - part.start))
+            start = parts[-1].stop
+        inner = replace(
+            context,
+            tensor=f"{context.tensor}/{number}",
+            keep_residual=self._remembers(number) or context.keep_residual,
+            parts=tuple(parts),
+        )
+        return self._codecs[number].all_reduce(pieces[0] if len(pieces) == 1 else np.concatenate(pieces), inner)
+
+    def _finish(
+        self,
+        vector: Vector,
+        context: CodecContext,
+        parts: Sequence[Part],
+        groups: Mapping[int, Sequence[Part]],
+        results: Mapping[int, Result],
+        counts: NDArray[np.uint32],
+    ) -> Result:
+        values = np.zeros_like(vector)
+        residual = np.zeros_like(vector) if context.keep_residual else None
+        for number, members in groups.items():
+            result, start = results[number], 0
+            for part in members:
+                stop = start + part.stop - part.start
+                values[part.start : part.stop] = result.values[start:stop]
+                if residual is not None and result.residual is not None:
+                    residual[part.start : part.stop] = result.residual[start:stop]
+                if self._remembers(number) and result.residual is not None:
+                    self._memory[part.key] = result.residual[start:stop].copy()
+                else:
+                    self._memory.pop(part.key, None)
+                start = stop
+        for part, count in zip(parts, counts.tolist(), strict=True):
+            known = self._known[part.key]
+            known.steps += 1
+            known.density = count / max(1, part.stop - part.start)
+        return Result(values, residual)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must keep: memory (arrays, this worker's own), parameters, and the codecs' own states."""
+        return {
+            "codec": self.name,
+            "memory": {key: kept.copy() for key, kept in self._memory.items()},
+            "parameters": {key: [known.steps, known.density] for key, known in self._known.items()},
+            "codecs": {str(number): codec.state_dict() for number, codec in self._stateful().items()},
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back a ``state_dict`` of a policy with the same rules. Raises CodecError if it is none."""
+        if state.get("codec") != self.name:
+            raise CodecError("This is not the state of a policy.", "Load what its state_dict has returned.")
+        stateful = {str(number): codec for number, codec in self._stateful().items()}
+        memory = checked_memory(state.get("memory"))
+        try:
+            known = {str(key): _Known(int(one[0]), float(one[1])) for key, one in state["parameters"].items()}
+            inner = {str(number): one for number, one in state["codecs"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise CodecError(f"This is not the state of a policy: {error!r}.") from error
+        if set(inner) != set(stateful):
+            raise CodecError("This state is of a policy with other rules.", "Build the policy with the same rules.")
+        for number, codec in stateful.items():
+            codec.load_state_dict(inner[number])
+        self._memory = memory
+        self._known = defaultdict(_Known, known)
+
+    def _stateful(self) -> dict[int, Any]:
+        return {number: codec for number, codec in self._codecs.items() if hasattr(codec, "state_dict")}
+
+
+def _advance(
+    number: int,
+    running: Mapping[int, Steps],
+    waiting: dict[int, Round | RoundGroup],
+    results: dict[int, Result],
+    reply: Aggregate | tuple[Aggregate, ...] | None,
+) -> None:
+    """On to the next rounds of one codec, or its result."""
+    waiting.pop(number, None)
+    try:
+        waiting[number] = next(running[number]) if reply is None else running[number].send(reply)
+    except StopIteration as stop:
+        results[number] = stop.value
+
+
+def _together(first: Sequence[Round], waiting: Mapping[int, Round | RoundGroup]) -> RoundGroup:
+    rounds = list(first)
+    for step in waiting.values():
+        rounds += step.rounds if isinstance(step, RoundGroup) else [step]
+    return RoundGroup(tuple(rounds))
+
+
+def _distribute(
+    replies: Sequence[Aggregate],
+    running: Mapping[int, Steps],
+    waiting: dict[int, Round | RoundGroup],
+    results: dict[int, Result],
+) -> None:
+    """Give every codec its replies; they come in the order of ``_together``."""
+    left = list(replies)
+    for number, step in list(waiting.items()):
+        if isinstance(step, RoundGroup):
+            own, left = tuple(left[: len(step.rounds)]), left[len(step.rounds) :]
+            _advance(number, running, waiting, results, own)
+        else:
+            _advance(number, running, waiting, results, left.pop(0))
