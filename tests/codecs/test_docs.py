@@ -21,7 +21,7 @@ def test_examples_run() -> None:
     namespace: dict[str, Any] = {}
     for example in examples:
         exec(example, namespace)
-    assert len(examples) == 2 and namespace["mean"].shape == (5000,)
+    assert len(examples) == 3 and namespace["mean"].shape == (5000,)
 
 
 @pytest.mark.parametrize(("build", "title"), [(THC, "## `thc`\n"), (PaperTHC, "## `thc-paper`, ")])

@@ -17,13 +17,15 @@ import numpy as np
 from lanesum.bench.agents import serve
 from lanesum.bench.aggregation import cpu_seconds
 from lanesum.bench.timed import Phases, TimedCodec
-from lanesum.bench.vectors import Vector, digest_of, error_of, fixed_sum, vector
+from lanesum.bench.vectors import Sparse, Vector, digest_of, error_of, fixed_sum, sparse_vector, vector
 from lanesum.codecs import get
 from lanesum.offload import Offload
-from lanesum.session import Session
+from lanesum.session import FinishedRound, Session
 from lanesum.transport import JobTicket
 
 GLOO = "gloo"
+#: Values and places of every worker to every worker, by gloo; each adds them up. For sparse vectors.
+ALL_GATHER = "all-gather"
 _DEADLINE_S = 120.0
 
 
@@ -53,6 +55,8 @@ class Setup:
 class Reduction:
     """``iterations`` all-reduces of ``values`` float32, one after another, by ``GLOO`` or a job of the setup.
 
+    ``sparse``: of vectors with few values; also by ``ALL_GATHER``.
+
     ``check``: compute how far the sum is from the right one, and what it must be, where that can be told.
     """
 
@@ -60,6 +64,7 @@ class Reduction:
     values: int
     iterations: int
     check: bool = False
+    sparse: Sparse | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class Reduced:
         digest: of the last sum's bits.
         expected: digest that it must have; None where that was not asked for, or cannot be told.
         error: squared error of the sum over the squared sum; None where not asked for.
+        words: of payload, up and down.
     """
 
     begin: float
@@ -81,6 +87,7 @@ class Reduced:
     digest: str
     expected: str | None = None
     error: float | None = None
+    words: int = 0
 
 
 class Reducer:
@@ -90,6 +97,8 @@ class Reducer:
         self._setup: Setup | None = None
         self._sessions: dict[str, tuple[Session, TimedCodec]] = {}
         self._vector: Vector = np.zeros(0, np.float32)
+        self._made: tuple[int, Sparse | None] = 0, None
+        self._words = 0
         self._expected: dict[int, str] = {}
 
     def work(self, task: Setup | Reduction) -> Reduced | None:
@@ -97,10 +106,12 @@ class Reducer:
         if isinstance(task, Setup):
             self._start(task)
             return None
-        if self._vector.size != task.values:
+        if self._made != (task.values, task.sparse):
             assert self._setup is not None
-            self._vector = vector(self._setup.worker, task.values)
-        done, values = self._gloo(task) if task.by == GLOO else self._lanesum(task)
+            self._vector = self._make(self._setup.worker, task)
+            self._made = task.values, task.sparse
+        methods = {GLOO: self._gloo, ALL_GATHER: self._all_gather}
+        done, values = methods.get(task.by, self._lanesum)(task)
         return self._checked(done, values, task)
 
     def _start(self, setup: Setup) -> None:
@@ -117,8 +128,24 @@ class Reducer:
         )
         for job, (name, ticket) in setup.jobs.items():
             codec = TimedCodec(get(name, workers=setup.workers))
-            session = Session(ticket, codec=codec, window=setup.window, offload=setup.offload, deadline_s=_DEADLINE_S)
+            session = Session(
+                ticket,
+                codec=codec,
+                window=setup.window,
+                offload=setup.offload,
+                deadline_s=_DEADLINE_S,
+                observer=self._count,
+            )
             self._sessions[job] = session, codec
+
+    def _make(self, worker: int, task: Reduction) -> Vector:
+        assert self._setup is not None
+        if task.sparse is None:
+            return vector(worker, task.values)
+        return sparse_vector(worker, self._setup.workers, task.values, task.sparse)
+
+    def _count(self, finished: FinishedRound) -> None:
+        self._words += finished.round.words.size + finished.words.size
 
     def _gloo(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch
@@ -134,28 +161,65 @@ class Reducer:
         phases = Phases(network=end - begin)
         return Reduced(begin, end, cpu_seconds() - cpu, phases, 0, 0, ""), tensor.numpy()
 
+    def _all_gather(self, task: Reduction) -> tuple[Reduced, Vector]:
+        import torch
+        import torch.distributed as dist
+
+        assert self._setup is not None
+        # As many of everybody; those who have fewer send zeros for the first value.
+        most = torch.tensor(np.count_nonzero(self._vector))
+        dist.all_reduce(most, dist.ReduceOp.MAX)
+        count = int(most)
+        gathered = [torch.empty(2 * count, dtype=torch.int32) for _ in range(self._setup.workers)]
+        sum_ = np.empty(0, np.float32)
+        dist.barrier()
+        cpu, begin = cpu_seconds(), time.monotonic()
+        for _ in range(task.iterations):
+            places = np.flatnonzero(self._vector)
+            sent = np.zeros((2, count), np.int32)
+            sent[0, : places.size] = places
+            sent[1, : places.size] = self._vector[places].view(np.int32)
+            dist.all_gather(gathered, torch.from_numpy(sent.reshape(-1)))
+            sum_ = np.zeros(task.values, np.float32)
+            for one in gathered:
+                where, what = one.numpy().reshape(2, count)
+                np.add.at(sum_, where, what.view(np.float32))
+        end = time.monotonic()
+        words = 2 * count * self._setup.workers * task.iterations
+        used = cpu_seconds() - cpu
+        return Reduced(begin, end, used, Phases(network=end - begin), 0, 0, "", words=words), sum_
+
     def _lanesum(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch.distributed as dist
 
         session, codec = self._sessions[task.by]
-        stats = replace(session.stats)
+        stats, words = replace(session.stats), self._words
         codec.phases = Phases()
         values = self._vector
         dist.barrier()
         cpu, begin = cpu_seconds(), time.monotonic()
         for _ in range(task.iterations):
-            values = session.all_reduce(self._vector)
+            values = session.all_reduce(self._vector, name="" if task.sparse is None else str(task.sparse))
         end = time.monotonic()
         used = cpu_seconds() - cpu
         packets = session.stats.packets_sent - stats.packets_sent
         again = session.stats.retransmissions - stats.retransmissions
-        return Reduced(begin, end, used, codec.phases, packets, again, ""), values
+        return Reduced(begin, end, used, codec.phases, packets, again, "", words=self._words - words), values
 
     def _checked(self, done: Reduced, values: Vector, task: Reduction) -> Reduced:
         assert self._setup is not None
         done = replace(done, digest=digest_of(values))
         if not task.check or self._setup.worker != 0:
             return done
+        if task.sparse is not None:
+            exact = np.zeros(task.values, np.float32)
+            for worker in range(self._setup.workers):
+                exact += self._make(worker, task)
+            error = float(
+                np.sum(np.square(values - exact, dtype=np.float64)) / np.sum(np.square(exact, dtype=np.float64))
+            )
+            # Dense fixed point rounds: its units are no whole numbers.
+            return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
         done = replace(done, error=error_of(values, self._setup.workers))
         codec = None if task.by == GLOO else self._sessions[task.by][1]
         if codec is None or codec.name != "fixed":

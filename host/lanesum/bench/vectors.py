@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,34 @@ def vector(worker: int, size: int) -> Vector:
     values = np.empty(size, np.float32)
     for start in range(0, size, TILE):
         values[start : start + TILE] = tile(worker, start, size)
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """Where workers have values: whole numbers, so that their sum is exact in whatever order.
+
+    Attributes:
+        density: share of places where some worker has one.
+        overlap: share of a worker's places where all workers have one; at its other places nobody else has.
+    """
+
+    density: float
+    overlap: float
+
+
+def sparse_vector(worker: int, workers: int, size: int, sparse: Sparse) -> Vector:
+    """A worker's vector with few values; the places of all workers come from the same numbers."""
+    each = sparse.density / (sparse.overlap + workers * (1 - sparse.overlap))
+    common, alone = each * sparse.overlap, each * (1 - sparse.overlap)
+    values = np.empty(size, np.float32)
+    for start in range(0, size, TILE):
+        part = values[start : start + TILE]
+        place = np.random.default_rng(start).random(part.size)
+        first = common + worker * alone
+        there = (place < common) | ((place >= first) & (place < first + alone))
+        generator = np.random.default_rng((worker, start))
+        part[:] = there * generator.integers(1, 1000, part.size) * generator.choice([-1, 1], part.size)
     return values
 
 

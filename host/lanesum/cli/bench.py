@@ -131,6 +131,30 @@ def allreduce(
 
 
 @app.command()
+def sparse(
+    values: Annotated[int | None, typer.Option(min=1, help="Length of the vectors, float32.")] = None,
+    workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
+    rates: Annotated[str, typer.Option(help="Of the limited links, in Mbit/s, separated by commas.")] = "",
+    repeats: Repeats = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Sparse all-reduce beside dense fixed point and an all-gather, behind limited links (needs root), PyTorch."""
+    from lanesum.bench import sparse as bench
+
+    settings = dataclasses.replace(
+        bench.QUICK if quick else bench.Settings(),
+        **_given(
+            values=values,
+            workers=_numbers(workers, "--workers"),
+            rates_mbit=_numbers(rates, "--rates"),
+            repeats=repeats,
+        ),
+    )
+    _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], as_json)
+
+
+@app.command()
 def server(
     workers: Annotated[int | None, typer.Option(min=1, help="That send to the server.")] = None,
     repeats: Repeats = None,

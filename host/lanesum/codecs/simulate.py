@@ -17,6 +17,7 @@ from lanesum.codecs.base import (
     CodecContext,
     CodecError,
     Members,
+    Part,
     Result,
     Round,
     RoundGroup,
@@ -62,6 +63,7 @@ def simulate(
     average: bool = True,
     keep_residual: bool = False,
     contributors: Sequence[int] | None = None,
+    parts: Sequence[Part] = (),
     complete: bool = False,
 ) -> Simulation:
     """Run one all-reduce of ``vectors`` (one per worker) in lock step.
@@ -86,6 +88,7 @@ def simulate(
                 average=average,
                 keep_residual=keep_residual,
                 complete=complete,
+                parts=tuple(parts),
             ),
         )
         for worker, (one, vector) in enumerate(zip(codecs, vectors, strict=True))
