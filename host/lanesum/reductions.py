@@ -74,6 +74,11 @@ class Reduction:
         return self.rounds >= self.expected and not self.made and not any(one.flight.encoding for one in self.started)
 
 
+def _remembers(codec: Codec) -> bool:
+    """Its rounds depend on the sums before, which have to be there: workers would make different ones otherwise."""
+    return getattr(codec, "remembers_sums", False)
+
+
 class Reductions:
     """The all-reduces of one session, in the order in which they were submitted.
 
@@ -104,6 +109,8 @@ class Reductions:
         """Rounds that an all-reduce takes; infinity where that is not known, and the next one waits until it ends."""
         if self._transport.ticket.quorum:
             return math.inf  # codecs may take other rounds than they say, and one is under way at a time anyway
+        if _remembers(codec):
+            return math.inf
         try:
             return len(codec.shapes(size))
         except NotImplementedError:
@@ -226,6 +233,8 @@ class Reductions:
     def _begin_next(self) -> bool:
         for reduction in self._running:
             if not reduction.begun:
+                if _remembers(reduction.codec) and reduction is not self._running[0]:
+                    return False
                 reduction.begun = True
                 if len(self._running) > 1:
                     self._transport.attend()  # what was started before is on its way meanwhile

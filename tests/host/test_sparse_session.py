@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from test_session import LOCALHOST, random_loss, run_workers, tickets_for
 
-from lanesum.codecs import CodecError
+from lanesum import codecs
+from lanesum.codecs import CodecError, Rule
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
@@ -47,6 +48,28 @@ def test_sparse_sums_are_exact_over_the_network(codec: str, loss: float) -> None
     assert bool(sketches) is (codec != "union")
 
 
+@pytest.mark.parametrize("codec", ["sketch", "auto", "topk", "policy"])
+def test_all_reduces_of_one_tensor_may_be_submitted_together(codec: str) -> None:
+    """What one is like depends on the one before: it begins when that has ended, on all workers."""
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 2)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> list[np.ndarray]:
+            vectors = [sparse(session.ticket.worker, 20_000, number % 3) for number in range(6)]
+            options = {"density": 1.0} if codec == "topk" else {}
+            if codec == "policy":
+                options = {"rules": (Rule("sketch"),)}
+            one = codecs.get(codec, workers=2, **options)
+            pending = [session.all_reduce_async(x, name="t", codec=one) for x in vectors]
+            return [each.result() for each in pending]
+
+        results = run_workers(tickets, work, codec="fixed")
+    for number in range(6):
+        expected = sum(sparse(worker, 20_000, number % 3) for worker in range(2))
+        assert all((result[number] == expected).all() for result in results)
+
+
 def test_scalars_and_empty_arrays_keep_their_shape() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         tickets = tickets_for(server, 2)
@@ -69,12 +92,12 @@ def test_lengths_that_differ_are_told() -> None:
         # As many words of an index: only the lengths themselves tell.
         outcomes = run_workers(
             tickets,
-            lambda session: session.all_reduce(np.ones(4000 + session.ticket.worker, np.float32)),
+            lambda session: session.all_reduce(np.ones(4001 + session.ticket.worker, np.float32)),
             errors=True,
             codec="sketch",
         )
     for outcome in outcomes:
-        assert isinstance(outcome, MismatchError) and "4,000 to 4,001 values" in str(outcome)
+        assert isinstance(outcome, MismatchError) and "4,001 to 4,002 values" in str(outcome)
 
 
 def test_a_value_that_is_not_finite_ends_the_session() -> None:

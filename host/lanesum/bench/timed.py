@@ -63,6 +63,16 @@ class TimedCodec:
         """As the codec's."""
         return self._codec.code_table
 
+    @property
+    def needs_all_workers(self) -> bool:
+        """As the codec's."""
+        return getattr(self._codec, "needs_all_workers", False)
+
+    @property
+    def remembers_sums(self) -> bool:
+        """As the codec's."""
+        return getattr(self._codec, "remembers_sums", False)
+
     def describe(self) -> str:
         """As the codec's."""
         return description(self._codec)

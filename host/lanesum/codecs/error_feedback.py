@@ -46,6 +46,11 @@ class ErrorFeedback:
         """As the codec inside."""
         return getattr(self.codec, "needs_all_workers", False)
 
+    @property
+    def remembers_sums(self) -> bool:
+        """As the codec inside."""
+        return getattr(self.codec, "remembers_sums", False)
+
     def describe(self) -> str:
         """Description of the codec inside: what one worker remembers is no business of the others."""
         return description(self.codec)

@@ -75,6 +75,8 @@ class Policy:
     name = "policy"
     #: It is kept here, by parameter: the hook's own memory is not needed.
     keeps_error_feedback = True
+    #: What sums a parameter depends on its last gradients.
+    remembers_sums = True
 
     def __init__(
         self,

@@ -83,6 +83,8 @@ class SparseCodec:
     code_table: NDArray[np.uint8] | None = None
     #: An index and values of different contributors do not fit together.
     needs_all_workers = True
+    #: Rounds depend on the sums before: an all-reduce begins when those submitted before it have ended.
+    remembers_sums = True
     #: Error feedback gains nothing.
     nearly_exact = True
     _methods: tuple[Method, ...] = ()

@@ -49,6 +49,7 @@ class TopK:
     name = "topk"
     code_table: NDArray[np.uint8] | None = None
     needs_all_workers = True
+    remembers_sums = True
 
     def __init__(
         self, *, workers: int, density: float = 0.01, threshold: float | None = None, codec: str = "auto"
