@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import threading
 import time
@@ -17,10 +18,10 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from lanesum.closing import Closing
-from lanesum.codecs.base import Codec, description
+from lanesum.codecs.base import Codec, Result, description
 from lanesum.errors import ConfigurationError
 from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
-from lanesum.session import RoundObserver, Session
+from lanesum.session import Pending, RoundObserver, Session
 from lanesum.torch.memory import ParameterMemory, Part
 from lanesum.torch.thread import CommunicationThread
 from lanesum.transport import TransportStats
@@ -36,7 +37,7 @@ class HookStats:
     Attributes:
         buckets: buckets averaged.
         elements: gradient elements in them; 4 bytes each as float32.
-        busy_s: seconds the communication thread spent on them: encode, send, wait, decode.
+        busy_s: seconds in which at least one of them was under way: encode, send, wait, decode.
         transport: packets, bytes and retransmissions.
     """
 
@@ -57,10 +58,10 @@ class State(Closing):
         model: gives the error-feedback memory the parameters' names, so that a checkpoint outlives a change of their
             order. Pass the module or its DDP wrapper; without it parameters go by number.
 
-    Buckets are averaged in the order in which DDP hands them out, by one thread, while backward computes the next
-    ones. When one fails, ``error`` keeps its exception, ``backward()`` raises it, and so does every later bucket: the
-    workers are out of step then, and the job must be joined anew. (DDP, too, wants a new wrapper then: one whose
-    backward was cut short refuses the next forward with an error of its own.)
+    Buckets are averaged in the order in which DDP hands them out, by one thread, a few at a time, while backward
+    computes the next ones. When one fails, ``error`` keeps its exception, ``backward()`` raises it, and so does every
+    later bucket: the workers are out of step then, and the job must be joined anew. (DDP, too, wants a new wrapper
+    then: one whose backward was cut short refuses the next forward with an error of its own.)
     """
 
     def __init__(
@@ -86,8 +87,10 @@ class State(Closing):
         self.memory = self._parameters if (lossy if error_feedback is None else error_feedback) else None
         self._skipped: str | None = None
         self._thread = CommunicationThread(
-            f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close
+            f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close, session.wake
         )
+        self._under_way: collections.deque[_Bucket] = collections.deque()  # of the communication thread
+        self._busy_since = 0.0
         self._buckets = 0
         self._elements = 0
         self._busy_s = 0.0
@@ -157,10 +160,9 @@ class State(Closing):
         # On CUDA this runs in the current stream and waits for it, so the gradient is complete when it is read.
         # A float32 CPU buffer is not copied: DDP leaves it alone until the future is done.
         vector: NDArray[np.float32] = buffer.detach().to("cpu", torch.float32).numpy()
-        name = f"bucket {bucket.index()}"
-        done = threading.Event()
-        self._thread.submit(lambda: self._complete(future, done, name, vector, parts, buffer))
-        self._raise_after_backward(done)
+        one = _Bucket(self, future, f"bucket {bucket.index()}", vector, parts, buffer)
+        self._thread.submit(one.begin)
+        self._raise_after_backward(one.done)
         return future
 
     def _raise_after_backward(self, done: threading.Event) -> None:
@@ -179,48 +181,6 @@ class State(Closing):
         # Outside of a backward pass there is no end to wait for: then the future alone tells.
         with contextlib.suppress(RuntimeError):
             torch.autograd.Variable._execution_engine.queue_callback(check)
-
-    def _complete(
-        self,
-        future: torch.futures.Future[torch.Tensor],
-        done: threading.Event,
-        name: str,
-        vector: NDArray[np.float32],
-        parts: list[Part],
-        buffer: torch.Tensor,
-    ) -> None:
-        """In the communication thread: average, put the mean into ``buffer``, complete ``future`` in any case."""
-        start = time.perf_counter()
-        try:
-            if self.error is not None:
-                raise self.error
-            mean = torch.from_numpy(self._average(name, vector, parts))
-            with _side_stream(buffer.device):
-                buffer.copy_(mean)
-                # Counted before anybody who waits for the bucket can look.
-                self._buckets += 1
-                self._elements += vector.size
-                self._busy_s += time.perf_counter() - start
-                future.set_result(buffer)
-        except Exception as error:
-            # The first failure is the cause; what fails after it, or because of close(), follows from it.
-            self.error = self.error or error
-            future.set_exception(self.error)
-        finally:
-            done.set()
-
-    def _average(self, name: str, vector: NDArray[np.float32], parts: list[Part]) -> NDArray[np.float32]:
-        if self.memory is None:
-            result = self.session.reduce(vector, codec=self.codec, average=True, name=name, parts=parts)
-            self._skipped = result.skipped or self._skipped
-            return result.values
-        compensated = self.memory.add_to(vector, parts)
-        result = self.session.reduce(
-            compensated, codec=self.codec, average=True, name=name, keep_residual=True, parts=parts
-        )
-        assert result.residual is not None
-        self.memory.keep(result.residual, parts)
-        return result.values
 
     def take_skipped(self) -> str | None:
         """The parameter because of which a bucket of this backward pass was skipped, or None; forgets it.
@@ -274,6 +234,7 @@ class State(Closing):
         done = threading.Event()
 
         def goodbye() -> None:
+            """Not among the buckets: those are complete."""
             try:
                 outcome.append(self.error is None and self.session.leave())
             except Exception as error:
@@ -283,7 +244,7 @@ class State(Closing):
 
         if self.error is None:
             # In the communication thread: a session takes one call at a time.
-            self._thread.submit(goodbye)
+            self._thread.submit(goodbye, alone=True)
             done.wait()
         self.close()
         for result in outcome:
@@ -299,6 +260,102 @@ class State(Closing):
             self.keep_alive.close()
         self.session.close()
         self._thread.stop()
+
+
+class _Bucket:
+    """One bucket, in the communication thread: begun, then completed in any case."""
+
+    def __init__(
+        self,
+        state: State,
+        future: torch.futures.Future[torch.Tensor],
+        name: str,
+        vector: NDArray[np.float32],
+        parts: list[Part],
+        buffer: torch.Tensor,
+    ) -> None:
+        self.done = threading.Event()
+        self.parts = parts
+        self._state = state
+        self._future = future
+        self._name = name
+        self._vector = vector
+        self._buffer = buffer
+        self._pending: Pending | None = None
+        self._kept = False
+
+    def begin(self) -> _Bucket | None:
+        state = self._state
+        if not state._under_way:
+            state._busy_since = time.perf_counter()
+        try:
+            if state.error is not None:
+                raise state.error
+            vector = self._vector
+            if state.memory is not None:
+                keys = {part.key for part in self.parts}
+                for other in state._under_way:
+                    # Two buckets of a backward have no parameter in common, but others may hand in what they like.
+                    if keys & {part.key for part in other.parts}:
+                        other.keep()
+                vector = state.memory.add_to(vector, self.parts)
+            self._pending = state.session.all_reduce_async(
+                vector,
+                codec=state.codec,
+                average=True,
+                name=self._name,
+                keep_residual=state.memory is not None,
+                parts=self.parts,
+            )
+        except Exception as error:
+            self._fail(error)
+            return None
+        state._under_way.append(self)
+        return self
+
+    def wait(self) -> bool:
+        assert self._pending is not None
+        return self._pending.wait()
+
+    def keep(self) -> Result:
+        """What it came to; what the codec could not say of it is remembered."""
+        assert self._pending is not None
+        result = self._pending.outcome()
+        if self._state.memory is None:
+            self._state._skipped = result.skipped or self._state._skipped
+        elif not self._kept:
+            assert result.residual is not None
+            self._state.memory.keep(result.residual, self.parts)
+            self._kept = True
+        return result
+
+    def complete(self) -> None:
+        """Put the mean into the buffer, complete the future in any case."""
+        state = self._state
+        assert state._under_way.popleft() is self
+        try:
+            mean = torch.from_numpy(self.keep().values)
+            with _side_stream(self._buffer.device):
+                self._buffer.copy_(mean)
+                # Counted before anybody who waits for the bucket can look.
+                state._buckets += 1
+                state._elements += self._vector.size
+                now = time.perf_counter()
+                state._busy_s += now - state._busy_since
+                state._busy_since = now
+                self._future.set_result(self._buffer)
+        except Exception as error:
+            self._fail(error)
+        else:
+            self.done.set()
+
+    def _fail(self, error: Exception) -> None:
+        # The first failure is the cause; what fails after it, or because of close(), follows from it.
+        self._state.error = self._state.error or error
+        try:
+            self._future.set_exception(self._state.error)
+        finally:
+            self.done.set()
 
 
 def _side_stream(device: torch.device) -> contextlib.AbstractContextManager[object]:

@@ -1,15 +1,34 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One thread that does a state's communication, bucket after bucket, while backward goes on."""
+"""One thread that does a state's communication, a few buckets at a time, while backward goes on."""
 
 from __future__ import annotations
 
+import collections
 import queue
 import threading
 import weakref
 from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
-Job = Callable[[], None]
+
+class UnderWay(Protocol):
+    """What a job has begun."""
+
+    def wait(self) -> bool:
+        """Work until it has ended; False when somebody has woken the thread before."""
+
+    def complete(self) -> None:
+        """It has ended, well or not; must not raise."""
+
+
+Job = Callable[[], UnderWay | None]
+
+# So many are begun before the first has ended: one that is encoded, one that is on its way, one that comes back. Each
+# has vectors of its size in memory.
+MOST_UNDER_WAY = 3
+
+Jobs: TypeAlias = "queue.SimpleQueue[tuple[Job, bool] | None]"
 
 # A thread that hangs in the network must not keep the process from ending: it is a daemon. It is interrupted after this
 # time, and left behind after as much again.
@@ -17,31 +36,35 @@ _STOP_WAIT_S = 2.0
 
 
 class CommunicationThread:
-    """Runs jobs in the order of ``submit``; started by the first one.
+    """Begins jobs in the order of ``submit``, and completes them in that order; started by the first one.
 
-    Jobs catch their own exceptions. The thread ends with ``stop``, with the object, or with the interpreter.
+    A job that begins something returns that, and the next ones begin while it is under way. Jobs catch their own
+    exceptions. The thread ends with ``stop``, with the object, or with the interpreter.
 
     Args:
         name: of the thread.
         interrupt: makes a job that waits end soon; must not refer to this object.
+        wake: makes ``UnderWay.wait`` come back, or the next one not wait.
     """
 
-    def __init__(self, name: str, interrupt: Callable[[], object]) -> None:
+    def __init__(self, name: str, interrupt: Callable[[], object], wake: Callable[[], object]) -> None:
         self._name = name
         self._interrupt = interrupt
+        self._wake = wake
         # Not bounded here: DDP submits at most the buckets of one backward pass and then waits for them.
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._jobs: Jobs = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._finalizer: weakref.finalize | None = None
 
-    def submit(self, job: Job) -> None:
-        """Queue ``job``; returns at once."""
+    def submit(self, job: Job, *, alone: bool = False) -> None:
+        """Queue ``job``; returns at once. ``alone``: it begins when all before it are complete."""
         if self._thread is None:
             # The thread refers to the queue alone: a reference to the owner would keep it alive for ever.
             self._thread = threading.Thread(target=_work, args=(self._jobs,), name=self._name, daemon=True)
-            self._finalizer = weakref.finalize(self, _stop, self._jobs, self._thread, self._interrupt)
+            self._finalizer = weakref.finalize(self, _stop, self._jobs, self._thread, self._interrupt, self._wake)
             self._thread.start()
-        self._jobs.put(job)
+        self._jobs.put((job, alone))
+        self._wake()
 
     def stop(self) -> None:
         """End after the jobs already queued, waiting a little for them; idempotent."""
@@ -49,15 +72,34 @@ class CommunicationThread:
             self._finalizer()
 
 
-def _work(jobs: queue.SimpleQueue[Job | None]) -> None:
-    while (job := jobs.get()) is not None:
-        job()
+def _work(jobs: Jobs) -> None:
+    under_way: collections.deque[UnderWay] = collections.deque()
+    while True:
+        # More of them only where nobody would have to wait for it.
+        while under_way and (len(under_way) >= MOST_UNDER_WAY or jobs.empty()):
+            if under_way[0].wait():
+                under_way.popleft().complete()
+        item = jobs.get()
+        if item is None or item[1]:
+            _complete(under_way)
+        if item is None:
+            return
+        begun = item[0]()
+        if begun is not None:
+            under_way.append(begun)
         # The last job would otherwise hold its bucket and its state until the next one comes.
-        del job
+        del item, begun
 
 
-def _stop(jobs: queue.SimpleQueue[Job | None], thread: threading.Thread, interrupt: Callable[[], object]) -> None:
+def _complete(under_way: collections.deque[UnderWay]) -> None:
+    while under_way:
+        if under_way[0].wait():
+            under_way.popleft().complete()
+
+
+def _stop(jobs: Jobs, thread: threading.Thread, interrupt: Callable[[], object], wake: Callable[[], object]) -> None:
     jobs.put(None)
+    wake()
     if thread is threading.current_thread():
         return
     thread.join(_STOP_WAIT_S)
