@@ -352,7 +352,7 @@ WORKER = (
     Mutant("who asks to bypass is not heard", RoundSequence, "_take_pending",
            "bypass = bool(header.flags & Flag.BYPASS)", "bypass = False"),
     Mutant("who hears of a conflict goes without a word", RoundSequence, "_raise_mismatch",
-           "self._last_words = self._flights.past_switches(own, header.chunk)", "pass", seed=7000),
+           "self._last_words = self._flights.past_switches(own, header.chunk)", "pass", seed=7900),
     Mutant("who has the result sends nothing again", RoundSequence, "_take_pending", "self._history.ask(", "bool("),
     Mutant("history ends with the round", PacketHistory, "end", "self._kept += len(packets.batch)",
            "self._rounds.pop(epoch); return"),
