@@ -41,7 +41,7 @@ def test_a_few_are_under_way_and_end_in_their_order() -> None:
     jobs = [Job(number, seen, woken) for number in range(MOST_UNDER_WAY + 1)]
     for job in jobs:
         thread.submit(job.begin)
-    thread.submit(lambda: alone.set(), alone=True)
+    thread.submit(alone.set, alone=True)
     for job in reversed(jobs[1:]):
         job.ended = True
     jobs[0].ended = True
