@@ -234,6 +234,7 @@ def codec(
     _show(result, [(bench.COLUMNS, bench.rows)], as_json, "codec", picture)
 
 
+@app.command()
 def growth(
     seconds: Seconds = None,
     quick: Quick = False,
