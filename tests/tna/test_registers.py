@@ -84,6 +84,17 @@ def test_branches_choose_cell_and_result(cell: int, value: int) -> None:
     assert run(body, cell, value) == ((value, 1) if cell < value and cell != 6 else (counted, counted))
 
 
+def test_comparison_and_its_opposite_are_one() -> None:
+    first = "if (value == 16w5 && (int<16>)(hdr.request.value - value) > 16s0) { value = hdr.request.value; }"
+    assert run(first, 5, 0x8004)[0] == 0x8004  # the difference counts, modulo 2**16
+    assert run(first, 5, 0x8005)[0] == 5
+    assert run(first.replace("value = hdr", "after = value; value = hdr"), 5, 6) == (6, 5)
+    both = "if (value == 16w5 && value >= hdr.request.value) { after = 16w1; }"
+    both += " else if (value != 16w5 || value < hdr.request.value) { after = 16w2; }"
+    assert run(both, 5, 5) == (5, 1)
+    assert run(both, 5, 6) == (5, 2)
+
+
 def test_signed_cells_compare_as_signed() -> None:
     body = "if ((int<16>)value < (int<16>)hdr.request.value) { value = hdr.request.value; } after = value;"
     assert run(body, 0xFFFF, 1) == (1, 1)

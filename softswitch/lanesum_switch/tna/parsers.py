@@ -72,6 +72,26 @@ class _State(Body):
             case _:
                 super().statement(found)
 
+    def value(self, expr: p4.Expr) -> Typed:
+        match expr:
+            case p4.Member(p4.Call(p4.Member(p4.Path(name), "lookahead"), (kind,), ()), member) if (
+                isinstance(self.scope.get(name), PacketIn) and (record := self.gress.storage.record(kind)) is not None
+            ):
+                return self._look_at(record, member)
+        return super().value(expr)
+
+    def _look_at(self, record: p4.Record, member: str) -> Typed:
+        """One field of a header that may come next."""
+        offset = 0
+        for name, kind in record.fields:
+            resolved = self.gress.storage.resolve(kind)
+            if not isinstance(resolved, p4.Bits | p4.Boolean):
+                break
+            if name == member:
+                return self.look(resolved, offset)
+            offset += resolved.width if isinstance(resolved, p4.Bits) else 1
+        raise self.unsupported(f"lookahead of {record.name}.{member}")
+
     def extract(self, header: HeaderVar) -> None:
         self.ops.append(ir.Extract(ir.HeaderRef(header.name), None))
         for residual in self.gress.residuals:

@@ -214,7 +214,7 @@ class _Alu(Body):
     def value(self, expr: p4.Expr) -> Typed:
         result = super().value(expr)
         if isinstance(result.expr, ir.Op) and result.expr.op in _COMPARISONS:
-            self.comparisons.add(result.expr)
+            self.comparisons.add(_comparator(result.expr))
         return result
 
     def statement(self, found: p4.Statement) -> None:
@@ -267,6 +267,14 @@ class _Alu(Body):
         for name, place in self.variables.items():
             if name in left:
                 self.variables[name] = _merge(condition, left[name], place)
+
+
+def _comparator(comparison: ir.Op) -> ir.Op:
+    """The same for a comparison and its opposite: an ALU's instructions take either from one comparator."""
+    left, right = comparison.args
+    if comparison.op in ("==", "!="):
+        return ir.Op("==", (left, right))
+    return ir.Op("<", (left, right) if comparison.op in ("<", ">=") else (right, left))
 
 
 def _leaf(value: Typed) -> Leaf:

@@ -53,7 +53,8 @@ class Checksum(Extern):
             case "get":
                 return Typed(self.sum.expr, _SUM)
             case "verify":
-                return Typed(ir.Op("==", (self.sum.expr, ir.Const(0))), p4.Boolean())
+                # True where the checksum is wrong, as the chip's parser tells (bf-p4c puts it into parser_err).
+                return Typed(ir.Op("!=", (self.sum.expr, ir.Const(0))), p4.Boolean())
             case "subtract_all_and_deposit":
                 place = body.place(call.args[0])
                 assert isinstance(place, Leaf)

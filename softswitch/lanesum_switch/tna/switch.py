@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..api import NotFoundError, PacketOut
+from ..api import InvalidArgumentError, NotFoundError, PacketOut
 from ..dataplane import EmbeddedSwitch
 from .chips import PIPES, pipe_of
 from .compile import CompiledHalf
@@ -49,6 +49,8 @@ class TofinoSwitch(EmbeddedSwitch):
     ) -> None:
         self.tna: TnaProgram | None = None
         self._halves: tuple[CompiledHalf, ...] = ()
+        self._port_metadata = b""
+        self._metadata_of: dict[int, bytes] = {}
         self._wanted_recirculation = None if recirculation_ports is None else frozenset(recirculation_ports)
         self.recirculation_ports: frozenset[int] = self._wanted_recirculation or frozenset()
         super().__init__(
@@ -70,6 +72,7 @@ class TofinoSwitch(EmbeddedSwitch):
         self._halves = tuple(CompiledHalf(h, self._runtime, self._lock, environment) for h in program.halves)
         self.tna = program
         self._port_metadata = bytes(program.chip.port_metadata_bytes)
+        self._metadata_of = {}
         if self._wanted_recirculation is None:
             self.recirculation_ports = program.chip.recirculation_ports
         self._run = self._pass
@@ -81,6 +84,18 @@ class TofinoSwitch(EmbeddedSwitch):
     def source(self) -> str:
         """The generated Python of ingress and egress; empty where no program is loaded."""
         return "\n".join(half.compiled.source for half in self._halves)
+
+    def set_port_metadata(self, port: int, metadata: bytes) -> None:
+        """What stands between intrinsic metadata and the packets that come in by a port, from its first bit on.
+
+        Zeros at first, and again where the program is loaded anew. Raises InvalidArgumentError for more bytes than the
+        chip has for it.
+        """
+        with self._lock:
+            size = len(self._port_metadata)
+            if len(metadata) > size:
+                raise InvalidArgumentError(f"A port has {size} bytes of metadata, not {len(metadata)}.")
+            self._metadata_of[port] = metadata.ljust(size, b"\0")
 
     # Registers are those of one pipe
 
@@ -115,7 +130,9 @@ class TofinoSwitch(EmbeddedSwitch):
         now = self._now()
         half = self._halves[0]
         metadata = half.metadata.pack(resubmit_flag=int(origin is not None), ingress_port=port, ingress_mac_tstamp=now)
-        data = self._port_metadata if origin is None else origin.ljust(len(self._port_metadata), b"\0")
+        data = self._metadata_of.get(port, self._port_metadata)
+        if origin is not None:
+            data = origin.ljust(len(data), b"\0")
         passed = half.run(pipe_of(port))(frame, metadata + data, now)
         if passed is None:
             return

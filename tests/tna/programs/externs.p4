@@ -62,7 +62,7 @@ struct metadata_t {
     bit<8> tag;
     bit<8> range;
     bit<8> next_hop;
-    bit<1> good;
+    bit<1> wrong;
 }
 
 struct digest_t {
@@ -104,7 +104,7 @@ parser IngressParser(
     state parse_command {
         packet.extract(hdr.command);
         whole.add(hdr.command);
-        md.good = (bit<1>)whole.verify();
+        md.wrong = (bit<1>)whole.verify();
         changing.subtract({hdr.command.checksum, hdr.command.crc16, hdr.command.crc32, hdr.command.crc32c});
         changing.subtract({hdr.command.value, hdr.command.passes});
         md.rest = changing.get();
@@ -173,7 +173,7 @@ control Ingress(
 
     apply {
         ops.count(hdr.command.op);
-        if (md.good == 0 && hdr.command.checksum != 0) {
+        if (md.wrong == 1 && hdr.command.checksum != 0) {
             for_deparser.drop_ctl = 1;
         }
         for_tm.ucast_egress_port = (PortId_t)hdr.command.port;

@@ -227,7 +227,7 @@ struct metadata_t {
     bit<8>     tag;
     bit<8>     range;
     bit<8>     next_hop;
-    bit<1>     good;
+    bit<1>     wrong;
 }
 struct digest_t {
     bit<8>  small;
@@ -260,7 +260,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t md, out
     state parse_command {
         packet.extract<command_t>(hdr.command);
         whole_0.add<command_t>(hdr.command);
-        md.good = (bit<1>)whole_0.verify();
+        md.wrong = (bit<1>)whole_0.verify();
         changing_0.subtract<tuple<bit<16>, bit<16>, bit<32>, bit<32>>>({ hdr.command.checksum, hdr.command.crc16, hdr.command.crc32, hdr.command.crc32c });
         changing_0.subtract<tuple<bit<32>, bit<16>>>({ hdr.command.value, hdr.command.passes });
         md.rest = changing_0.get();
@@ -323,7 +323,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     apply {
         ops_0.count(hdr.command.op);
-        if (md.good == 1w0 && hdr.command.checksum != 16w0) {
+        if (md.wrong == 1w1 && hdr.command.checksum != 16w0) {
             for_deparser.drop_ctl = 3w1;
         }
         for_tm.ucast_egress_port = (PortId_t)hdr.command.port;
