@@ -32,7 +32,7 @@ from lanesum_switch.tna.switch import TofinoSwitch
 
 from .conftest import Load, load_text, printed
 
-PLAIN, HASH, MIRROR, RESUBMIT, DIGEST, METER, BYPASS, MIRROR_EGRESS, RANDOM = range(9)
+PLAIN, HASH, MIRROR, RESUBMIT, DIGEST, METER, BYPASS, MIRROR_EGRESS, RANDOM, FROM_PORT = range(10)
 PORT = 9
 
 
@@ -76,6 +76,25 @@ def test_checksum_is_updated_from_what_the_parser_left_out(switch: TofinoSwitch)
         command = Command(small=dice.getrandbits(8), value=dice.getrandbits(32), passes=dice.getrandbits(8))
         (out,) = switch.process(1, command.pack())
         assert out == PacketOut(PORT, command.once().pack())
+
+
+def test_residual_leaves_out_what_is_extracted_later(switch: TofinoSwitch) -> None:
+    # The deparser's list has no option: without it the checksum is right, with it the option is missing.
+    command = Command(MIRROR_EGRESS, rest=b"\x40\x07tail")
+    (out,) = switch.process(1, command.pack())
+    found, right = (int.from_bytes(frame[8:10], "big") for frame in (out.frame, command.once().pack()))
+    assert (found - right) % 0xFFFF == 0x4007
+    assert out.frame[10:] == command.once().pack()[10:]
+
+
+def test_port_metadata_and_lookahead_into_a_header(switch: TofinoSwitch) -> None:
+    command = Command(FROM_PORT, small=3, rest=b"\x40\x7e")
+    assert switch.process(1, command.pack())[0].frame[1:8:6] == b"\x00\x7e"
+    switch.set_port_metadata(1, b"\xa5")
+    assert switch.process(1, command.pack())[0].frame[1:8:6] == b"\xa5\x7e"
+    assert switch.process(2, command.pack())[0].frame[1] == 0
+    with pytest.raises(InvalidArgumentError, match="8 bytes of metadata"):
+        switch.set_port_metadata(1, bytes(9))
 
 
 def test_wrong_checksum_is_seen_by_verify(switch: TofinoSwitch) -> None:
@@ -181,9 +200,9 @@ def test_bypass_range_and_prefix(switch: TofinoSwitch) -> None:
 
 def test_lookahead_and_ranges_choose_the_parser_state(switch: TofinoSwitch) -> None:
     # 0x40 to 0x7f after the command makes two bytes an option header, which the deparser sends again.
-    for op in (PLAIN, MIRROR_EGRESS, RANDOM, 9):
+    for op in (PLAIN, MIRROR_EGRESS, RANDOM, 10):
         for rest in (b"\x40x", b"\x80x", b"\x40"):
-            taken = 1 <= op <= 8 and rest[0] == 0x40
+            taken = 1 <= op <= 9 and rest[0] == 0x40
             out = switch.process(1, Command(op, rest=rest).pack())
             assert len(out) == (0 if taken and len(rest) < 2 else 1)
     assert switch.process(1, Command(rest=b"").pack()) == []  # nothing to look at

@@ -15,7 +15,7 @@ from .body import Body
 from .chips import NO_MATCH
 from .gress import Binding, Extern, Gress
 from .residuals import Checksum
-from .storage import HeaderVar, StructVar, leaves
+from .storage import HeaderVar, Leaf, StructVar, leaves
 from .values import Typed
 
 _REJECT = "reject"
@@ -66,6 +66,12 @@ class _State(Body):
                 isinstance(self.scope.get(name), PacketIn) and self.gress.storage.record(kinds[0]) is not None
             ):
                 self._look_whole(target)
+            case p4.Assignment(target, p4.Call(p4.Member(p4.Path(name), "get"), (), ()), _) if isinstance(
+                checksum := self.scope.get(name), Checksum
+            ):
+                place = self.place(target)
+                assert isinstance(place, Leaf)
+                checksum.deposit(self, place)
             case p4.Assignment(target, p4.Call(p4.Path("port_metadata_unpack"), _, _), _):
                 self._look_whole(target)
                 self.advance(ir.Const(8 * self.gress.chip.port_metadata_bytes))
@@ -128,8 +134,6 @@ def translate_parser(gress: Gress, block: p4.Block, scope: dict[str, Binding]) -
     # Residuals must be known before the states that follow them in the packet, wherever they stand in the text.
     states: dict[str, ir.ParserState] = {}
     for _ in range(2):
-        known = list(gress.residuals)
-        gress.residuals[:] = list(dict.fromkeys(known))
         states = {name: _translate(gress, state, scope) for name, state in block.states.items()}
         if not gress.residuals:
             break

@@ -27,6 +27,10 @@ class TnaActions(Actions):
         super().__init__(context)
         self.claims: dict[str, str] = {}
 
+    def _add_header(self, header: str, _: str) -> None:
+        # Only the bit that says so: what was written to the fields before is there, as in the chip's containers.
+        self._line(f"{self.layout.valid(header)} = True")
+
     def _do_claim_register(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         register, action = args
         assert isinstance(register, ir.Text) and isinstance(action, ir.Text)

@@ -3,7 +3,8 @@
 """Checksum: ones' complement sums in parsers and deparsers.
 
 A parser's checksum is a running sum modulo 65,535. Adding and subtracting are assignments to it, so the parser needs
-nothing new for them; after ``subtract_all_and_deposit`` every later extract subtracts its header as well.
+nothing new for them. What ``get`` and ``subtract_all_and_deposit`` hand over is one thing to the chip's parser, which
+goes on subtracting: every header that is extracted later counts, too, whether the checksum is about it or not.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def word_sum(fields: Sequence[Typed]) -> ir.Expr:
 
 
 class Checksum(Extern):
+    """A parser's or a deparser's; ``residual`` is where the sum goes, once it was handed over."""
+
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
         self.sum = gress.storage.temporary(_SUM)
@@ -50,22 +53,25 @@ class Checksum(Extern):
             case "subtract":
                 self._change(body, "-", body.fields(call.args[0]))
                 return None
-            case "get":
-                return Typed(self.sum.expr, _SUM)
             case "verify":
                 # True where the checksum is wrong, as the chip's parser tells (bf-p4c puts it into parser_err).
                 return Typed(ir.Op("!=", (self.sum.expr, ir.Const(0))), p4.Boolean())
             case "subtract_all_and_deposit":
                 place = body.place(call.args[0])
                 assert isinstance(place, Leaf)
-                self.residual = place
-                body.store(self.open, Typed(ir.Const(1), self.open.type))
-                body.store(place, Typed(self.sum.expr, _SUM))
-                self.gress.residuals.append(self)
+                self.deposit(body, place)
                 return None
             case "update":
                 return self._update(body, call)
         return super().call(body, method, call)
+
+    def deposit(self, body: Body, place: Leaf) -> None:
+        """Hand the sum over to ``place``, and keep it up to date from here on."""
+        self.residual = place
+        body.store(self.open, Typed(ir.Const(1), self.open.type))
+        body.store(place, Typed(self.sum.expr, _SUM))
+        if self not in self.gress.residuals:
+            self.gress.residuals.append(self)
 
     def _change(self, body: Body, op: str, fields: Sequence[Typed]) -> None:
         whole = ir.Op(op, (self.sum.expr, word_sum(fields)))

@@ -12,6 +12,7 @@ const bit<8> METER = 5;
 const bit<8> BYPASS = 6;
 const bit<8> MIRROR_EGRESS = 7;
 const bit<8> RANDOM = 8;
+const bit<8> PORT = 9;
 const bit<8> MIRRORED = 0x80;
 const MirrorType_t MIRROR_TYPE = 1;
 const MirrorType_t EGRESS_MIRROR_TYPE = 2;
@@ -31,7 +32,8 @@ header command_t {
 }
 
 header option_t {
-    bit<16> value;
+    bit<8> kind;
+    bit<8> value;
 }
 
 header mirror_t {
@@ -54,8 +56,15 @@ struct headers_t {
     option_t option;
 }
 
+struct port_t {
+    bit<8> tag;
+    bit<56> unused;
+}
+
 struct metadata_t {
     resubmit_t resubmitted;
+    port_t port;
+    bit<8> ahead;
     bit<16> rest;
     bit<10> session;
     bit<8> color;
@@ -97,7 +106,7 @@ parser IngressParser(
     }
 
     state parse_port {
-        packet.advance(PORT_METADATA_SIZE);
+        md.port = port_metadata_unpack<port_t>(packet);
         transition parse_command;
     }
 
@@ -109,12 +118,13 @@ parser IngressParser(
         changing.subtract({hdr.command.value, hdr.command.passes});
         md.rest = changing.get();
         transition select(hdr.command.op, packet.lookahead<bit<8>>()) {
-            (1 .. 8, 0x40 &&& 0xc0): parse_option;
+            (1 .. 9, 0x40 &&& 0xc0): parse_option;
             default: accept;
         }
     }
 
     state parse_option {
+        md.ahead = packet.lookahead<option_t>().value;
         packet.extract(hdr.option);
         transition accept;
     }
@@ -213,6 +223,9 @@ control Ingress(
         } else if (hdr.command.op == RANDOM) {
             hdr.command.value[7:0] = random.get();
             hdr.command.value[15:8] = identity.get({hdr.command.port});
+        } else if (hdr.command.op == PORT) {
+            hdr.command.small = md.port.tag;
+            hdr.command.value[7:0] = md.ahead;
         }
     }
 }

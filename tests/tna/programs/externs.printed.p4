@@ -201,7 +201,8 @@ header command_t {
     bit<16> passes;
 }
 header option_t {
-    bit<16> value;
+    bit<8> kind;
+    bit<8> value;
 }
 header mirror_t {
     bit<8> tag;
@@ -219,8 +220,14 @@ struct headers_t {
     command_t command;
     option_t  option;
 }
+struct port_t {
+    bit<8>  tag;
+    bit<56> unused;
+}
 struct metadata_t {
     resubmit_t resubmitted;
+    port_t     port;
+    bit<8>     ahead;
     bit<16>    rest;
     bit<10>    session;
     bit<8>     color;
@@ -254,7 +261,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t md, out
         transition parse_command;
     }
     state parse_port {
-        packet.advance(32w64);
+        md.port = port_metadata_unpack<port_t>(packet);
         transition parse_command;
     }
     state parse_command {
@@ -265,11 +272,12 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t md, out
         changing_0.subtract<tuple<bit<32>, bit<16>>>({ hdr.command.value, hdr.command.passes });
         md.rest = changing_0.get();
         transition select(hdr.command.op, packet.lookahead<bit<8>>()) {
-            (8w1 .. 8w8, 8w0x40 &&& 8w0xc0): parse_option;
+            (8w1 .. 8w9, 8w0x40 &&& 8w0xc0): parse_option;
             default: accept;
         }
     }
     state parse_option {
+        md.ahead = (packet.lookahead<option_t>()).value;
         packet.extract<option_t>(hdr.option);
         transition accept;
     }
@@ -363,6 +371,9 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         } else if (hdr.command.op == 8w8) {
             hdr.command.value[7:0] = random_0.get();
             hdr.command.value[15:8] = identity_0.get<tuple<bit<16>>>({ hdr.command.port });
+        } else if (hdr.command.op == 8w9) {
+            hdr.command.small = md.port.tag;
+            hdr.command.value[7:0] = md.ahead;
         }
     }
 }
