@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from lanesum.protocol import LaneOp
 from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import ETHERNET_BYTES
 from lanesum_control.client import SwitchConnection
@@ -74,6 +75,7 @@ class Bmv2Target:
     """
 
     name = "bmv2"
+    ops: tuple[LaneOp, ...] = tuple(LaneOp)
     schedules = 5
     shortest_frame = ETHERNET_BYTES  # a raw socket sends nothing shorter
     clock: Clock | None = None

@@ -9,14 +9,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 
 from . import bmv2
 from .star import Star
-from .targets import ReferenceTarget, Target, embedded_target
+from .targets import ReferenceTarget, Target, embedded_target, tofino_is_built, tofino_target
 from .tree import RACKS, Tree
 
-TARGETS = ("reference", "embedded", "bmv2")
+TARGETS = ("reference", "embedded", "bmv2", *(("tofino",) if tofino_is_built() else ()))
 
 
 @contextlib.contextmanager
@@ -26,6 +27,9 @@ def open_target(name: str, accumulator_words: int) -> Iterator[Target]:
     elif name == "embedded":
         with embedded_target(accumulator_words) as embedded:
             yield embedded
+    elif name == "tofino":
+        with tofino_target() as tofino:
+            yield tofino
     else:
         reason = bmv2.missing()
         if reason is not None:
@@ -42,7 +46,10 @@ def running_star(request: pytest.FixtureRequest) -> Iterator[Star]:
 
 
 @pytest.fixture
-def star(running_star: Star) -> Iterator[Star]:
+def star(request: pytest.FixtureRequest, running_star: Star) -> Iterator[Star]:
+    params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    if params.get("op", LaneOp.ADD32) not in running_star.target.ops:
+        pytest.skip(f"{running_star.target.name} has no {params['op'].name}")
     for _ in running_star.scope():
         yield running_star
 

@@ -53,7 +53,8 @@ class Schedule:
         self.sums: list[Words] = []
         self._round_starts: list[int] = []  # by position: first position of its round
         rng = np.random.default_rng(plan.seed)
-        for number, (op, chunks) in enumerate(plan.rounds):
+        for number, (planned, chunks) in enumerate(plan.rounds):
+            op = planned if planned in star.target.ops else LaneOp.ADD32
             start = len(self.places)
             for chunk in range(chunks):
                 position = len(self.places)

@@ -69,7 +69,7 @@ class Star(Twins):
         *,
         slot_base: int = 0,
         slot_count: int = 4,
-        ops: tuple[LaneOp, ...] = ALL_OPS,
+        ops: tuple[LaneOp, ...] | None = None,
         code_table: bytes | None = CODE_TABLE,
         job: int | None = None,
         tag: int | None = None,
@@ -96,6 +96,8 @@ class Star(Twins):
         )
         groups = {other.group for other in self.jobs}
         group = next(number for number in range(1, len(groups) + 2) if number not in groups)
+        if ops is None:
+            ops = self.target.ops
         table = code_table if LaneOp.TABLE8 in ops else None
         switch_job = SwitchJob(
             job, tag, slot_base, slot_count, group, members, ops, table, role, threshold, uplink, lease

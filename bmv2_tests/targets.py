@@ -9,16 +9,21 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from lanesum.errors import ConfigurationError
+from lanesum.protocol import LaneOp
 from lanesum_control.client import SwitchConnection
 from lanesum_control.model import ControlledSwitch
-from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference_switch import PortFrame, ReferenceSwitch
+from lanesum_switch.tna.switch import TofinoSwitch
 
 PORTS = range(8)
 DEVICE_ID = 1
+TOFINO_PROFILE = "tofino1-w32"
+TOFINO_OPS: tuple[LaneOp, ...] = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.ADD8X4, LaneOp.OR, LaneOp.MAX)
 
 
 class Clock:
@@ -54,6 +59,7 @@ class Target(Protocol):
     accumulator_words: int
     schedules: int  # randomized schedules that it can run in reasonable time
     shortest_frame: int  # what its ports accept
+    ops: tuple[LaneOp, ...]  # lane operations that its program has
     clock: Clock | None  # None: real time
     queue_depth: Queues  # where the clock is real, they are always empty
 
@@ -75,6 +81,7 @@ class Target(Protocol):
 
 class _InMemoryTarget:
     shortest_frame = 0
+    ops: tuple[LaneOp, ...] = tuple(LaneOp)
     clock: Clock
     queue_depth: Queues
 
@@ -153,3 +160,43 @@ def embedded_target(accumulator_words: int) -> Iterator[EmbeddedTarget]:
         with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
             control = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(accumulator_words))
             yield EmbeddedTarget(switch, control, accumulator_words, clock, queue_depth)
+
+
+def tofino_is_built() -> bool:
+    """Whether the program for Tofino is there: it is committed with its build."""
+    try:
+        tofino_pipeline(TOFINO_PROFILE)
+    except ConfigurationError:
+        return False
+    return True
+
+
+class TofinoClock(Clock):
+    """The chip counts ticks of 2**20 ns."""
+
+    def nanoseconds(self) -> int:
+        return self._ticks << 20
+
+
+class TofinoTarget(EmbeddedTarget):
+    """The TNA program in the embedded switch, programmed through a real P4Runtime server."""
+
+    name = "tofino"
+    ops: tuple[LaneOp, ...] = TOFINO_OPS
+
+    def pushed_again(self) -> TofinoTarget:
+        self.control.connection.push_pipeline(tofino_pipeline(TOFINO_PROFILE))
+        return TofinoTarget(self.switch, self.control, self.accumulator_words, self.clock, self.queue_depth)
+
+
+@contextlib.contextmanager
+def tofino_target() -> Iterator[TofinoTarget]:
+    """The switch that runs TNA programs, behind a P4Runtime server on a socket of its own."""
+    clock, queue_depth = TofinoClock(), Queues()
+    switch = TofinoSwitch(clock=clock.nanoseconds, queue_depth=queue_depth)
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        address = f"unix:{folder}/p4runtime"
+        with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
+            pipeline = tofino_pipeline(TOFINO_PROFILE)
+            control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
+            yield TofinoTarget(switch, control, pipeline.accumulator_words, clock, queue_depth)

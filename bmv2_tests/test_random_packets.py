@@ -49,6 +49,7 @@ class Traffic:
         self.dice = dice
         lease = _NEVER if star.target.clock is None else _LEASE
         self.jobs: list[Job] = []
+        ops = star.target.ops
         for _ in range(dice.choice((1, 2, 3))):
             role = dice.choice(_ROLES)
             members = dice.choice((1, 2, 3, 4))
@@ -60,7 +61,7 @@ class Traffic:
                     slot_base=dice.randrange(2),
                     slot_count=dice.choice((1, 2)),
                     threshold=threshold,
-                    ops=dice.choice((tuple(LaneOp), (LaneOp.ADD32, LaneOp.TABLE8))),
+                    ops=tuple(op for op in dice.choice((tuple(LaneOp), (LaneOp.ADD32, LaneOp.TABLE8))) if op in ops),
                     uplink=dice.choice((None, STRANGER.port)),
                     lease=lease,
                 )

@@ -39,7 +39,10 @@ class Twins:
     def _start_twin(self) -> None:
         clock = self.target.clock
         self.twin = ReferenceSwitch(
-            self.accumulator_words, clock=clock and clock.microseconds, queue_depth=self.target.queue_depth
+            self.accumulator_words,
+            clock=clock and clock.microseconds,
+            queue_depth=self.target.queue_depth,
+            ops=self.target.ops,
         )
 
     def restart(self) -> None:

@@ -13,8 +13,10 @@ from pathlib import Path
 from lanesum import resources
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, DEFAULT_ACCUMULATOR_WORDS
+from lanesum_control.tofino import profile as profile_of
 
 BUILD_FOLDER = "p4src/build"
+TOFINO_BUILD_FOLDER = f"{BUILD_FOLDER}/tofino"
 MANIFEST = "manifest.json"
 
 
@@ -50,6 +52,18 @@ def bmv2_pipeline(accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS) -> Compile
     folder = resources.directory(BUILD_FOLDER)
     stem = f"bmv2-w{accumulator_words}"
     return CompiledPipeline(accumulator_words, folder / f"{stem}.json", folder / f"{stem}.p4info.txtpb")
+
+
+def tofino_pipeline(profile: str) -> CompiledPipeline:
+    """The committed print-out of the program for Tofino, and the P4Info of the same compiler, for the embedded switch.
+
+    Raises ConfigurationError for a profile that is not built.
+    """
+    folder = resources.directory(BUILD_FOLDER) / "tofino"
+    printed, p4info = folder / f"{profile}.printed.p4", folder / f"{profile}.p4info.txtpb"
+    if not printed.exists():
+        raise ConfigurationError(f"No program is built for Tofino profile {profile}.", "Build it: make tofino.")
+    return CompiledPipeline(profile_of(profile).accumulator_words, printed, p4info)
 
 
 def source_files(p4src: Path) -> list[Path]:

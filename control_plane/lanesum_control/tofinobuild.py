@@ -4,7 +4,8 @@
 
 The compiler ends well also where a program needs more stages than there are; the assembler is what refuses. Both run
 for every profile. What is committed of their output is what a controller or a reader needs: P4Info, the bf-rt
-description and the resource report, with a manifest. Binaries are large, and made again in minutes.
+description, the program as the compiler's front end printed it, which the embedded switch runs, and the resource
+report, with a manifest. Binaries are large, and made again in minutes.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ from typing import Any
 
 from lanesum import resources
 from lanesum.errors import LanesumError, MissingToolError
-from lanesum_control.pipelines import MANIFEST, sha256
+from lanesum_control.pipelines import MANIFEST, TOFINO_BUILD_FOLDER, sha256
 from lanesum_control.tofino import PROFILES, TofinoProfile, nearest_smaller, profile
 from lanesum_control.tofino_report import Resources, measure, write_page
+from lanesum_switch.tna.reduce import reduce
 
 COMPILER = "p4c-barefoot"
 ASSEMBLER = "bfas"
-BUILD_FOLDER = "p4src/build/tofino"
 FLAGS = ("--std", "p4-16", "--Wdisable=unused", "--Wdisable=uninitialized-out-param")
+# The program after the front end, which the embedded switch runs: see lanesum_switch.tna.
+PRINTING = ("--doNotEmitIncludes", "--top4", "FrontEndLast", "--dump")
 _RESOURCES = (
     (r"supports up to (\d+) stages, using (\d+)", "stages"),
     (r"PHV allocation was not successful", "packet header containers"),
@@ -82,7 +85,7 @@ def tools() -> tuple[str, str]:
             raise MissingToolError(
                 f"{tool} is not on PATH.",
                 "Build p4lang's p4c with -DENABLE_TOFINO=ON, which makes the compiler and the assembler; what is "
-                f"committed in {BUILD_FOLDER} needs neither.",
+                f"committed in {TOFINO_BUILD_FOLDER} needs neither.",
             )
         found.append(path)
     return found[0], found[1]
@@ -119,6 +122,7 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
     shutil.rmtree(scratch, ignore_errors=True)
     assembled = scratch / "assembled"
     (assembled / "logs").mkdir(parents=True)
+    (scratch / "printed").mkdir()
     command = [compiler, *FLAGS, "--target", built.chip.target, "--arch", built.chip.architecture, *built.defines]
     command += [
         "--p4runtime-files",
@@ -126,6 +130,8 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
         "--p4runtime-force-std-externs",
         "--bf-rt-schema",
         str(bfrt),
+        *PRINTING,
+        str(scratch / "printed"),
         "-o",
         str(scratch),
         "tofino/main.p4",
@@ -139,8 +145,11 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
     if made.returncode != 0 or not binary.exists():
         _refuse(built, made.stdout + made.stderr)
     _without_paths(bfrt)
+    printed = out / f"{built.name}.printed.p4"
+    (whole,) = (scratch / "printed").glob("*FrontEndLast.p4")
+    printed.write_text(reduce(whole.read_text()))
     context = json.loads((assembled / "context.json").read_text())
-    return Built(built, binary, context, (p4info, bfrt))
+    return Built(built, binary, context, (p4info, bfrt, printed))
 
 
 def _refuse(refused: TofinoProfile, said: str) -> None:
@@ -168,7 +177,7 @@ def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None) 
     """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino.md``; binaries go to ``binaries``."""
     compiler, _ = tools()
     p4src = root / "p4src"
-    out = root / BUILD_FOLDER
+    out = root / TOFINO_BUILD_FOLDER
     out.mkdir(parents=True, exist_ok=True)
     outputs: list[Path] = []
     measured: dict[str, Resources] = {}
@@ -201,7 +210,7 @@ def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None) 
 
 def manifest_problems(root: Path) -> list[str]:
     """What the manifest says that is not so; empty when sources, outputs and profiles agree with it."""
-    p4src, out = root / "p4src", root / BUILD_FOLDER
+    p4src, out = root / "p4src", root / TOFINO_BUILD_FOLDER
     manifest = json.loads((out / MANIFEST).read_text())
     problems = []
     current = {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)}

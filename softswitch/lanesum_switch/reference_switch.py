@@ -11,10 +11,11 @@ from __future__ import annotations
 import enum
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from lanesum.aggregation.slots import Decision, SlotTable
+from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import (
     DEFAULT_ACCUMULATOR_WORDS,
@@ -105,6 +106,7 @@ class ReferenceSwitch:
         seed: of the fault table's dice.
         clock: time of a packet's arrival, in microseconds; without one, since the switch was made.
         queue_depth: packets that wait at a port, for ``set_congestion``; without one, none ever does.
+        ops: lane operations that the program has; contributions with any other are routed like those of another size.
     """
 
     def __init__(
@@ -115,7 +117,9 @@ class ReferenceSwitch:
         seed: int = 0,
         clock: Callable[[], int] | None = None,
         queue_depth: Callable[[int], int] = lambda port: 0,
+        ops: Collection[LaneOp] | None = None,
     ) -> None:
+        self._ops = None if ops is None else frozenset(ops)
         self._accumulator_words = accumulator_words
         self._number_of_slots = slots
         self._random = random.Random(seed)
@@ -249,8 +253,7 @@ class ReferenceSwitch:
     def _classify(self, frame: Frame) -> Verdict:
         return _CLASSIFIED[self._count(self._classification(frame))]
 
-    @classmethod
-    def _classification(cls, frame: Frame) -> str:
+    def _classification(self, frame: Frame) -> str:
         if frame.parse_failed or frame.no_ipv4:
             return "drop_malformed"
         if frame.checksum_error:
@@ -261,7 +264,8 @@ class ReferenceSwitch:
         if header is None or header.version != VERSION:
             return "drop_unknown" if ipv4 is None else "route"
         assert ipv4 is not None and udp is not None
-        return cls._lanesum_classification(header, ipv4, udp, frame.words is not None)
+        summed = frame.words is not None and (self._ops is None or header.op in self._ops)
+        return self._lanesum_classification(header, ipv4, udp, summed)
 
     @staticmethod
     def _lanesum_classification(header: Header, ipv4: Ipv4, udp: Udp, shape_matches: bool) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
+from lanesum_control.pipelines import tofino_pipeline
 from lanesum_control.tofino import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest_smaller, profile
 from lanesum_control.tofino_report import Resources, measure, page_with, rates, resource_table
 from lanesum_control.tofinobuild import (
@@ -90,6 +91,11 @@ def test_the_nearest_profile_is_of_the_same_chip_and_smaller() -> None:
     assert nearest_smaller(profile("tofino1-w32")) is None
     with pytest.raises(ConfigurationError, match="tofino3"):
         profile("tofino3")
+
+
+def test_a_profile_without_a_build_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="No program is built for Tofino profile tofino1-w1"):
+        tofino_pipeline("tofino1-w1")
 
 
 def test_profiles_keep_what_was_promised() -> None:

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The program for Tofino beside the program for BMv2: the same frames leave, packet by packet.
+
+::
+
+                    +-> p4src/tofino as p4c printed it, TofinoSwitch  -+
+    random packets -+                                                  +-> the same frames
+                    +-> p4src/bmv2, EmbeddedSwitch                    -+
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+
+from lanesum.protocol import LaneOp
+from lanesum_control.client import SwitchConnection
+from lanesum_control.model import HostPort, SwitchJob
+from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.p4runtime import P4RuntimeServer
+from lanesum_switch.reference_switch import PortFrame
+
+from .schedule import Plan, Schedule
+from .star import Star
+from .targets import DEVICE_ID, Target, TofinoTarget, tofino_is_built, tofino_target
+from .test_random_packets import Traffic
+from .test_schedules import run_randomly
+
+pytestmark = pytest.mark.skipif(not tofino_is_built(), reason="the program for Tofino is not built: make tofino")
+
+
+class Bmv2Program:
+    """The twin: the program for BMv2 at the same time, under the same controller's orders."""
+
+    def __init__(self, switch: EmbeddedSwitch, control: P4RuntimeSwitch) -> None:
+        self.switch = switch
+        self.control = control
+
+    def process(self, port: int, frame: bytes) -> list[PortFrame]:
+        return [(out.port, out.frame) for out in self.switch.process(port, frame)]
+
+    def add_host(self, host: HostPort) -> None:
+        self.control.add_host(host)
+
+    def admit(self, job: SwitchJob) -> None:
+        self.control.admit(job)
+
+    def modify(self, old: SwitchJob, new: SwitchJob) -> None:
+        self.control.modify(old, new)
+
+    def remove(self, job: SwitchJob) -> None:
+        self.control.remove(job)
+
+    def set_congestion(self, port: int, depth: int | None) -> None:
+        self.control.set_congestion(port, depth)
+
+    def decisions(self) -> dict[str, int]:
+        """None: what is counted is compared with the reference, by the rest of the suite."""
+        return {}
+
+
+class Beside(Star):
+    """The star whose twin is the other program."""
+
+    def __init__(self, target: Target, bmv2: Bmv2Program) -> None:
+        self.bmv2 = bmv2
+        super().__init__(target)
+
+    def _start_twin(self) -> None:
+        self.twin = self.bmv2  # type: ignore[assignment]
+
+
+@contextlib.contextmanager
+def bmv2_program(beside: TofinoTarget) -> Iterator[Bmv2Program]:
+    clock = beside.clock
+    switch = EmbeddedSwitch(clock=lambda: clock.microseconds() * 1000, queue_depth=beside.queue_depth)
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        address = f"unix:{folder}/p4runtime"
+        with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
+            pipeline = bmv2_pipeline(beside.accumulator_words)
+            yield Bmv2Program(switch, P4RuntimeSwitch.with_pipeline(connection, pipeline))
+
+
+@pytest.fixture(scope="module")
+def beside() -> Iterator[Beside]:
+    with tofino_target() as target, bmv2_program(target) as other:
+        yield Beside(target, other)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_schedules(beside: Beside, seed: int) -> None:
+    """Rounds of one job over a network that loses, repeats and reorders, round the end of the epochs."""
+    dice = random.Random(seed)
+    rounds = tuple((dice.choice(beside.target.ops), dice.randrange(1, 6)) for _ in range(4))
+    first = dice.choice((0, 1, (1 << 32) - 2, (1 << 31) - 1))
+    plan = Plan(dice.randrange(1, 6), dice.randrange(1, 5), rounds, first, seed)
+    for _ in beside.scope():
+        schedule = Schedule(beside, plan)
+        run_randomly(schedule, dice, loss=0.05, duplication=0.1)
+        assert schedule.results >= plan.workers * len(schedule.places)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_jobs_that_meet(beside: Beside, seed: int) -> None:
+    """Jobs in all roles on overlapping slots: replays, conflicts, collisions, leases, answers from above, damage."""
+    for _ in beside.scope():
+        traffic = Traffic(beside, random.Random(seed))
+        assert LaneOp.ADD32 in beside.target.ops
+        for _ in range(60):
+            beside.exchange(*traffic.packet())
+            traffic.disturb()
