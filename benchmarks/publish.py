@@ -58,7 +58,9 @@ def allreduce_table(result: dict[str, Any]) -> str:
     """All-reduce beside gloo."""
     speed = _markdown(allreduce.SPEED_COLUMNS, allreduce.speed_rows(result))
     cost = _markdown(allreduce.COST_COLUMNS, allreduce.cost_rows(result))
-    return "\n".join([*speed, "", *cost, "", _on_one_machine(result)])
+    chunks = _if_any(allreduce.CHUNK_COLUMNS, allreduce.chunk_rows(result))
+    buckets = _if_any(allreduce.BUCKET_COLUMNS, allreduce.bucket_rows(result))
+    return "\n".join([*speed, "", *cost, "", *chunks, *buckets, _on_one_machine(result)])
 
 
 def sweep_table(result: dict[str, Any]) -> str:
@@ -78,7 +80,8 @@ def transport_tables(result: dict[str, Any]) -> str:
     """Round trips, and packets of one worker."""
     latency = _markdown(transport.LATENCY_COLUMNS, transport.latency_rows(result))
     rate = _markdown(transport.RATE_COLUMNS, transport.rate_rows(result))
-    return "\n".join([*latency, "", *rate, "", _on_one_machine(result)])
+    chunks = _if_any(transport.CHUNK_COLUMNS, transport.chunk_rows(result))
+    return "\n".join([*latency, "", *rate, "", *chunks, _on_one_machine(result)])
 
 
 def nmse_table(result: dict[str, Any]) -> str:
@@ -102,6 +105,12 @@ def _averaged(result: dict[str, Any]) -> str:
 
 def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (columns, ["---"] * len(columns), *rows)]
+
+
+def _if_any(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table with an empty line behind it, where there is something in it."""
+    some = list(rows)
+    return [*_markdown(columns, some), ""] if some else []
 
 
 def _measured(result: dict[str, Any]) -> str:

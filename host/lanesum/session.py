@@ -171,7 +171,7 @@ class Session(Closing):
 
     @property
     def stats(self) -> TransportStats:
-        """Packets, bytes and retransmissions so far."""
+        """Packets, bytes, retransmissions and the latency of chunks so far; a snapshot."""
         return self._transport.stats
 
     def all_reduce(

@@ -20,6 +20,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, Flag, Kind
 from lanesum.transport.errors import MismatchError, TransportError
+from lanesum.transport.latency import LATENCY_BUCKETS
 from lanesum.transport.native_rounds import NativeRounds, NativeWindow
 from lanesum.transport.rounds import MAX_ACTIVE, RoundSequence
 from lanesum.transport.rtt import INITIAL_RTO_S, MAX_RTO_S, MIN_RTO_S
@@ -234,7 +235,8 @@ def test_everything_happens_to_them(native: ModuleType) -> None:
         both = run_both(native, seed, 200, 0.02)
         total += both.stats()
         done += both.done
-    assert all(count > 0 for count in dataclasses.asdict(total).values()), total
+    assert all(count > 0 for count in total.counts().values()), total
+    assert total.latency.count > 60
     assert total.rounds == done["rounds"] > 60
     for outcome in ("True", "False", "MismatchError", "ResultGoneError"):
         assert sum(count for name, count in done.items() if outcome in name) > 5, done
@@ -274,6 +276,10 @@ def test_what_was_sent_is_kept_and_not_the_callers_words(native: ModuleType) -> 
     rounds.receive(Header(kind=Kind.PENDING, job=1, tag=2, chunk=1, workers=2).pack(), 1.0)
     (again,) = rounds.due(1.0)
     assert bytes(again[HEADER_BYTES:]) == first[1][HEADER_BYTES:]
+
+
+def test_both_have_the_same_buckets(native: ModuleType) -> None:
+    assert native.LATENCY_BUCKETS == LATENCY_BUCKETS
 
 
 def test_both_have_as_many_rounds_under_way(native: ModuleType) -> None:

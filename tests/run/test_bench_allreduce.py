@@ -69,12 +69,34 @@ def test_every_case_has_its_figures(tmp_path: Path) -> None:
         assert figure["exact_sum_checked"] == (figure["by"] == "fixed")
         assert figure["error"] < (0.1 if figure["by"] == "thc" else 1e-12)
         assert (figure["packets"] > 0) == (figure["by"] != GLOO)
+        if figure["by"] == GLOO:
+            assert figure["chunk_p50_s"] is figure["chunk_p99_s"] is None
+        else:
+            longest = 1.02 * figure["seconds"]["max"] * figure["iterations"]
+            assert 0 < figure["chunk_p50_s"]["median"] <= figure["chunk_p99_s"]["median"] <= longest
     assert [figure["times_gloo"]["median"] for figure in result["figures"] if figure["by"] == GLOO] == [1.0] * (
         1 if obstacle() else 2
     )
-    assert result["left_out"]["latency of a chunk"]
+    assert len(list(allreduce.chunk_rows(result))) == len(result["figures"]) - (1 if obstacle() else 2)
     assert result["machine"].keys() >= {"processor", "cores", "commit"}
     assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+
+
+@needs_torch
+def test_buckets_go_one_after_another_and_in_flight() -> None:
+    settings = dataclasses.replace(allreduce.QUICK, cases=("loopback",), repeats=1, bucket_mib=0.02)
+    result = allreduce.run(settings)
+    ways = [(figure["by"], figure["buckets"]) for figure in result["figures"]]
+    both = (None, allreduce.ONE_BY_ONE, allreduce.IN_FLIGHT)
+    assert ways == [(GLOO, None), *((codec, way) for codec in ("thc", "fixed") for way in both)]
+    for figure in result["figures"]:
+        in_flight = figure["buckets"] == allreduce.IN_FLIGHT
+        assert ("times_one_by_one" in figure) == in_flight
+        # Scales are of the pieces, and the sum of those is known from having done it one after another.
+        assert figure["exact_sum_checked"] == (figure["by"] == "fixed" and figure["buckets"] != allreduce.ONE_BY_ONE)
+        assert figure["error"] < (0.1 if figure["by"] == "thc" else 1e-12)
+    rows = list(allreduce.bucket_rows(result))
+    assert [row[3] for row in rows] == ["thc", "fixed"]
 
 
 @needs_torch
@@ -110,7 +132,15 @@ def test_what_cannot_be_made_is_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"cases": ("mars",)}, {"values": ()}, {"workers": (1,)}, {"rates_mbit": (0.0,)}, {"codecs": ("zip",)}]
+    "wrong",
+    [
+        {"cases": ("mars",)},
+        {"values": ()},
+        {"workers": (1,)},
+        {"rates_mbit": (0.0,)},
+        {"codecs": ("zip",)},
+        {"bucket_mib": 1e-7},
+    ],
 )
 def test_settings_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):

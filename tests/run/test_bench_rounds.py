@@ -79,14 +79,18 @@ class Transport:
     """Sums with one wrong bit in the second round, and an end after the third."""
 
     def __init__(self, ticket: JobTicket, op: LaneOp, chunks: int) -> None:
-        self.ticket, self.stats = ticket, TransportStats()
+        self.ticket, self._stats = ticket, TransportStats()
         self._known = KnownRounds(op, ticket, chunks)
         self._rounds = 0
+
+    @property
+    def stats(self) -> TransportStats:
+        return self._stats.copy()
 
     def all_reduce_words(self, op: LaneOp, words: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], None]:
         sums = self._known.sums[self._rounds].copy()
         self._rounds += 1
-        self.stats.packets_sent += 5
+        self._stats.packets_sent += 5
         sums[7] ^= self._rounds == 2
         sums[-1] = self._rounds == 3
         return sums, None

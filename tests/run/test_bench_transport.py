@@ -53,6 +53,9 @@ def test_transport(tmp_path: Path) -> None:
     for figure in result["rate"]:
         assert rises(figure["packets_per_s"])
         assert rises(figure["packets_per_cpu_s"])
+        assert rises(figure["chunk_p50_s"])
+        assert figure["chunk_p50_s"]["median"] <= figure["chunk_p99_s"]["median"]
+    assert len(list(transport.chunk_rows(result))) == len(result["rate"])
     assert ("limited links" in result["left_out"]) == bool(obstacle())
     assert ("native" in result["left_out"]) == (availability().core is None)
     assert len(list(transport.latency_rows(result))) == len(result["latency"])

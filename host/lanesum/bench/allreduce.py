@@ -10,9 +10,12 @@ of the slots (``sharded``), behind the same limited link as the worker.
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
+import operator
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,9 @@ COST_COLUMNS = (
     "network, s",
     "decode, s",
 )
+CHUNK_COLUMNS = ("case", "workers", "values", "by", "chunk p50, ms", "chunk p99, ms")
+BUCKET_COLUMNS = ("case", "workers", "values", "by", "one after another, s", "in flight, s", "times as fast")
+ONE_BY_ONE, IN_FLIGHT = "one after another", "in flight"
 _MOST_ITERATIONS = 200
 # Bytes of memory that a worker needs for a value: vector, sum, and what codec and round work with. Measured at 25 M
 # values: 10 with THC, 17 with fixed; here with room for what the Python transport copies.
@@ -70,6 +76,8 @@ class Settings:
         accumulator_words: of a packet; by default a result fills the MTU.
         offload: see ``Session``. On, because nobody on these links has to see every packet: what a network card does
             for joined packets, the link's own queue does here.
+        bucket_mib: also reduce the vector in pieces of so many MiB, one after another and in flight, as DDP does with
+            gradients; 0 leaves that out.
     """
 
     workers: tuple[int, ...] = (4,)
@@ -82,6 +90,7 @@ class Settings:
     window: int = 512
     accumulator_words: int = FULL_ACCUMULATOR_WORDS
     offload: Offload = "on"
+    bucket_mib: float = 0.0
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.cases or ()) - set(CASES))
@@ -89,10 +98,17 @@ class Settings:
             raise ConfigurationError(f"There is no case {', '.join(unknown)}.", f"Known ones: {', '.join(CASES)}.")
         if min(self.values, default=0) < 1 or min(self.rates_mbit, default=0) <= 0 or min(self.workers, default=0) < 2:
             raise ConfigurationError("An all-reduce needs two workers, one value and a rate above 0 at least.")
+        if self.bucket_mib and self.bucket < 1:
+            raise ConfigurationError(f"A bucket of {self.bucket_mib:g} MiB has no value.")
         check_offload(self.offload)
         for codec in self.codecs:
             for workers in self.workers:
                 get(codec, workers=workers)
+
+    @property
+    def bucket(self) -> int:
+        """Values of a bucket."""
+        return round(self.bucket_mib * (1 << 20) / WORD_BYTES)
 
 
 QUICK = Settings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2, values_per_run=40_000)
@@ -100,11 +116,13 @@ QUICK = Settings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2,
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """``by``: gloo or a job. ``case``, ``codec``: of the job."""
+    """``by``: gloo or a job. ``case``, ``codec``: of the job. ``buckets``: None for the whole vector at once, else how
+    its pieces go."""
 
     by: str
     case: str | None = None
     codec: str | None = None
+    buckets: str | None = None
 
 
 def compare(method: Method, measured: Measured, expected: str | None) -> None:
@@ -127,7 +145,10 @@ class _Group:
             for codec in settings.codecs
         ]
         self._methods = [Method(GLOO)] + [
-            Method(f"{codec} {case}", case, codec) for case in cases for codec in settings.codecs
+            Method(f"{codec} {case}", case, codec, buckets)
+            for case in cases
+            for codec in settings.codecs
+            for buckets in (None, *((ONE_BY_ONE, IN_FLIGHT) if settings.bucket else ()))
         ]
 
     @contextlib.contextmanager
@@ -154,17 +175,36 @@ class _Group:
         """All sizes and methods."""
         for values in self._settings.values:
             methods = [method for method in self._methods if self._fits(method, values)]
-            checks = {method: workers.measure(Reduction(method.by, values, 1, check=True)) for method in methods}
+            checks = {method: workers.measure(self._reduction(method, values, 1, check=True)) for method in methods}
+            expected = {method: self._expected(method, checks) for method in methods}
             for method, check in checks.items():
-                compare(method, check, check.workers[0].expected)
+                compare(method, check, expected[method])
             iterations = max(1, min(_MOST_ITERATIONS, self._settings.values_per_run // values))
             runs: dict[Method, list[Measured]] = {method: [] for method in methods}
             for _ in range(self._settings.repeats):
                 for method, measured in runs.items():
-                    measured.append(workers.measure(Reduction(method.by, values, iterations)))
-                    compare(method, measured[-1], checks[method].workers[0].expected)
+                    measured.append(workers.measure(self._reduction(method, values, iterations)))
+                    compare(method, measured[-1], expected[method])
             for method, measured in runs.items():
-                self.figures.append(self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method]))
+                figure = self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method])
+                if method.buckets == IN_FLIGHT:
+                    peers = [run.seconds for run in runs[replace(method, buckets=ONE_BY_ONE)]]
+                    own = [run.seconds for run in measured]
+                    figure["times_one_by_one"] = spread([peer / one for peer, one in zip(peers, own, strict=True)])
+                figure["exact_sum_checked"] = expected[method] is not None
+                self.figures.append(figure)
+
+    def _reduction(self, method: Method, values: int, iterations: int, *, check: bool = False) -> Reduction:
+        bucket = self._settings.bucket if method.buckets else 0
+        in_flight = method.buckets == IN_FLIGHT
+        return Reduction(method.by, values, iterations, check=check, bucket=bucket, in_flight=in_flight)
+
+    @staticmethod
+    def _expected(method: Method, checks: dict[Method, Measured]) -> str | None:
+        """Digest of the right sum. In flight it has the bits that it has one after another, where no dither differs."""
+        if method.buckets == IN_FLIGHT and method.codec == "fixed":
+            return checks[replace(method, buckets=ONE_BY_ONE)].digest
+        return checks[method].workers[0].expected
 
     def _fits(self, method: Method, values: int) -> bool:
         """Whether all workers' memory is there; without, the kernel would end one of them."""
@@ -207,7 +247,19 @@ class _Group:
             "retransmissions": sum(worker.retransmissions for run in runs for worker in run.workers),
             **{f"{name}_s": spread(some) for name, some in zip(("encode", "network", "decode"), phases, strict=True)},
             "error": check.workers[0].error,
-            "exact_sum_checked": check.workers[0].expected is not None,
+            "buckets": method.buckets,
+            **self._chunks(method, runs),
+        }
+
+    @staticmethod
+    def _chunks(method: Method, runs: list[Measured]) -> dict[str, Any]:
+        """Latency of the chunks of all workers."""
+        if method.codec is None:
+            return {"chunk_p50_s": None, "chunk_p99_s": None}
+        of_runs = [functools.reduce(operator.add, (worker.latency for worker in run.workers)) for run in runs]
+        return {
+            name: spread([latency.percentile(percent) or 0.0 for latency in of_runs])
+            for name, percent in (("chunk_p50_s", 50), ("chunk_p99_s", 99))
         }
 
     def _needed(self, method: Method, values: int) -> Wire:
@@ -217,7 +269,9 @@ class _Group:
             # A ring: every worker passes on a share of the vector 2 (n - 1) times.
             crossing = 2 * (workers - 1) * values * WORD_BYTES
             return Wire(crossing, 0 if isinstance(self._place, Loopback) else crossing)
-        shapes = get(method.codec, workers=workers).shapes(values)
+        codec, bucket = get(method.codec, workers=workers), self._settings.bucket if method.buckets else values
+        sizes = [min(bucket, values - at) for at in range(0, values, bucket)]
+        shapes = [shape for size in sizes for shape in codec.shapes(size)]
         up, down = (
             sum(getattr(shape, name) for shape in shapes) * WORD_BYTES * workers for name in ("words", "result_words")
         )
@@ -234,7 +288,7 @@ def run(settings: Settings) -> dict[str, Any]:
     Raises MissingToolError without PyTorch, or without root where limited links are asked for; BenchError where a sum
     is wrong.
     """
-    left_out = {"latency of a chunk": "transports do not tell it; see lanesum bench transport"}
+    left_out: dict[str, str] = {}
     problem = obstacle()
     cases = settings.cases or tuple(case for case in CASES if case == LOOPBACK or not problem)
     left_out |= {case: problem for case in CASES if case not in cases and settings.cases is None}
@@ -261,6 +315,7 @@ def run(settings: Settings) -> dict[str, Any]:
         "repeats": settings.repeats,
         "window": settings.window,
         "offload": settings.offload,
+        "bucket_mib": settings.bucket_mib,
         "accumulator_words": settings.accumulator_words,
         "mtu": MTU,
         "native": availability().core is not None,
@@ -291,8 +346,14 @@ def case_name(figure: dict[str, Any]) -> str:
     return links if figure["by"] == GLOO else f"{links}, {figure['case']}"
 
 
+def method_name(figure: dict[str, Any]) -> str:
+    """By what, and how."""
+    buckets = figure.get("buckets")
+    return f"{figure['by']}, buckets {buckets}" if buckets else str(figure["by"])
+
+
 def _labels(figure: dict[str, Any]) -> tuple[str, str, str, str]:
-    return case_name(figure), str(figure["workers"]), f"{figure['values']:,}", figure["by"]
+    return case_name(figure), str(figure["workers"]), f"{figure['values']:,}", method_name(figure)
 
 
 def speed_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -316,3 +377,20 @@ def cost_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             f"{figure['cpu_s_per_gbyte']['median']:.2f}",
             *(["-"] * 4 if figure["by"] == GLOO else [f"{again:.1%}", *phases]),
         )
+
+
+def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``CHUNK_COLUMNS``; none where it did not look at chunks yet."""
+    for figure in result["figures"]:
+        if figure.get("chunk_p50_s"):
+            times = ({key: 1e3 * one for key, one in figure[f"chunk_{name}_s"].items()} for name in ("p50", "p99"))
+            yield *_labels(figure), *map(text, times)
+
+
+def bucket_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``BUCKET_COLUMNS``."""
+    for before, figure in itertools.pairwise(result["figures"]):
+        if figure.get("times_one_by_one"):
+            case, workers, values, _ = _labels(figure)
+            times = (text(one["seconds"], 3) for one in (before, figure))
+            yield case, workers, values, figure["by"], *times, text(figure["times_one_by_one"])

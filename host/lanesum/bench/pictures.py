@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lanesum.bench.allreduce import case_name
+from lanesum.bench.allreduce import case_name, method_name
 from lanesum.bench.reducer import GLOO
 from lanesum.errors import MissingToolError
 
@@ -70,7 +70,10 @@ def allreduce(result: dict[str, Any], path: Path) -> None:
     for figure in figures:
         groups.setdefault(figure["rate_mbit"], []).append(figure)
     title = f"All-reduce of {first['values']:,} float32, {first['workers']} workers: seconds (times as fast as gloo)"
-    with _figure(path, len(groups), title, result["machine"], width=6.0) as panels:
+    timed = [figure for figure in figures if figure.get("chunk_p50_s")]
+    with _figure(path, len(groups) + bool(timed), title, result["machine"], width=6.0) as panels:
+        if timed:
+            _chunks(panels.pop(), [f"{case_name(one)}\n{method_name(one)}" for one in timed], timed)
         for axes, (rate, some) in zip(panels, groups.items(), strict=True):
             axes.set_title("bare loopback" if rate is None else f"links of {rate:g} Mbit/s")
             labels = [_method(figure) for figure in some]
@@ -79,6 +82,17 @@ def allreduce(result: dict[str, Any], path: Path) -> None:
                 text.set_text(f"{text.get_text()} ({figure['times_gloo']['median']:.2f} x)")
             axes.set_xlim(0, 1.45 * max(figure["seconds"]["max"] for figure in some))
             axes.set_xlabel("seconds, median and extremes")
+
+
+def _chunks(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, Any]]) -> None:
+    """Bars of medians with lines to the 99th percentiles."""
+    times = [
+        {key: 1e3 * value for key, value in {**one["chunk_p50_s"], "max": one["chunk_p99_s"]["median"]}.items()}
+        for one in figures
+    ]
+    axes.set_title("latency of a chunk: median, line to p99")
+    _bars(axes, labels, times, _by(figures))
+    axes.set_xlabel("ms")
 
 
 def _curves(result: dict[str, Any], path: Path, axis: str, name: str) -> None:
@@ -110,8 +124,8 @@ def _curves(result: dict[str, Any], path: Path, axis: str, name: str) -> None:
 
 def _method(figure: dict[str, Any]) -> str:
     if figure["by"] == GLOO or figure["rate_mbit"] is None:
-        return str(figure["by"])
-    return f"{figure['by']}, {case_name(figure).rpartition(', ')[2]}"
+        return method_name(figure)
+    return f"{method_name(figure)}, {case_name(figure).rpartition(', ')[2]}"
 
 
 def _color(figure: dict[str, Any]) -> str:
@@ -137,14 +151,17 @@ def transport(result: dict[str, Any], path: Path) -> None:
     """Round trips and packet rates. Raises MissingToolError."""
     paths = list(dict.fromkeys(figure["path"] for figure in result["latency"]))
     title = f"Transport, {result['workers']} workers: round trips, and packets of one worker alone"
-    with _figure(path, len(paths) + 1, title, result["machine"], width=6.0) as panels:
+    rates = result["rate"]
+    timed = [figure for figure in rates if figure.get("chunk_p50_s")]
+    with _figure(path, len(paths) + 1 + bool(timed), title, result["machine"], width=6.0) as panels:
+        if timed:
+            _chunks(panels.pop(), [f"{one['path']}\n{one['by']}" for one in timed], timed)
         for axes, one in zip(panels, paths, strict=False):
             some = [figure for figure in result["latency"] if figure["path"] == one]
             labels = [f"{figure['what']}\n{figure['by']}" for figure in some]
             _bars(axes, labels, [{**figure["p50_us"], "max": figure["p99_us"]["median"]} for figure in some], _by(some))
             axes.set_title(f"{one}: median, line to p99")
             axes.set_xlabel("µs")
-        rates = result["rate"]
         labels = [f"{figure['path']}\n{figure['by']}" for figure in rates]
         _bars(panels[-1], labels, [figure["packets_per_s"] for figure in rates], _by(rates))
         panels[-1].set_title("packets sent and received")

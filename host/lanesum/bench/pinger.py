@@ -21,6 +21,7 @@ from lanesum.codecs import get
 from lanesum.protocol.lanes import LaneOp
 from lanesum.session import Session
 from lanesum.transport import JobTicket, UdpTransport
+from lanesum.transport.latency import Latency
 from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address
 
 ALL_REDUCE, ROUND, ALONE = "all-reduce", "round", "alone"
@@ -73,6 +74,7 @@ class Flowed:
     sent: int
     received: int
     retransmissions: int
+    latency: Latency
 
 
 class Pinger:
@@ -133,21 +135,14 @@ class Pinger:
     def _flow(self, task: Flow) -> Flowed:
         transport = self._transports[task.job]
         words = np.arange(task.chunks * transport.ticket.accumulator_words, dtype=np.uint32)
-        stats = transport.stats
-        before = stats.packets_sent, stats.packets_received, stats.retransmissions
+        before = transport.stats
         cpu, begin = cpu_seconds(), time.perf_counter()
         for _ in range(task.rounds):
             sums, _ = transport.all_reduce_words(LaneOp.ADD32, words)
         taken, used = time.perf_counter() - begin, cpu_seconds() - cpu
         _check(sums, words, transport.ticket.workers)
-        after = transport.stats
-        sent, received, again = (
-            now - then
-            for now, then in zip(
-                (after.packets_sent, after.packets_received, after.retransmissions), before, strict=True
-            )
-        )
-        return Flowed(taken, used, sent, received, again)
+        did = transport.stats - before
+        return Flowed(taken, used, did.packets_sent, did.packets_received, did.retransmissions, did.latency)
 
     def close(self) -> None:
         """Give everything back."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import numpy as np
@@ -22,6 +22,7 @@ from lanesum.codecs import get
 from lanesum.offload import Offload
 from lanesum.session import FinishedRound, Session
 from lanesum.transport import JobTicket
+from lanesum.transport.latency import Latency
 
 GLOO = "gloo"
 #: Values and places of every worker to every worker, by gloo; each adds them up. For sparse vectors.
@@ -57,6 +58,9 @@ class Reduction:
 
     ``sparse``: of vectors with few values; also by ``ALL_GATHER``.
 
+    ``bucket``: values of each of the pieces that a job reduces a vector in, as DDP does with gradients; 0 for the whole
+    vector. ``in_flight``: all pieces at once, each begun before the one before has ended.
+
     ``check``: compute how far the sum is from the right one, and what it must be, where that can be told.
     """
 
@@ -65,6 +69,8 @@ class Reduction:
     iterations: int
     check: bool = False
     sparse: Sparse | None = None
+    bucket: int = 0
+    in_flight: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,7 @@ class Reduced:
         expected: digest that it must have; None where that was not asked for, or cannot be told.
         error: squared error of the sum over the squared sum; None where not asked for.
         words: of payload, up and down.
+        latency: of chunks.
     """
 
     begin: float
@@ -88,6 +95,7 @@ class Reduced:
     expected: str | None = None
     error: float | None = None
     words: int = 0
+    latency: Latency = field(default_factory=Latency)
 
 
 class Reducer:
@@ -193,18 +201,28 @@ class Reducer:
         import torch.distributed as dist
 
         session, codec = self._sessions[task.by]
-        stats, words = replace(session.stats), self._words
+        stats, words = session.stats, self._words
         codec.phases = Phases()
-        values = self._vector
+        sums = [self._vector]
         dist.barrier()
         cpu, begin = cpu_seconds(), time.monotonic()
         for _ in range(task.iterations):
-            values = session.all_reduce(self._vector, name="" if task.sparse is None else str(task.sparse))
+            sums = self._all_reduce(session, task)
         end = time.monotonic()
         used = cpu_seconds() - cpu
-        packets = session.stats.packets_sent - stats.packets_sent
-        again = session.stats.retransmissions - stats.retransmissions
-        return Reduced(begin, end, used, codec.phases, packets, again, "", words=self._words - words), values
+        did = session.stats - stats
+        done = Reduced(begin, end, used, codec.phases, did.packets_sent, did.retransmissions, "")
+        done = replace(done, words=self._words - words, latency=did.latency)
+        return done, sums[0] if len(sums) == 1 else np.concatenate(sums)
+
+    def _all_reduce(self, session: Session, task: Reduction) -> list[Vector]:
+        """Sums of all pieces."""
+        if not task.bucket:
+            return [session.all_reduce(self._vector, name="" if task.sparse is None else str(task.sparse))]
+        pieces = [self._vector[at : at + task.bucket] for at in range(0, task.values, task.bucket)]
+        if not task.in_flight:
+            return [session.all_reduce(piece) for piece in pieces]
+        return [pending.result() for pending in [session.all_reduce_async(piece) for piece in pieces]]
 
     def _checked(self, done: Reduced, values: Vector, task: Reduction) -> Reduced:
         assert self._setup is not None
@@ -222,7 +240,7 @@ class Reducer:
             return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
         done = replace(done, error=error_of(values, self._setup.workers))
         codec = None if task.by == GLOO else self._sessions[task.by][1]
-        if codec is None or codec.name != "fixed":
+        if codec is None or codec.name != "fixed" or task.bucket:  # whose scales are of the pieces
             return done
         if task.values not in self._expected:
             self._expected[task.values] = fixed_sum(codec, self._setup.workers, task.values)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ class RoundsWorker:
         if key not in self._known:
             self._known[key] = KnownRounds(task.op, self._transport.ticket, task.chunks)
         known = self._known[key]
-        before = asdict(self._transport.stats)
+        before = self._transport.stats
         times: list[float] = []
         wrong, over = 0, False
         while not over:
@@ -96,6 +96,5 @@ class RoundsWorker:
             times.append(time.monotonic())
             over = bool(sums[-known.free :].any())
             wrong += int(np.count_nonzero(sums[: -known.free] != known.sums[variant][: -known.free]))
-        after = asdict(self._transport.stats)
-        stats = {name: after[name] - before[name] for name in after}
+        stats = (self._transport.stats - before).counts()
         return RoundsDone(Progress(times), len(times) * (known.sums[0].size - known.free), wrong, stats)

@@ -29,6 +29,7 @@ from lanesum_switch.veth import obstacle
 ECHO = "UDP echo"
 ECHOES = "UDP echo for all at once"
 LATENCY_COLUMNS = ("path", "what", "by", "p50, µs", "p99, µs", "p50 to echo")
+CHUNK_COLUMNS = ("path", "by", "chunk p50, µs", "chunk p99, µs")
 RATE_COLUMNS = ("path", "by", "packets/s", "packets per CPU second", "sent again")
 
 
@@ -165,6 +166,8 @@ def _rate_figure(path: str, name: str, runs: list[Flowed]) -> dict[str, Any]:
         "packets_per_s": spread([(run.sent + run.received) / run.seconds for run in runs]),
         "packets_per_cpu_s": spread([(run.sent + run.received) / run.cpu_s for run in runs]),
         "retransmissions": sum(run.retransmissions for run in runs),
+        "chunk_p50_s": spread([run.latency.p50 or 0.0 for run in runs]),
+        "chunk_p99_s": spread([run.latency.p99 or 0.0 for run in runs]),
     }
 
 
@@ -180,3 +183,11 @@ def rate_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for figure in result["rate"]:
         rates = [text(figure[name], 0) for name in ("packets_per_s", "packets_per_cpu_s")]
         yield figure["path"], figure["by"], *rates, str(figure["retransmissions"])
+
+
+def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``CHUNK_COLUMNS``; none where it did not look at chunks yet."""
+    for figure in result["rate"]:
+        if figure.get("chunk_p50_s"):
+            times = ({key: 1e6 * one for key, one in figure[f"chunk_{name}_s"].items()} for name in ("p50", "p99"))
+            yield figure["path"], figure["by"], *(text(one, 0) for one in times)

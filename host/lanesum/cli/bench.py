@@ -104,6 +104,10 @@ def allreduce(
     window: Annotated[int | None, typer.Option(min=1, help="Packets that a worker has under way at most.")] = None,
     words: Annotated[int | None, typer.Option(min=2, help="Accumulator words per packet; fills the MTU.")] = None,
     offload: Annotated[str | None, typer.Option(help="Hand the kernel packets joined: on, off or auto.")] = None,
+    buckets: Annotated[
+        float | None,
+        typer.Option(min=0, help="Also in pieces of so many MiB, one after another and in flight; DDP's have 25."),
+    ] = None,
     repeats: Repeats = None,
     picture: Picture = None,
     quick: Quick = False,
@@ -123,10 +127,17 @@ def allreduce(
             window=window,
             accumulator_words=words,
             offload=offload,
+            bucket_mib=buckets,
             repeats=repeats,
         ),
     )
-    tables = [(bench.SPEED_COLUMNS, bench.speed_rows), (bench.COST_COLUMNS, bench.cost_rows)]
+    tables = [
+        (bench.SPEED_COLUMNS, bench.speed_rows),
+        (bench.COST_COLUMNS, bench.cost_rows),
+        (bench.CHUNK_COLUMNS, bench.chunk_rows),
+    ]
+    if settings.bucket:
+        tables.append((bench.BUCKET_COLUMNS, bench.bucket_rows))
     _show(bench.run(settings), tables, as_json, "allreduce", picture)
 
 
@@ -188,7 +199,11 @@ def transport(
 
     settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
     result = bench.run(dataclasses.replace(settings, **_given(workers=workers, rate_mbit=rate)))
-    tables = [(bench.LATENCY_COLUMNS, bench.latency_rows), (bench.RATE_COLUMNS, bench.rate_rows)]
+    tables = [
+        (bench.LATENCY_COLUMNS, bench.latency_rows),
+        (bench.RATE_COLUMNS, bench.rate_rows),
+        (bench.CHUNK_COLUMNS, bench.chunk_rows),
+    ]
     _show(result, tables, as_json, "transport", picture)
 
 

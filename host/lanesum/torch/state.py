@@ -9,7 +9,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -140,7 +140,7 @@ class State(Closing):
     @property
     def stats(self) -> HookStats:
         """Counts so far; complete when no backward is running."""
-        return HookStats(self._buckets, self._elements, self._busy_s, replace(self.session.stats))
+        return HookStats(self._buckets, self._elements, self._busy_s, self.session.stats)
 
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""

@@ -319,6 +319,7 @@ class Flights:
             # Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
             flight.newest_answered = max(flight.newest_answered, state.first_sequence)
             self._newest_on_link = max(self._newest_on_link, state.first_on_link)
+            stats.latency.record(now - state.first_sent_at)
             if state.sequence == state.first_sequence:
                 flight.path.rtt.sample(now - state.sent_at)
             link.congestion.result(state.first_on_link, link.sequence, marked)

@@ -16,6 +16,7 @@ from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import MAX_SLOTS, Kind
 from lanesum.transport.congestion import congestion_control
 from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize, gone_error, mismatch_error
+from lanesum.transport.latency import Latency
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 
@@ -129,7 +130,7 @@ class NativeRounds:
     @property
     def stats(self) -> TransportStats:
         """Counts since the beginning; a copy, which any thread may ask for."""
-        return TransportStats(**self.core.stats())
+        return TransportStats(**self.core.stats(), latency=Latency(self.core.latency()))
 
     @property
     def epoch(self) -> int:

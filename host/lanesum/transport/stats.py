@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
+
+from lanesum.transport.latency import Latency
 
 
 @dataclass(slots=True)
@@ -30,6 +32,19 @@ class TransportStats:
     ecn_marks: int = 0  # results that tell of a full queue
     collisions: int = 0  # results whose slot another job held
     rounds: int = 0
+    latency: Latency = field(default_factory=Latency)  # of chunks, from their first send to their result
 
     def __add__(self, other: TransportStats) -> TransportStats:
         return TransportStats(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __sub__(self, earlier: TransportStats) -> TransportStats:
+        """What was counted since ``earlier``."""
+        return TransportStats(*(getattr(self, f.name) - getattr(earlier, f.name) for f in fields(self)))
+
+    def copy(self) -> TransportStats:
+        """A snapshot: counts that change no more."""
+        return replace(self, latency=Latency(bytes(self.latency)))
+
+    def counts(self) -> dict[str, int]:
+        """All counts by name, without ``latency``."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "latency"}

@@ -131,8 +131,8 @@ class UdpTransport:
 
     @property
     def stats(self) -> TransportStats:
-        """Counts since the transport was opened."""
-        return self._rounds.stats
+        """Counts since the transport was opened; a snapshot."""
+        return self._rounds.stats.copy()
 
     @property
     def takes_pieces(self) -> bool:

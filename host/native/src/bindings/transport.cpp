@@ -79,6 +79,11 @@ nb::dict stats(const RoundSequence &rounds) {
     return counts;
 }
 
+nb::bytes latency(const RoundSequence &rounds) {
+    const auto counts = rounds.stats().latency.counts();
+    return nb::bytes(reinterpret_cast<const char *>(counts.data()), sizeof counts);
+}
+
 // The arrays are the window's own words: it lives as long as they do.
 
 Array result(const std::shared_ptr<RoundWindow> &window) {
@@ -159,6 +164,7 @@ void define_transport(nb::module_ &module) {
         .def_prop_ro("answered", &RoundSequence::answered)
         .def_prop_ro("link", &RoundSequence::link, nb::rv_policy::reference_internal)
         .def("stats", &stats, "Counts by name.")
+        .def("latency", &latency, "Counts by bucket, uint64.")
         .def(
             "start",
             [](RoundSequence &rounds, std::uint32_t op, const Uplink &words) {
@@ -178,6 +184,7 @@ void define_transport(nb::module_ &module) {
         .def("last_words", [](const RoundSequence &rounds) { return datagrams(rounds.last_words()); })
         .def("missing_workers", &RoundSequence::missing_workers);
     module.attr("MAX_ACTIVE") = RoundSequence::MAX_ACTIVE;
+    module.attr("LATENCY_BUCKETS") = Latency::BUCKETS;
     module.attr("TAKEN_COMPLETED") = static_cast<int>(Taken::completed);
     module.attr("TAKEN_CONFLICT") = static_cast<int>(Taken::conflict);
     module.attr("TAKEN_GONE") = static_cast<int>(Taken::gone);

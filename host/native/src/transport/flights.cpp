@@ -304,6 +304,7 @@ bool Flights::take_result(RoundWindow &window, const Header &header, std::span<c
         // Which of several sends was answered cannot be told: count the first, and do not measure (Karn's rule).
         own.newest_answered = std::max(own.newest_answered, state->first_sequence);
         newest_on_link_ = std::max(newest_on_link_, state->first_on_link);
+        stats.latency.record(now - state->first_sent_at);
         if (state->sequence == state->first_sequence) {
             own.path->rtt.sample(now - state->sent_at);
         }

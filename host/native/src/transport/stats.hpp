@@ -3,24 +3,12 @@
 // What a worker counts of its packets, as in lanesum/transport/stats.py.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
+#include "transport/counter.hpp"
+#include "transport/latency.hpp"
+
 namespace lanesum::transport {
-
-/// A count that one thread makes and any thread may read; as quick as a plain integer.
-class Counter {
-public:
-    Counter &operator+=(std::uint64_t more) {
-        value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
-        return *this;
-    }
-    Counter &operator++() { return *this += 1; }
-    operator std::uint64_t() const { return value_.load(std::memory_order_relaxed); }
-
-private:
-    std::atomic<std::uint64_t> value_{0};
-};
 
 #define LANESUM_TRANSPORT_STATS(COUNT) \
     COUNT(packets_sent) \
@@ -43,8 +31,9 @@ struct TransportStats {
 #define LANESUM_COUNTER(name) Counter name;
     LANESUM_TRANSPORT_STATS(LANESUM_COUNTER)
 #undef LANESUM_COUNTER
+    Latency latency;  // of chunks, from their first send to their result
 
-    /// Calls ``visit(name, value)`` for each count.
+    /// Calls ``visit(name, value)`` for each count, without ``latency``.
     template <typename Visit>
     void each(Visit visit) const {
 #define LANESUM_VISIT(name) visit(#name, static_cast<std::uint64_t>(name));
