@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +61,37 @@ def _use(ticket: JobTicket) -> None:
                 "Join the job again for a new one.",
             )
         _used.add(key)
+
+
+class _Driving:
+    """Alone with a transport's rounds; out of step for ever when an exception leaves their state unknown.
+
+    No generator of ``contextlib``, because every small round comes by several times.
+    """
+
+    __slots__ = ("_transport",)
+
+    def __init__(self, transport: UdpTransport) -> None:
+        self._transport = transport
+
+    def __enter__(self) -> None:
+        transport = self._transport
+        transport._in_round.acquire()
+        try:
+            if transport._failure is not None:
+                raise transport._failure
+            if not transport._usable:
+                raise SessionClosedError(
+                    "This session is closed, or an earlier round of it failed.", "Join the job again for a new session."
+                )
+        except BaseException:
+            transport._in_round.release()
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is not None:
+            self._transport._usable = False
+        self._transport._in_round.release()
 
 
 class UdpTransport:
@@ -252,21 +282,8 @@ class UdpTransport:
             self._end(round_.window)
             return round_.result()
 
-    @contextlib.contextmanager
-    def _driving(self) -> Iterator[None]:
-        """Alone with the rounds; out of step for ever when an exception leaves their state unknown."""
-        with self._in_round:
-            if self._failure is not None:
-                raise self._failure
-            if not self._usable:
-                raise SessionClosedError(
-                    "This session is closed, or an earlier round of it failed.", "Join the job again for a new session."
-                )
-            try:
-                yield
-            except BaseException:
-                self._usable = False
-                raise
+    def _driving(self) -> _Driving:
+        return _Driving(self)
 
     def _end(self, window: Any) -> None:
         """``window`` is of ``_rounds``' own kind."""
