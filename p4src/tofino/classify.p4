@@ -25,7 +25,7 @@ control Arrival(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             ig_prsr_md.parser_err: ternary;
             meta.ipv4_corrupt: ternary;
             hdr.codes.isValid(): ternary;
-            hdr.lanes.isValid(): ternary;
+            meta.wide: ternary;
             hdr.udp.checksum: ternary;
             meta.udp_sum: ternary;
             hdr.lanesum.flags: ternary;
@@ -43,11 +43,11 @@ control Arrival(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             (_, _, true, _, 0, _, _, _, _, _): other();
             (_, _, true, _, _, CODE_LEFT, _, _, _, _): other();
             (_, _, true, _, _, _, _, _, _, _): corrupt();
-            (0, 0, _, true, 0, _, 0 &&& FLAGS_PAST, SUM_UDP_BYTES, SUM_UDP_BYTES + 20, 0): contribution();
-            (0, 0, _, true, _, SUM_LEFT, 0 &&& FLAGS_PAST, SUM_UDP_BYTES, SUM_UDP_BYTES + 20, 0): contribution();
-            (_, _, _, true, 0, _, _, _, _, _): other();
-            (_, _, _, true, _, SUM_LEFT, _, _, _, _): other();
-            (_, _, _, true, _, _, _, _, _, _): corrupt();
+            (0, 0, _, 1, 0, _, 0 &&& FLAGS_PAST, SUM_UDP_BYTES, SUM_UDP_BYTES + 20, 0): contribution();
+            (0, 0, _, 1, _, SUM_LEFT, 0 &&& FLAGS_PAST, SUM_UDP_BYTES, SUM_UDP_BYTES + 20, 0): contribution();
+            (_, _, _, 1, 0, _, _, _, _, _): other();
+            (_, _, _, 1, _, SUM_LEFT, _, _, _, _): other();
+            (_, _, _, 1, _, _, _, _, _, _): corrupt();
         }
     }
 

@@ -66,6 +66,11 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         } else {
             result.apply(hdr, meta, ig_tm_md);
         }
+        // Were they taken out instead, all words would be cleared behind the last one for the checksum's sake, a stage
+        // more than Tofino 1 has.
+        if (meta.wide == 1 && (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_TAKE_OVER)) {
+            hdr.lanes.setValid();
+        }
         if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
             forward.apply(hdr, meta, ig_dprsr_md, ig_tm_md);
         } else if (meta.verdict == VERDICT_ARP) {

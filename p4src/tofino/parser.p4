@@ -8,6 +8,8 @@ struct port_metadata_t {
     bit<64> recirculates;
 }
 
+#define TAKE_WORD(i) hdr.lanes.w##i = hdr.arrived.w##i;
+
 parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_metadata_t meta,
                      out ingress_intrinsic_metadata_t ig_intr_md) {
     Checksum() ipv4_checksum;
@@ -180,9 +182,12 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         transition accept;
     }
 
+    // The words lie where the lanes are, but header lanes is not there yet: ingress says at its end whether they leave.
     state parse_lanes {
-        packet.extract(hdr.lanes);
-        udp_checksum.subtract({hdr.lanes});
+        packet.extract(hdr.arrived);
+        FOR_EACH_WORD(TAKE_WORD)
+        meta.wide = 1;
+        udp_checksum.subtract({hdr.arrived});
         udp_checksum.subtract_all_and_deposit(meta.udp_sum);
         transition accept;
     }

@@ -42,7 +42,6 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         hdr.ipv4.total_length = EMPTY_UDP_BYTES + IPV4_HEADER_BYTES;
         hdr.udp.length = EMPTY_UDP_BYTES;
         hdr.lanesum.words = 0;
-        hdr.lanes.setInvalid();
         hdr.codes.setInvalid();
         hdr.bridge.handover = HANDOVER_EMPTY;
     }

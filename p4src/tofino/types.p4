@@ -64,6 +64,7 @@ struct ingress_headers_t {
     udp_t      udp;
     lanesum_t  lanesum;
     codes_t    codes;
+    lanes_t    arrived; // only in the parser
     lanes_t    lanes;
 }
 
@@ -123,6 +124,7 @@ struct ingress_metadata_t {
     bit<32>       owner;           // stands for job and tag
     bit<32>       shape;           // operation and size of the round
     combination_t combination;
+    bit<1>        wide;            // words came as they are summed
 
     entrance_t    entrance;
     bit<1>        epoch_moved;
