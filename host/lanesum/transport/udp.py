@@ -199,6 +199,8 @@ class UdpTransport:
         """
         try:
             round_ = self.begin_round(op, words, pieces)
+            with self._driving():
+                self._loop.send()
             while round_.encoding:
                 self.encode(round_)
                 while round_.ready:

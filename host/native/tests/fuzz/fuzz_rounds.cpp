@@ -44,7 +44,10 @@ void check(const Datagram &datagram, const RoundSequence &rounds) {
     require(header.version == VERSION && header.kind == KIND_CONTRIBUTION, "workers send contributions");
     require(header.job == rounds.link().ticket.job && header.tag == TAG, "workers send to their own job");
     require(header.slot < rounds.link().ticket.slots, "slots are the job's");
-    require(rounds.epoch() + RoundSequence::MAX_ACTIVE - header.epoch <= MAX_SLOTS + RoundSequence::MAX_ACTIVE, "nothing is sent before its round");
+    // Of the rounds under way, or of the history before them; epochs wrap.
+    constexpr auto ahead = static_cast<std::uint32_t>(RoundSequence::MAX_ACTIVE);
+    const std::uint32_t back = rounds.epoch() + ahead - header.epoch;
+    require(back <= MAX_SLOTS + ahead, "nothing is sent before its round");
 }
 
 /// A worker, its clock, and the rounds it is in.
