@@ -48,8 +48,9 @@ def running_star(request: pytest.FixtureRequest) -> Iterator[Star]:
 @pytest.fixture
 def star(request: pytest.FixtureRequest, running_star: Star) -> Iterator[Star]:
     params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
-    if params.get("op", LaneOp.ADD32) not in running_star.target.ops:
-        pytest.skip(f"{running_star.target.name} has no {params['op'].name}")
+    op = params.get("op")
+    if isinstance(op, LaneOp) and op not in running_star.target.ops:
+        pytest.skip(f"{running_star.target.name} has no {op.name}")
     for _ in running_star.scope():
         yield running_star
 
