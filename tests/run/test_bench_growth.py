@@ -28,7 +28,8 @@ def test_worker_and_server_do_not_grow() -> None:
 
 def test_memory_that_is_kept_is_seen() -> None:
     before = growth.resident_bytes(os.getpid())
-    kept = np.ones(8 << 20, np.uint8)
+    # More than an allocator keeps of what was given back: it has to come from the kernel.
+    kept = np.ones(64 << 20, np.uint8)
     assert growth.resident_bytes(os.getpid()) - before > kept.nbytes // 2
 
 

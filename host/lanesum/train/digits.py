@@ -113,7 +113,9 @@ def run_rank(options: argparse.Namespace) -> RankRecord:
         through = train(data, settings, title=f"lanesum {options.codec}", state=state)
         record = RankRecord(rank, plain, through, state.stats, check.checked, check.wrong, check.seconds)
         state.leave()
-    (options.out / f"rank-{rank}.json").write_text(json.dumps(asdict(record), indent=2) + "\n")
+    described = asdict(record)
+    described["stats"]["transport"] = record.stats.transport.figures()
+    (options.out / f"rank-{rank}.json").write_text(json.dumps(described, indent=2) + "\n")
     return record
 
 
@@ -181,7 +183,7 @@ def summarize(options: argparse.Namespace, records: Sequence[RankRecord]) -> Rep
             "wall_s_uncompressed": max(record.plain.seconds for record in records),
             "communication_s": max(record.stats.busy_s for record in records),
             "check_s": max(record.check_s for record in records),
-            "transport": asdict(transport),
+            "transport": transport.figures(),
             "loss": loss.tolist(),
             "loss_uncompressed": loss_plain.tolist(),
             "accuracy": first.through.accuracy,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from lanesum.transport.latency import Latency
 
@@ -48,3 +49,8 @@ class TransportStats:
     def counts(self) -> dict[str, int]:
         """All counts by name, without ``latency``."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "latency"}
+
+    def figures(self) -> dict[str, Any]:
+        """A JSON-ready object: all counts, and what ``latency`` comes to."""
+        latency = self.latency
+        return {**self.counts(), "latency": {"chunks": latency.count, "p50_s": latency.p50, "p99_s": latency.p99}}
