@@ -62,11 +62,7 @@ class TofinoProfile:
         )
 
 
-PROFILES = (
-    TofinoProfile("tofino1-w32", TOFINO_1, 32),
-    TofinoProfile("tofino2-w32", TOFINO_2, 32),
-    TofinoProfile("tofino2-w64", TOFINO_2, 64),
-)
+PROFILES = (TofinoProfile("tofino1-w32", TOFINO_1, 32),)
 
 
 def profile(name: str) -> TofinoProfile:

@@ -4,29 +4,27 @@
 //
 // An ALU has four instructions, and there are five things to do: reading is OR without its operand.
 
-#define FIRST_LANE_STAGE 4
-
 #define LANE_REGISTER(stage_number, i) \
-    Register<bit<32>, bit<16>>(ENTRIES) words_##i; \
-    RegisterAction<bit<32>, bit<16>, bit<32>>(words_##i) store_##i = { \
+    Register<bit<32>, bit<15>>(ENTRIES) words_##i; \
+    RegisterAction<bit<32>, bit<15>, bit<32>>(words_##i) store_##i = { \
         void apply(inout bit<32> value, out bit<32> sum) { value = hdr.lanes.w##i; sum = value; } \
     }; \
-    RegisterAction<bit<32>, bit<16>, bit<32>>(words_##i) add_##i = { \
+    RegisterAction<bit<32>, bit<15>, bit<32>>(words_##i) add_##i = { \
         void apply(inout bit<32> value, out bit<32> sum) { value = value + hdr.lanes.w##i; sum = value; } \
     }; \
-    RegisterAction<bit<32>, bit<16>, bit<32>>(words_##i) or_##i = { \
+    RegisterAction<bit<32>, bit<15>, bit<32>>(words_##i) or_##i = { \
         void apply(inout bit<32> value, out bit<32> sum) { \
             if (meta.progress != PROGRESS_DONE) { value = value | hdr.lanes.w##i; } \
             sum = value; \
         } \
     }; \
-    RegisterAction<bit<32>, bit<16>, bit<32>>(words_##i) max_##i = { \
+    RegisterAction<bit<32>, bit<15>, bit<32>>(words_##i) max_##i = { \
         void apply(inout bit<32> value, out bit<32> sum) { value = max(value, hdr.lanes.w##i); sum = value; } \
     }; \
-    action do_store_##i() { hdr.lanes.w##i = store_##i.execute(meta.entry); } \
-    action do_add_##i() { hdr.lanes.w##i = add_##i.execute(meta.entry); } \
-    action do_or_##i() { hdr.lanes.w##i = or_##i.execute(meta.entry); } \
-    action do_max_##i() { hdr.lanes.w##i = max_##i.execute(meta.entry); } \
+    action do_store_##i() { hdr.lanes.w##i = store_##i.execute(ENTRY); } \
+    action do_add_##i() { hdr.lanes.w##i = add_##i.execute(ENTRY); } \
+    action do_or_##i() { hdr.lanes.w##i = or_##i.execute(ENTRY); } \
+    action do_max_##i() { hdr.lanes.w##i = max_##i.execute(ENTRY); } \
     @stage(stage_number) \
     table lane_##i { \
         key = { meta.standing: ternary; meta.progress: ternary; meta.combination: ternary; meta.role: ternary; } \
@@ -55,9 +53,7 @@
     LANES_OF_STAGE(M, 12, 32, 33, 34, 35) LANES_OF_STAGE(M, 13, 36, 37, 38, 39) LANES_OF_STAGE(M, 14, 40, 41, 42, 43) \
     LANES_OF_STAGE(M, 15, 44, 45, 46, 47) LANES_OF_STAGE(M, 16, 48, 49, 50, 51) LANES_OF_STAGE(M, 17, 52, 53, 54, 55) \
     LANES_OF_STAGE(M, 18, 56, 57, 58, 59) LANES_OF_STAGE(M, 19, 60, 61, 62, 63)
-#ifdef TRIAL_LANES
-#define EACH_LANE(M) LANES_OF_STAGE(M, 4, 0, 1, 2, 3) LANES_OF_STAGE(M, 5, 4, 5, 6, 7)
-#elif ACCUMULATOR_WORDS == 32
+#if ACCUMULATOR_WORDS == 32
 #define EACH_LANE(M) LANES_32(M)
 #elif ACCUMULATOR_WORDS == 64
 #define EACH_LANE(M) LANES_64(M)

@@ -215,14 +215,27 @@ parser EgressParser(packet_in packet, out egress_headers_t hdr, out egress_metad
         }
     }
 
-    // What is left when the fields are taken out again covers options, and damage that was there before.
     state parse_ipv4 {
+        transition select(packet.lookahead<bit<8>>()) {
+            0x45: parse_plain_ipv4;
+            default: parse_ipv4_with_options;
+        }
+    }
+
+    // What is left when the fields are taken out again is the options, and damage that was there before. Without options
+    // nothing is left: ingress has seen to it.
+    state parse_ipv4_with_options {
         packet.extract(hdr.ipv4);
         ipv4_checksum.subtract({hdr.ipv4});
         ipv4_checksum.subtract_all_and_deposit(meta.ipv4_rest);
+        transition accept;
+    }
+
+    state parse_plain_ipv4 {
+        packet.extract(hdr.ipv4);
         udp_checksum.subtract({hdr.ipv4.source, hdr.ipv4.destination});
-        transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
-            (5, 0, 0, IP_PROTOCOL_UDP): parse_udp;
+        transition select(hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (0, 0, IP_PROTOCOL_UDP): parse_udp;
             default: accept;
         }
     }

@@ -16,17 +16,20 @@
 
 const bit<32> ENTRIES = SLOTS * 2;
 
+// Place of the entry in a register: the shadow set, then the slot, of which the upper bit is never set.
+#define ENTRY (meta.entry[15:15] ++ meta.entry[13:0])
+
 #define EPOCH_NEWER ((int<32>) (hdr.lanesum.epoch - value.hi)) > 0
 #define EPOCH_REACHED ((int<32>) (hdr.lanesum.epoch - value.hi)) >= 0
 
 control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
               in ingress_intrinsic_metadata_from_parser_t ig_prsr_md) {
     // Stage 1.
-    Register<two_words_t, bit<16>>(ENTRIES) slot_owner;
-    Register<two_words_t, bit<16>>(ENTRIES) slot_owner_reached;
+    Register<two_words_t, bit<15>>(ENTRIES) slot_owner;
+    Register<two_words_t, bit<15>>(ENTRIES) slot_owner_reached;
 
     // 1 where the packet starts anew: other owner, or newer epoch.
-    RegisterAction<two_words_t, bit<16>, bit<1>>(slot_owner) own = {
+    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_owner) own = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 0;
             if (value.lo != meta.owner || EPOCH_NEWER) {
@@ -36,7 +39,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<16>, bit<1>>(slot_owner) own_guarded = {
+    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_owner) own_guarded = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 0;
             if (value.lo != meta.owner || EPOCH_NEWER) {
@@ -48,7 +51,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
     };
     // 1 where the owner is this one, and its epoch not newer.
-    RegisterAction<two_words_t, bit<16>, bit<1>>(slot_owner_reached) reach = {
+    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_owner_reached) reach = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 0;
             if (value.lo == meta.owner && EPOCH_REACHED) {
@@ -60,7 +63,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<16>, bit<1>>(slot_owner_reached) reach_guarded = {
+    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_owner_reached) reach_guarded = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 0;
             if (value.lo == meta.owner && EPOCH_REACHED) {
@@ -71,10 +74,10 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     };
 
     action nothing() { }
-    action do_own() { meta.epoch_moved = own.execute(meta.entry); meta.entrance = ENTRANCE_FREE; }
-    action do_own_guarded() { meta.epoch_moved = own_guarded.execute(meta.entry); meta.entrance = ENTRANCE_GUARDED; }
-    action do_reach() { meta.epoch_reached = reach.execute(meta.entry); }
-    action do_reach_guarded() { meta.epoch_reached = reach_guarded.execute(meta.entry); }
+    action do_own() { meta.epoch_moved = own.execute(ENTRY); meta.entrance = ENTRANCE_FREE; }
+    action do_own_guarded() { meta.epoch_moved = own_guarded.execute(ENTRY); meta.entrance = ENTRANCE_GUARDED; }
+    action do_reach() { meta.epoch_reached = reach.execute(ENTRY); }
+    action do_reach_guarded() { meta.epoch_reached = reach_guarded.execute(ENTRY); }
 
     // 'room' says whether the slot is inside of the job's range, see Membership.
 #define ENTRANCE_KEY \
@@ -109,18 +112,18 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
 
     // Stage 2. Of (moved, reached): (1, _) newer, (0, 1) same, (0, 0) older; where entries are guarded (1, 0) is another
     // job's.
-    Register<bit<32>, bit<16>>(ENTRIES) slot_chunk;
-    Register<two_words_t, bit<16>>(ENTRIES) slot_seen;
-    Register<two_words_t, bit<16>>(ENTRIES) slot_shape;
+    Register<bit<32>, bit<15>>(ENTRIES) slot_chunk;
+    Register<two_words_t, bit<15>>(ENTRIES) slot_seen;
+    Register<two_words_t, bit<15>>(ENTRIES) slot_shape;
 
-    RegisterAction<bit<32>, bit<16>, bit<2>>(slot_chunk) first_chunk = {
+    RegisterAction<bit<32>, bit<15>, bit<2>>(slot_chunk) first_chunk = {
         void apply(inout bit<32> value, out bit<2> order) {
             value = hdr.lanesum.chunk;
             order = 1;
         }
     };
     // 1 newer, 2 the same.
-    RegisterAction<bit<32>, bit<16>, bit<2>>(slot_chunk) next_chunk = {
+    RegisterAction<bit<32>, bit<15>, bit<2>>(slot_chunk) next_chunk = {
         void apply(inout bit<32> value, out bit<2> order) {
             order = 0;
             if (hdr.lanesum.chunk > value) {
@@ -133,14 +136,14 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<16>, bit<32>>(slot_seen) first_seen = {
+    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_seen) first_seen = {
         void apply(inout two_words_t value, out bit<32> seen) {
             value.lo = meta.worker;
             value.hi = hdr.lanesum.chunk;
             seen = 0;
         }
     };
-    RegisterAction<two_words_t, bit<16>, bit<32>>(slot_seen) next_seen = {
+    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_seen) next_seen = {
         void apply(inout two_words_t value, out bit<32> seen) {
             seen = value.lo;
             if (hdr.lanesum.chunk == value.hi) {
@@ -152,14 +155,14 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<16>, bit<1>>(slot_shape) first_shape = {
+    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_shape) first_shape = {
         void apply(inout two_words_t value, out bit<1> differs) {
             value.lo = meta.shape;
             value.hi = hdr.lanesum.chunk;
             differs = 0;
         }
     };
-    RegisterAction<two_words_t, bit<16>, bit<1>>(slot_shape) next_shape = {
+    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_shape) next_shape = {
         void apply(inout two_words_t value, out bit<1> differs) {
             differs = 0;
             if (hdr.lanesum.chunk <= value.hi && value.lo != meta.shape) {
@@ -172,12 +175,12 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    action do_first_chunk() { meta.chunk_order = first_chunk.execute(meta.entry); }
-    action do_next_chunk() { meta.chunk_order = next_chunk.execute(meta.entry); }
-    action do_first_seen() { first_seen.execute(meta.entry); }
-    action do_next_seen() { meta.seen = next_seen.execute(meta.entry); }
-    action do_first_shape() { first_shape.execute(meta.entry); }
-    action do_next_shape() { meta.shape_differs = next_shape.execute(meta.entry); }
+    action do_first_chunk() { meta.chunk_order = first_chunk.execute(ENTRY); }
+    action do_next_chunk() { meta.chunk_order = next_chunk.execute(ENTRY); }
+    action do_first_seen() { first_seen.execute(ENTRY); }
+    action do_next_seen() { meta.seen = next_seen.execute(ENTRY); }
+    action do_first_shape() { first_shape.execute(ENTRY); }
+    action do_next_shape() { meta.shape_differs = next_shape.execute(ENTRY); }
 
 #define EPOCH_KEY meta.entrance: ternary; meta.epoch_moved: ternary; meta.epoch_reached: ternary;
 #define EPOCH_ENTRIES(first, next) \
@@ -214,12 +217,12 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     }
 
     // Stage 3. A count of -1 says that the entry is complete: by a mark of its own, because the fan-in may change later.
-    Register<bit<16>, bit<16>>(ENTRIES) slot_count;
-    Register<two_words_t, bit<16>>(ENTRIES) slot_workers;
-    Register<two_bytes_t, bit<16>>(ENTRIES) slot_state;
-    Register<two_words_t, bit<16>>(ENTRIES) slot_record;
+    Register<bit<16>, bit<15>>(ENTRIES) slot_count;
+    Register<two_words_t, bit<15>>(ENTRIES) slot_workers;
+    Register<two_bytes_t, bit<15>>(ENTRIES) slot_state;
+    Register<two_words_t, bit<15>>(ENTRIES) slot_record;
 
-    RegisterAction<bit<16>, bit<16>, progress_t>(slot_count) count_first = {
+    RegisterAction<bit<16>, bit<15>, progress_t>(slot_count) count_first = {
         void apply(inout bit<16> value, out progress_t progress) {
             if (meta.fan_in == 1) {
                 value = 0xFFFF;
@@ -230,7 +233,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<bit<16>, bit<16>, progress_t>(slot_count) count_next = {
+    RegisterAction<bit<16>, bit<15>, progress_t>(slot_count) count_next = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = PROGRESS_OPEN;
             if ((int<16>) value == -1) {
@@ -243,7 +246,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<bit<16>, bit<16>, progress_t>(slot_count) look_at_count = {
+    RegisterAction<bit<16>, bit<15>, progress_t>(slot_count) look_at_count = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = PROGRESS_OPEN;
             if ((int<16>) value == -1) {
@@ -252,7 +255,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    RegisterAction<two_words_t, bit<16>, bit<32>>(slot_workers) first_worker = {
+    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_workers) first_worker = {
         void apply(inout two_words_t value, out bit<32> workers) {
             value.lo = meta.worker;
             workers = value.lo;
@@ -263,7 +266,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<16>, bit<32>>(slot_workers) next_worker = {
+    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_workers) next_worker = {
         void apply(inout two_words_t value, out bit<32> workers) {
             if ((int<32>) value.hi != -1) {
                 value.lo = value.lo | meta.worker;
@@ -276,11 +279,11 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<16>, bit<32>>(slot_workers) look_at_workers = {
+    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_workers) look_at_workers = {
         void apply(inout two_words_t value, out bit<32> workers) { workers = value.lo; }
     };
 
-    RegisterAction<two_bytes_t, bit<16>, bit<8>>(slot_state) first_state = {
+    RegisterAction<two_bytes_t, bit<15>, bit<8>>(slot_state) first_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
             value.lo = meta.own_state;
             state = value.lo;
@@ -291,7 +294,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_bytes_t, bit<16>, bit<8>>(slot_state) next_state = {
+    RegisterAction<two_bytes_t, bit<15>, bit<8>>(slot_state) next_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
             if ((int<8>) value.hi != -1) {
                 value.lo = value.lo | meta.own_state;
@@ -304,42 +307,42 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_bytes_t, bit<16>, bit<8>>(slot_state) look_at_state = {
+    RegisterAction<two_bytes_t, bit<15>, bit<8>>(slot_state) look_at_state = {
         void apply(inout two_bytes_t value, out bit<8> state) { state = value.lo; }
     };
 
-    RegisterAction<two_words_t, bit<16>, bit<32>>(slot_record) first_record = {
+    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_record) first_record = {
         void apply(inout two_words_t value) {
             value.lo = meta.shape;
             value.hi = meta.now;
         }
     };
-    RegisterAction<two_words_t, bit<16>, bit<32>>(slot_record) touch_record = {
+    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_record) touch_record = {
         void apply(inout two_words_t value) { value.hi = meta.now; }
     };
-    RegisterAction<two_words_t, bit<16>, bit<32>>(slot_record) recall_shape = {
+    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_record) recall_shape = {
         void apply(inout two_words_t value, out bit<32> recalled) { recalled = value.lo; }
     };
-    RegisterAction<two_words_t, bit<16>, bit<32>>(slot_record) recall_time = {
+    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_record) recall_time = {
         void apply(inout two_words_t value, out bit<32> recalled) { recalled = value.hi; }
     };
 
-    action do_count_first() { meta.progress = count_first.execute(meta.entry); meta.standing = STANDING_NEW; }
-    action do_count_next() { meta.progress = count_next.execute(meta.entry); meta.standing = STANDING_ADDED; }
-    action do_look_seen() { meta.progress = look_at_count.execute(meta.entry); meta.standing = STANDING_SEEN; }
-    action do_look_foreign() { meta.progress = look_at_count.execute(meta.entry); meta.standing = STANDING_FOREIGN; }
+    action do_count_first() { meta.progress = count_first.execute(ENTRY); meta.standing = STANDING_NEW; }
+    action do_count_next() { meta.progress = count_next.execute(ENTRY); meta.standing = STANDING_ADDED; }
+    action do_look_seen() { meta.progress = look_at_count.execute(ENTRY); meta.standing = STANDING_SEEN; }
+    action do_look_foreign() { meta.progress = look_at_count.execute(ENTRY); meta.standing = STANDING_FOREIGN; }
     action stand_in_conflict() { meta.standing = STANDING_CONFLICT; }
     action stand_behind() { meta.standing = STANDING_OLDER; }
-    action do_first_worker() { meta.workers = first_worker.execute(meta.entry); }
-    action do_next_worker() { meta.workers = next_worker.execute(meta.entry); }
-    action do_look_workers() { meta.workers = look_at_workers.execute(meta.entry); }
-    action do_first_state() { meta.state = first_state.execute(meta.entry); }
-    action do_next_state() { meta.state = next_state.execute(meta.entry); }
-    action do_look_state() { meta.state = look_at_state.execute(meta.entry); }
-    action do_first_record() { first_record.execute(meta.entry); }
-    action do_touch_record() { touch_record.execute(meta.entry); }
-    action do_recall_shape() { meta.recalled = recall_shape.execute(meta.entry); }
-    action do_recall_time() { meta.recalled = recall_time.execute(meta.entry); }
+    action do_first_worker() { meta.workers = first_worker.execute(ENTRY); }
+    action do_next_worker() { meta.workers = next_worker.execute(ENTRY); }
+    action do_look_workers() { meta.workers = look_at_workers.execute(ENTRY); }
+    action do_first_state() { meta.state = first_state.execute(ENTRY); }
+    action do_next_state() { meta.state = next_state.execute(ENTRY); }
+    action do_look_state() { meta.state = look_at_state.execute(ENTRY); }
+    action do_first_record() { first_record.execute(ENTRY); }
+    action do_touch_record() { touch_record.execute(ENTRY); }
+    action do_recall_shape() { meta.recalled = recall_shape.execute(ENTRY); }
+    action do_recall_time() { meta.recalled = recall_time.execute(ENTRY); }
 
     // An ALU cannot say whether one bit is in a bitmap; a table of 32 entries can.
 #define CHUNK_KEY \

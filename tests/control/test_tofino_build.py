@@ -59,13 +59,13 @@ done
 def test_the_assembler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiler ends well with a program of too many stages: only the assembler refuses it."""
     a_tool(tmp_path, COMPILER, COMPILES)
-    a_tool(tmp_path, ASSEMBLER, "echo 'main.bfa: error: tofino2 supports up to 20 stages, using 22' >&2\nexit 1\n")
+    a_tool(tmp_path, ASSEMBLER, "echo 'main.bfa: error: tofino supports up to 12 stages, using 13' >&2\nexit 1\n")
     monkeypatch.setenv("PATH", str(tmp_path))
-    wanted = TofinoProfile("tofino2-w72", TOFINO_2, 72)
-    with pytest.raises(DoesNotFitError, match="22 stages needed, 20 there") as raised:
+    wanted = TofinoProfile("tofino1-w64", TOFINO_1, 64)
+    with pytest.raises(DoesNotFitError, match="13 stages needed, 12 there") as raised:
         build_profile(wanted, tmp_path, tmp_path)
-    assert "tofino2-w64" in str(raised.value)
-    assert raised.value.resource == "22 stages needed, 20 there"
+    assert "tofino1-w32" in str(raised.value)
+    assert raised.value.resource == "13 stages needed, 12 there"
 
 
 def test_the_compiler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,10 +73,10 @@ def test_the_compiler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: pyt
     a_tool(tmp_path, ASSEMBLER, "exit 1\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DoesNotFitError, match="packet header containers"):
-        build_profile(profile("tofino2-w64"), tmp_path, tmp_path)
+        build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
     a_tool(tmp_path, COMPILER, "echo 'main.p4(3): error: syntax error' >&2\nexit 1\n")
     with pytest.raises(TofinoCompileError, match="syntax error"):
-        build_profile(profile("tofino2-w64"), tmp_path, tmp_path)
+        build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
 
 
 def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
@@ -87,7 +87,7 @@ def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
 
 def test_the_nearest_profile_is_of_the_same_chip_and_smaller() -> None:
     assert nearest_smaller(TofinoProfile("x", TOFINO_1, 48)) == profile("tofino1-w32")
-    assert nearest_smaller(TofinoProfile("x", TOFINO_2, 72)) == profile("tofino2-w64")
+    assert nearest_smaller(TofinoProfile("x", TOFINO_2, 72)) is None
     assert nearest_smaller(profile("tofino1-w32")) is None
     with pytest.raises(ConfigurationError, match="tofino3"):
         profile("tofino3")
@@ -99,9 +99,8 @@ def test_a_profile_without_a_build_is_named() -> None:
 
 
 def test_profiles_keep_what_was_promised() -> None:
-    """At least 24 words on Tofino 1 and 56 on Tofino 2, with 16,384 slots."""
+    """At least 24 words on Tofino 1, with 16,384 slots."""
     assert max(kept.accumulator_words for kept in PROFILES if kept.chip is TOFINO_1) >= 24
-    assert max(kept.accumulator_words for kept in PROFILES if kept.chip is TOFINO_2) >= 56
     assert all(kept.slots >= 16_384 for kept in PROFILES)
 
 
