@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lanesum.bench import allreduce, codec, congestion, faults, nmse, server, transport
+from lanesum.bench import allreduce, codec, congestion, faults, nmse, server, sparse, transport
 from lanesum.protocol.generate import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -95,6 +95,12 @@ def codec_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
 
 
+def sparse_table(result: dict[str, Any]) -> str:
+    """Sparse all-reduce beside dense."""
+    lines = _markdown(sparse.COLUMNS, sparse.rows(result))
+    return "\n".join([*lines, "", f"{result['values']:,} values. {_on_one_machine(result)}"])
+
+
 def _averaged(result: dict[str, Any]) -> str:
     left_out = "".join(f" Not measured: {name} ({why})." for name, why in result["left_out"].items())
     return (
@@ -144,12 +150,14 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
+    "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
 }
 # What `--measure` may name, and the arguments of `lanesum bench` that it stands for.
 BENCHMARKS: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("switch", "faults", "congestion", "allreduce", "server", "transport", "nmse")},
     "allreduce-sizes": ("allreduce", "--cases", "hub", "--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
+    "sparse": ("sparse", "--rates", "200", "--repeats", "5"),
     "codec": ("codec", "--levels", "avx2,avx512"),
     "allreduce-workers": ("allreduce", "--workers", "2,4,8,16", "--values", "4000000", "--repeats", "3"),
 }

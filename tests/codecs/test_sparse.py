@@ -374,10 +374,10 @@ def test_counts_are_those_of_blocks() -> None:
 
 
 def test_values_that_cancel_are_counted() -> None:
+    assert union_counts([0] * len(BLOCKS), 4096, 4, 10) == (40, 20, *[10] * 5, 10, 10, 8, 4)
     values = np.zeros(4096, np.float32)
-    assert union_counts(values, 4, 10) == (40, 20, *[10] * 5, 10, 10, 8, 4)
     values[:40] = 1
-    assert union_counts(values, 4, 20)[:3] == (80, 40, 20)
+    assert union_counts(nonzero_counts(values), 4096, 4, 20)[:3] == (80, 40, 20)
 
 
 def test_units_fit_magnitudes() -> None:

@@ -14,6 +14,7 @@ from lanesum.codecs import Auto, sketch_kernels, sketch_reference
 from lanesum.codecs.simulate import simulate
 from lanesum.codecs.sketch_hash import Cells
 from lanesum.codecs.sketch_plan import cells_for
+from lanesum.codecs.sketch_records import nonzero_counts
 
 SEED = 0xFEDC_BA98_7654_3210
 
@@ -93,7 +94,8 @@ def test_sketches_and_what_can_be_read_from_them(compiled: Any, block: int, cell
             of.insert(integers, keys, block, SEED, cells, sketch)
             summed = sketch.copy()
             found, left = np.full_like(integers, 5), np.empty_like(keys)
-            number = of.peel(found, keys, block, SEED, cells, sketch, left)
+            order, number = of.peeling_order(keys, SEED, cells, left)
+            of.peel(found, order, block, sketch)
             return summed, found, left[:number], sketch
 
         _, found, left, _ = both(compiled, work)
@@ -102,6 +104,43 @@ def test_sketches_and_what_can_be_read_from_them(compiled: Any, block: int, cell
         assert (found.reshape(count, block)[there] == integers.reshape(count, block)[there]).all()
         assert not found.reshape(count, block)[left].any()
         assert left.size < count or count == 0 or cells.count == 3 or count > cells.count * 0.7
+
+
+@pytest.mark.parametrize("block", [1, 4, 1024])
+@pytest.mark.parametrize("exponent", [-149, -20, 97])
+@pytest.mark.parametrize("divisor", [1, 3])
+def test_sums_as_floats_in_their_places(compiled: Any, block: int, exponent: int, divisor: int) -> None:
+    for size in (1, 1023, 5001):
+        keys = some_keys(-(-size // block) // 3 + 1, -(-size // block))
+        integers = np.random.default_rng(size).integers(0, 2**32, keys.size * block, dtype=np.uint32)
+        integers[:3] = (0, 2**31, 2**31 - 1)[: integers.size]
+
+        def work(of: Any, size: int = size, keys: np.ndarray = keys, integers: np.ndarray = integers) -> Any:
+            values = np.zeros(size, np.float32)
+            of.scatter_floats(integers, keys, block, exponent, divisor, values)
+            return (values,)
+
+        (values,) = both(compiled, work)
+        assert np.count_nonzero(values) <= keys.size * block and (values.any() or exponent == -149 or size == 1)
+
+
+@pytest.mark.parametrize("block", [1, 8, 1024])
+@pytest.mark.parametrize("density", [0.0, 0.01, 1.0])
+def test_blocks_of_all_lengths_are_counted(compiled: Any, block: int, density: float) -> None:
+    size = 20_000
+    x = (values(size, density) != 0).astype(np.float32)
+    keys = np.empty(-(-size // block), np.uint32)
+
+    def work(of: Any) -> Any:
+        count, _ = of.nonzero_blocks(x, block, keys)
+        integers = np.empty(count * block, np.uint32)
+        of.gather_integers(x, keys[:count], block, 0, 1, integers)
+        counts = np.full(11, -1, np.int64)
+        of.count_blocks(integers, keys[:count], block, counts)
+        return (counts,)
+
+    (levels,) = both(compiled, work)
+    assert tuple(levels.tolist()) == nonzero_counts(x)
 
 
 @pytest.mark.parametrize("blocks", [1, 31, 32, 33, 5000])
@@ -154,6 +193,7 @@ def test_a_job_may_have_both(native: Any, monkeypatch: pytest.MonkeyPatch) -> No
 def test_arrays_that_do_not_fit_are_refused(compiled: Any) -> None:
     words = np.zeros(8, np.uint32)
     keys = np.array([1, 2], np.uint32)
+    order, _ = compiled.peeling_order(keys, 0, Cells(8), words)
     wrong: list[Callable[[], Any]] = [
         lambda: compiled.nonzero_blocks(np.zeros(9, np.float32), 1, words),
         lambda: compiled.nonzero_blocks(np.zeros(9, np.float32), 0, words),
@@ -164,7 +204,15 @@ def test_arrays_that_do_not_fit_are_refused(compiled: Any) -> None:
         lambda: compiled.insert(words[:2], keys, 1, 0, Cells(8, 4), words),
         lambda: compiled.insert(words[:2], keys, 1, 0, Cells(8, 3), words),
         lambda: compiled.insert(words, keys, 1, 0, Cells(8), words),
-        lambda: compiled.peel(words[:2], keys, 1, 0, Cells(8), words, words[:1]),
+        lambda: compiled.peeling_order(keys, 0, Cells(8), words[:1]),
+        lambda: compiled.peeling_order(keys, 0, Cells(2), words),
+        lambda: compiled.peel(words[:1], order, 1, words),
+        lambda: compiled.peel(words[:2], order, 1, words[:7]),
+        lambda: compiled.peel(words[:2], order, 0, words),
+        lambda: compiled.scatter_floats(words[:1], keys, 1, 0, 1, np.zeros(3, np.float32)),
+        lambda: compiled.scatter_floats(words[:2], keys, 1, 0, 1, np.zeros(2, np.float32)),
+        lambda: compiled.count_blocks(words[:3], keys, 1, np.zeros(3, np.int64)),
+        lambda: compiled.count_blocks(words[:2], keys, 1, np.zeros(65, np.int64)),
         lambda: compiled.set_bits(np.array([256], np.uint32), words),
         lambda: compiled.keys_of_bits(words[:1], np.zeros(33, np.uint32)),
         lambda: compiled.keys_of_filter(words[:0], 0, 1, words),
@@ -186,7 +234,5 @@ def test_sketches_of_the_planned_size_can_be_read(compiled: Any, placement: Any)
         count = (20, 300, 4000)[number % 3]
         cells = cells_for(count, placement)
         keys = some_keys(count, 1_000_000)
-        sketch, integers = np.zeros(cells.count, np.uint32), np.ones(count, np.uint32)
-        compiled.insert(integers, keys, 1, number, cells, sketch)
-        failures += compiled.peel(integers, keys, 1, number, cells, sketch, np.empty_like(keys)) > 0
+        failures += compiled.peeling_order(keys, number, cells, np.empty_like(keys))[1] > 0
     assert failures <= (4 if placement == "uniform" else 12)

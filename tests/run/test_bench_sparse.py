@@ -32,6 +32,7 @@ def test_every_method_has_its_figures_and_the_words_of_the_formula() -> None:
     for by in ("sketch", "union"):
         assert figures[by]["words"] == pytest.approx(figures[by]["formula_words"], rel=0.05)
         assert figures[by]["words"] < figures["fixed"]["words"] / 10
+        assert figures[by]["times_fewer_bytes"]["median"] > 8 > figures["fixed"]["times_fewer_bytes"]["median"] == 1
         # What the links have carried is the words, headers, acknowledgements and what was sent again.
         assert figures[by]["wire_mbyte"]["median"] * 1e6 > 4 * figures[by]["words"]
     assert len(list(sparse.rows({"values": 100_000, "figures": list(figures.values())}))) == len(figures)

@@ -38,11 +38,16 @@ COLUMNS = (
     "by",
     "seconds",
     "times fixed",
+    "times fewer bytes",
     "words/value",
     "of formula",
     "MB on the wire",
     "CPU s",
+    "encode, s",
+    "network, s",
+    "decode, s",
 )
+PHASES = ("encode", "network", "decode")
 # All-reduces before those that are measured: a tensor's last sums tell how large its next one is.
 _WARM_UP = 3
 
@@ -118,6 +123,7 @@ def run(settings: Settings) -> dict[str, Any]:
         "implementation": availability().reason,
         "machine": machine(),
         "figures": figures,
+        "left_out": {},
     }
 
 
@@ -151,15 +157,23 @@ def _measure(settings: Settings, running: Workers, workers: int, rate: float) ->
                     "times_fixed": spread(
                         [dense.seconds / run.seconds for dense, run in zip(runs[DENSE], measured, strict=True)]
                     ),
+                    # What the links alone would let it be: they have no more to carry than this.
+                    "times_fewer_bytes": spread(
+                        [_carried(dense) / _carried(run) for dense, run in zip(runs[DENSE], measured, strict=True)]
+                    ),
                     "words": words,
                     "formula_words": formula,
-                    "wire_mbyte": spread([(run.wire.up + run.wire.down) / 1e6 for run in measured]),
+                    "wire_mbyte": spread([_carried(run) / 1e6 for run in measured]),
                     "cpu_s": spread([run.cpu_s for run in measured]),
                     **{
                         f"{name}_s": spread([getattr(one.phases, name) for run in measured for one in run.workers])
-                        for name in ("encode", "network", "decode")
+                        for name in PHASES
                     },
                 }
+
+
+def _carried(run: Measured) -> int:
+    return max(1, run.wire.up + run.wire.down)
 
 
 def formula_words(by: str, values: int, density: float) -> float | None:
@@ -188,8 +202,10 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             figure["by"],
             text(figure["seconds"], 3),
             text(figure["times_fixed"]),
+            f"{figure['times_fewer_bytes']['median']:.1f}",
             f"{figure['words'] / result['values']:.4f}",
             "-" if formula is None else f"{figure['words'] / formula:.1%}",
             f"{figure['wire_mbyte']['median']:,.2f}",
-            f"{figure['cpu_s']['median']:.2f}",
+            f"{figure['cpu_s']['median']:.3f}",
+            *(["-"] * 3 if figure["by"] == ALL_GATHER else [f"{figure[f'{name}_s']['median']:.4f}" for name in PHASES]),
         )

@@ -10,8 +10,6 @@ cannot be peeled, and another round brings those; hashes are fresh in every roun
 
 from __future__ import annotations
 
-import math
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,24 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import (
-    Aggregate,
-    CodecContext,
-    CodecError,
-    Result,
-    Round,
-    RoundGroup,
-    RoundShape,
-    Steps,
-    Vector,
-    Words,
-    checked_vector,
-    checked_words,
-    refuse_not_finite,
-)
+from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, checked_vector
 from lanesum.codecs.fixed import INT32_MAX, FixedPoint
-from lanesum.codecs.sketch_hash import Keys, round_seed
-from lanesum.codecs.sketch_kernels import sketch_kernels
 from lanesum.codecs.sketch_plan import (
     BLOCKS,
     DENSE_BLOCK,
@@ -49,12 +31,11 @@ from lanesum.codecs.sketch_plan import (
     first_plan,
     plan_for,
 )
-from lanesum.codecs.sketch_records import Record, Records, exponent_for, nonzero_counts, suits, union_counts
+from lanesum.codecs.sketch_records import Record, Records, nonzero_counts
+from lanesum.codecs.sketch_reduction import Outcome, SparseReduction
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
-_INFINITY_BITS = 0x7F800000
-_SKETCH, _FILTER = 0, 1
 _PLACEMENTS = ("best", "uniform", "coupled")
 
 
@@ -175,7 +156,10 @@ class SparseCodec:
             result: Result = yield from self._dense.all_reduce(vector, context)
             record.add(nonzero_counts(result.values), None)
         else:
-            result = yield from self._sparse(vector, context, plan, record)
+            reduction = SparseReduction(vector, context, plan, record.exponent(self.peak), self.peak)
+            outcome: Outcome = yield from reduction.steps()
+            result = outcome.result
+            record.add(outcome.counts, outcome.magnitude)
         self._records.keep(context.tensor, vector.size, record)
         return result
 
@@ -193,124 +177,6 @@ class SparseCodec:
             block=self.block,
             round_trip_words=self._round_trip_words,
         )
-
-    def _sparse(self, vector: Vector, context: CodecContext, plan: Plan, record: Record) -> Steps:
-        work, block, peak = sketch_kernels(), plan.block, self.peak
-        keys = np.empty(-(-vector.size // block), np.uint32)
-        count, largest = work.nonzero_blocks(vector, block, keys)
-        if largest >= _INFINITY_BITS:
-            refuse_not_finite(vector, context)
-        own = keys[:count].copy()
-        sketch_seed, filter_seed = (round_seed(context.seed, context.round, use) for use in (_SKETCH, _FILTER))
-        index = np.zeros(plan.index_words, np.uint32)
-        if plan.hashes:
-            work.fill_filter(own, filter_seed, plan.hashes, index)
-        else:
-            work.set_bits(own, index)
-        exponent = record.exponent(peak) if plan.method is Method.SKETCH else None
-        header = _header(largest, plan, exponent)
-        rounds = [Round(LaneOp.MAX, header, label="scale"), Round(LaneOp.OR, index, label="index")]
-        if exponent is not None:
-            integers = _integers(vector, own, block, exponent, peak)
-            sketch = np.zeros(plan.cells.count * block, np.uint32)
-            work.insert(integers, own, block, sketch_seed, plan.cells, sketch)
-            rounds.append(Round(LaneOp.ADD32, sketch, label="cells"))
-        replies = yield RoundGroup(tuple(rounds))
-        aggregates = [_summed(reply, round_, context) for reply, round_ in zip(replies, rounds, strict=True)]
-        magnitude = _checked_magnitude(aggregates[0], header, context)
-
-        index = aggregates[1]
-        if plan.hashes:
-            count = work.keys_of_filter(index, filter_seed, plan.hashes, keys)
-        else:
-            count = work.keys_of_bits(index, keys)
-        keys = keys[:count].copy()
-        sums = np.zeros(keys.size * block, np.uint32)
-        missing = np.arange(keys.size, dtype=np.uint32)
-        if exponent is not None and suits(exponent, magnitude, peak):
-            left = work.peel(sums, keys, block, sketch_seed, plan.cells, aggregates[2], missing)
-            missing = missing[:left]
-        else:
-            exponent = exponent_for(magnitude, peak)
-        if missing.size:
-            words = _integers(vector, keys[missing], block, exponent, peak)
-            round_ = Round(LaneOp.ADD32, words, label="values")
-            reply = yield round_
-            sums.reshape(-1, block)[missing] = _summed(reply, round_, context).reshape(-1, block)
-
-        divisor = context.workers if context.average else 1
-        values = np.zeros(vector.size, np.float32)
-        _scatter(_floats(sums, exponent, divisor), keys, block, values)
-        residual = self._residual(vector, own, block, exponent) if context.keep_residual else None
-        union = _keys_inside(index, plan, keys.size, -(-vector.size // block))
-        record.add(union_counts(values, block, union), magnitude)
-        return Result(values, residual)
-
-    def _residual(self, vector: Vector, own: Keys, block: int, exponent: int) -> Vector:
-        said = np.zeros_like(vector)
-        integers = _integers(vector, own, block, exponent, self.peak)
-        _scatter(_floats(integers, exponent, 1), own, block, said)
-        return np.subtract(vector, said, out=said)
-
-
-def _header(largest: int, plan: Plan, exponent: int | None) -> Words:
-    """The largest of the checks and of their complements are the same check exactly if all workers' plans are."""
-    check = zlib.crc32(repr((plan, exponent)).encode())
-    return np.array([largest, check, check ^ 0xFFFFFFFF], np.uint32)
-
-
-def _checked_magnitude(words: Words, header: Words, context: CodecContext) -> float:
-    if not (words[1:] == header[1:]).all():
-        raise CodecError(
-            f"The workers do not remember the same of tensor {context.tensor!r}.",
-            "Load the same checkpoint on all of them, or none, and reduce the same tensors in the same order.",
-        )
-    if words[0] >= _INFINITY_BITS:
-        raise CodecError("The aggregate of the scale round is not a non-negative float.")
-    return float(words[:1].view(np.float32)[0])
-
-
-def _summed(reply: Aggregate, round_: Round, context: CodecContext) -> Words:
-    words = checked_words(reply, RoundShape(round_.op, round_.words.size))
-    if np.any(np.asarray(reply.contributors) != context.workers):
-        raise CodecError(
-            f"Some of the {context.workers} workers are not in a sum: an index and values of different workers do not "
-            "fit together.",
-            "Use fixed or thc in jobs with a quorum.",
-        )
-    return words
-
-
-def _integers(vector: Vector, keys: Keys, block: int, exponent: int, peak: int) -> Words:
-    integers = np.empty(keys.size * block, np.uint32)
-    sketch_kernels().gather_integers(vector, keys, block, exponent, peak, integers)
-    return integers
-
-
-def _floats(integers: Words, exponent: int, divisor: int) -> Vector:
-    values = np.ldexp(integers.view(np.int32).astype(np.float64), exponent)
-    values /= divisor
-    # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32)
-
-
-def _scatter(values: Vector, keys: Keys, block: int, out: Vector) -> None:
-    """The blocks of ``keys`` to their places."""
-    whole = out.size // block
-    inside = int(np.searchsorted(keys, whole))
-    blocks = values.reshape(-1, block)
-    out[: whole * block].reshape(whole, block)[keys[:inside]] = blocks[:inside]
-    if inside < keys.size:
-        out[whole * block :] = blocks[-1, : out.size - whole * block]
-
-
-def _keys_inside(index: Words, plan: Plan, found: int, blocks: int) -> int:
-    """How many keys are in an index in which ``found`` were found: without a filter's false positives, about."""
-    if not plan.hashes:
-        return found
-    share = (int(np.bitwise_count(index).sum()) / (index.size * WORD_BITS)) ** plan.hashes
-    return found if share >= 1 else max(0, min(found, math.ceil((found - share * blocks) / (1 - share))))
 
 
 def _bits(plan: Plan, size: int) -> str:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import functools
 from types import ModuleType
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lanesum.codecs import sketch_reference
 from lanesum.codecs.sketch_hash import Cells, Keys
@@ -29,9 +32,15 @@ class SketchKernels(Protocol):
 
     def insert(self, integers: Words, keys: Keys, block: int, seed: int, cells: Cells, sketch: Words) -> None: ...
 
-    def peel(
-        self, integers: Words, keys: Keys, block: int, seed: int, cells: Cells, sketch: Words, left: Keys
-    ) -> int: ...
+    def peeling_order(self, keys: Keys, seed: int, cells: Cells, left: Keys) -> tuple[Any, int]: ...
+
+    def peel(self, integers: Words, order: Any, block: int, sketch: Words) -> None: ...
+
+    def scatter_floats(
+        self, integers: Words, keys: Keys, block: int, exponent: int, divisor: int, values: Floats
+    ) -> None: ...
+
+    def count_blocks(self, integers: Words, keys: Keys, block: int, counts: NDArray[np.int64]) -> None: ...
 
     def set_bits(self, keys: Keys, words: Words) -> None: ...
 

@@ -86,11 +86,11 @@ def nonzero_counts(values: NDArray[np.float32]) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def union_counts(values: NDArray[np.float32], block: int, keys: int) -> tuple[int, ...]:
-    """As ``nonzero_counts`` of a sum, corrected for values that add up to zero: ``keys`` blocks had one."""
-    seen = nonzero_counts(values)
+def union_counts(seen: Sequence[int], size: int, block: int, keys: int) -> tuple[int, ...]:
+    """``nonzero_counts`` of a sum of ``size`` values, of which ``seen`` are not zero, corrected for values that add up
+    to zero: ``keys`` blocks of length ``block`` had a value."""
     at = seen[BLOCKS.index(block)]
-    most = [-(-values.size // length) for length in BLOCKS]
+    most = [-(-size // length) for length in BLOCKS]
     if at == 0:
         return tuple(min(most[i], keys * max(1, block // length)) for i, length in enumerate(BLOCKS))
     factor = max(1.0, keys / at)

@@ -8,6 +8,8 @@ Keys are uint32, increasing; ``integers`` are the fixed-point values of some key
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,21 @@ Floats = NDArray[np.float32]
 
 _WORD_BITS = 32
 _GROUP_BITS = np.uint64(GROUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What ``peeling_order`` found.
+
+    Attributes:
+        placed: cells of all keys, shape (keys, 3).
+        signs: as of ``cells_of``.
+        levels: keys, and the cell in which each of them is alone once all levels before it are taken out.
+    """
+
+    placed: NDArray[np.int64]
+    signs: NDArray[np.uint32]
+    levels: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 def nonzero_blocks(values: Floats, block: int, keys: Keys) -> tuple[int, int]:
@@ -61,35 +78,37 @@ def insert(integers: Words, keys: Keys, block: int, seed: int, cells: Cells, ske
         np.add.at(rows, placed[:, number], blocks * _factors(signs, number))
 
 
-def peel(integers: Words, keys: Keys, block: int, seed: int, cells: Cells, sketch: Words, left: Keys) -> int:
-    """Take the ``integers`` of ``keys`` out of a ``sketch`` of all of them, which is overwritten.
+def peeling_order(keys: Keys, seed: int, cells: Cells, left: Keys) -> tuple[Order, int]:
+    """In which order keys can be read from a sketch of all of them, which they alone decide: no value is looked at.
 
-    Returns how many keys cannot be told apart (a 2-core of their hypergraph, which the keys alone decide); their places
-    among ``keys``, increasing, are at the front of ``left``, and their integers are 0.
+    Returns it, and how many keys cannot be told apart (a 2-core of their hypergraph); their places among ``keys``,
+    increasing, are at the front of ``left``, which has room for all.
     """
     placed, signs = cells_of(keys, seed, cells)
-    rows = sketch.reshape(cells.count, block)
-    blocks = integers.reshape(keys.size, block)
+    levels, remaining = _levels(placed, cells.count)
+    left[: remaining.size] = remaining
+    return Order(placed, signs, levels), remaining.size
+
+
+def peel(integers: Words, order: Order, block: int, sketch: Words) -> None:
+    """Take ``integers`` out of a ``sketch``, which is overwritten, in an ``order`` that is of the same set of loops;
+    0 for keys that cannot be told apart."""
+    rows = sketch.reshape(-1, block)
+    blocks = integers.reshape(-1, block)
     blocks.fill(0)
-    levels, remaining = peeling_order(placed, cells.count)
-    for of, pivots in levels:
-        number = np.argmax(placed[of] == pivots[:, None], axis=1)
-        found = rows[pivots] * (1 - 2 * (signs[of] >> number.astype(np.uint32) & 1)).astype(np.uint32)[:, None]
+    for of, pivots in order.levels:
+        placed, signs = order.placed[of], order.signs[of]
+        number = np.argmax(placed == pivots[:, None], axis=1)
+        found = rows[pivots] * (1 - 2 * (signs >> number.astype(np.uint32) & 1)).astype(np.uint32)[:, None]
         blocks[of] = found
         for other in range(3):
-            np.subtract.at(rows, placed[of, other], found * _factors(signs[of], other))
-    left[: remaining.size] = remaining
-    return remaining.size
+            np.subtract.at(rows, placed[:, other], found * _factors(signs, other))
 
 
-def peeling_order(
+def _levels(
     placed: NDArray[np.int64], cells: int
 ) -> tuple[list[tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[np.int64]]:
-    """In which order keys can be read, from their cells (shape (keys, 3)) alone; no value is looked at.
-
-    Returns levels, each of (keys, the cell in which each of them is alone once all levels before it are taken out), and
-    the keys that are never alone, increasing.
-    """
+    """Of keys' cells, shape (keys, 3): the levels of their ``Order``, and the keys that are in none, increasing."""
     count = len(placed)
     degree = np.bincount(placed.reshape(-1), minlength=cells)
     # The sum of a cell's keys is the key once it is alone; a float64 holds all sums that can come.
@@ -108,6 +127,28 @@ def peeling_order(
         pure = np.unique(touched)
         pure = pure[degree[pure] == 1]
     return levels, np.flatnonzero(remaining)
+
+
+def scatter_floats(integers: Words, keys: Keys, block: int, exponent: int, divisor: int, values: Floats) -> None:
+    """The blocks of ``keys``, as floats, to their places in ``values``: integers times ``2**exponent / divisor``."""
+    whole = values.size // block
+    inside = int(np.searchsorted(keys, whole))
+    floats = np.ldexp(integers.view(np.int32).astype(np.float64), exponent)
+    floats /= divisor
+    # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
+    with np.errstate(over="ignore"):
+        blocks = floats.astype(np.float32).reshape(keys.size, block)
+    values[: whole * block].reshape(whole, block)[keys[:inside]] = blocks[:inside]
+    if inside < keys.size:
+        values[whole * block :] = blocks[-1, : values.size - whole * block]
+
+
+def count_blocks(integers: Words, keys: Keys, block: int, counts: NDArray[np.int64]) -> None:
+    """How many blocks of ``2**i`` values have an integer other than zero, for every ``i`` below ``counts.size``."""
+    found = np.flatnonzero(integers)
+    places = keys[found // block].astype(np.int64) * block + found % block
+    for level in range(counts.size):
+        counts[level] = np.count_nonzero(np.diff(places >> level, prepend=-1))
 
 
 def set_bits(keys: Keys, words: Words) -> None:

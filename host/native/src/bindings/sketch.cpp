@@ -27,6 +27,7 @@ namespace {
 template <typename Element>
 using Array = nb::ndarray<Element, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Floats = Array<const float>;
+using Results = Array<float>;
 using Words = Array<std::uint32_t>;
 using ConstWords = Array<const std::uint32_t>;
 
@@ -48,14 +49,13 @@ sketch::Keys checked(const ConstWords &keys, std::uint64_t limit) {
     return {keys.data(), keys.size()};
 }
 
-sketch::Cells checked(const nb::object &cells, std::size_t block, std::size_t words) {
+sketch::Cells checked(const nb::object &cells) {
     const sketch::Cells found{nb::cast<std::uint64_t>(cells.attr("count")),
                               nb::cast<std::uint64_t>(cells.attr("segment"))};
     require(found.count >= 3 && found.count < 1ull << 32, "a sketch has 3 cells at least, and less than 2**32");
     require(found.segment == 0 || (std::has_single_bit(found.segment) && found.count % found.segment == 0 &&
                                    found.count / found.segment >= 3),
             "cells are three segments at least, of a power of two");
-    require(words % found.count == 0 && words / found.count == block, "a sketch has a block of words per cell");
     return found;
 }
 
@@ -84,19 +84,48 @@ struct SketchKernels {
     static void insert(const ConstWords &integers, const ConstWords &keys, std::size_t block, std::uint64_t seed,
                        const nb::object &cells, const Words &words) {
         require(integers.size() == keys.size() * block, "a block of integers per key");
-        const auto checked_cells = checked(cells, block, words.size());
+        const auto checked_cells = checked(cells);
+        require(words.size() % checked_cells.count == 0 && words.size() / checked_cells.count == block,
+                "a sketch has a block of words per cell");
         Released released;
         sketch::insert(integers.data(), {keys.data(), keys.size()}, block, seed, checked_cells, words.data());
     }
 
-    static std::size_t peel(const Words &integers, const ConstWords &keys, std::size_t block, std::uint64_t seed,
-                            const nb::object &cells, const Words &words, const Words &left) {
-        require(integers.size() == keys.size() * block, "a block of integers per key");
+    static std::pair<sketch::Order, std::size_t> peeling_order(const ConstWords &keys, std::uint64_t seed,
+                                                               const nb::object &cells, const Words &left) {
         require(left.size() >= keys.size(), "room for every key");
-        const auto checked_cells = checked(cells, block, words.size());
+        require(keys.size() < 1ull << 32, "fewer keys than 2**32");
+        const auto checked_cells = checked(cells);
+        std::pair<sketch::Order, std::size_t> found;
         Released released;
-        return sketch::peel(integers.data(), {keys.data(), keys.size()}, block, seed, checked_cells, words.data(),
-                            left.data());
+        found.second =
+            sketch::peeling_order({keys.data(), keys.size()}, seed, checked_cells, found.first, left.data());
+        return found;
+    }
+
+    static void peel(const Words &integers, const sketch::Order &order, std::size_t block, const Words &words) {
+        require(block > 0 && integers.size() / block == order.keys && integers.size() % block == 0,
+                "a block of integers per key");
+        require(words.size() / block == order.cells && words.size() % block == 0,
+                "a sketch has a block of words per cell");
+        Released released;
+        sketch::peel(integers.data(), order, block, words.data());
+    }
+
+    static void scatter_floats(const ConstWords &integers, const ConstWords &keys, std::size_t block, int exponent,
+                               double divisor, const Results &values) {
+        require(integers.size() == keys.size() * block, "a block of integers per key");
+        const auto checked_keys = checked(keys, blocks(values.size(), block));
+        Released released;
+        sketch::scatter_floats(integers.data(), checked_keys, block, exponent, divisor, values.data(), values.size());
+    }
+
+    static void count_blocks(const ConstWords &integers, const ConstWords &keys, std::size_t block,
+                             const Array<std::int64_t> &counts) {
+        require(integers.size() == keys.size() * block, "a block of integers per key");
+        require(counts.size() <= 64, "at most 64 lengths of blocks");
+        Released released;
+        sketch::count_blocks(integers.data(), {keys.data(), keys.size()}, block, counts.data(), counts.size());
     }
 
     static void set_bits(const ConstWords &keys, const Words &words) {
@@ -130,6 +159,7 @@ void define_sketch(nb::module_ &module) {
     // noconvert: what nanobind converted would be a copy, and results would be lost with it.
     const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
     const nb::arg block("block"), seed("seed"), cells("cells"), hashes("hashes");
+    nb::class_<sketch::Order>(module, "PeelingOrder", "What SketchKernels.peeling_order found.");
     nb::class_<SketchKernels>(module, "SketchKernels", "The loops; see lanesum.codecs.sketch_kernels.")
         .def(nb::init<>())
         .def_static("nonzero_blocks", &SketchKernels::nonzero_blocks, array("values"), block, array("keys"))
@@ -137,8 +167,12 @@ void define_sketch(nb::module_ &module) {
                     nb::arg("exponent"), nb::arg("peak"), array("integers"))
         .def_static("insert", &SketchKernels::insert, array("integers"), array("keys"), block, seed, cells,
                     array("sketch"))
-        .def_static("peel", &SketchKernels::peel, array("integers"), array("keys"), block, seed, cells, array("sketch"),
-                    array("left"))
+        .def_static("peeling_order", &SketchKernels::peeling_order, array("keys"), seed, cells, array("left"))
+        .def_static("peel", &SketchKernels::peel, array("integers"), nb::arg("order"), block, array("sketch"))
+        .def_static("scatter_floats", &SketchKernels::scatter_floats, array("integers"), array("keys"), block,
+                    nb::arg("exponent"), nb::arg("divisor"), array("values"))
+        .def_static("count_blocks", &SketchKernels::count_blocks, array("integers"), array("keys"), block,
+                    array("counts"))
         .def_static("set_bits", &SketchKernels::set_bits, array("keys"), array("words"))
         .def_static("keys_of_bits", &SketchKernels::keys_of_bits, array("words"), array("keys"))
         .def_static("fill_filter", &SketchKernels::fill_filter, array("keys"), seed, hashes, array("words"))

@@ -131,8 +131,11 @@ void insert(const std::uint32_t *integers, Keys keys, std::size_t block, std::ui
     }
 }
 
-std::size_t peel(std::uint32_t *integers, Keys keys, std::size_t block, std::uint64_t seed, Cells cells,
-                 std::uint32_t *sketch, std::uint32_t *left) {
+std::size_t peeling_order(Keys keys, std::uint64_t seed, Cells cells, Order &order, std::uint32_t *left) {
+    order.keys = keys.size;
+    order.cells = cells.count;
+    order.steps.clear();
+    order.steps.reserve(keys.size);
     std::vector<Cell> table(cells.count);
     Placed placed[AHEAD];
     for (std::size_t first = 0; first < keys.size; first += AHEAD) {
@@ -150,7 +153,6 @@ std::size_t peel(std::uint32_t *integers, Keys keys, std::size_t block, std::uin
             }
         }
     }
-    std::memset(integers, 0, keys.size * block * sizeof *integers);
     // Cells with one key, in the order in which they came to be so; none comes twice.
     std::vector<std::uint32_t> pure;
     pure.reserve(cells.count);
@@ -170,7 +172,6 @@ std::size_t peel(std::uint32_t *integers, Keys keys, std::size_t block, std::uin
             if (later.degree == 1) {
                 for (const std::uint32_t cell : place(keys.data[later.members], seed, cells).cells) {
                     fetch(&table[cell]);
-                    fetch(sketch + cell * block);
                 }
             }
         }
@@ -178,19 +179,17 @@ std::size_t peel(std::uint32_t *integers, Keys keys, std::size_t block, std::uin
         if (table[pivot].degree != 1) {
             continue;
         }
-        const std::size_t key = table[pivot].members;
+        const std::uint32_t key = table[pivot].members;
         const Placed at = place(keys.data[key], seed, cells);
         read[key] = true;
-        std::uint32_t *found = integers + key * block;
         const unsigned number = at.cells[0] == pivot ? 0 : at.cells[1] == pivot ? 1 : 2;
-        add_row(found, sketch + pivot * block, block, at.factor(number));
-        for (unsigned j = 0; j < 3; ++j) {
-            Cell &cell = table[at.cells[j]];
+        order.steps.push_back({key, at.signs | number << 3, {at.cells[0], at.cells[1], at.cells[2]}});
+        for (const std::uint32_t other : at.cells) {
+            Cell &cell = table[other];
             --cell.degree;
-            cell.members ^= static_cast<std::uint32_t>(key);
-            add_row(sketch + at.cells[j] * block, found, block, 0u - at.factor(j));
+            cell.members ^= key;
             if (cell.degree == 1) {
-                pure.push_back(at.cells[j]);
+                pure.push_back(other);
             }
         }
     }
@@ -201,6 +200,65 @@ std::size_t peel(std::uint32_t *integers, Keys keys, std::size_t block, std::uin
         }
     }
     return count;
+}
+
+void peel(std::uint32_t *integers, const Order &order, std::size_t block, std::uint32_t *sketch) {
+    std::memset(integers, 0, order.keys * block * sizeof *integers);
+    const std::vector<Order::Step> &steps = order.steps;
+    for (std::size_t next = 0; next < steps.size(); ++next) {
+        if (next + AHEAD < steps.size()) {
+            const Order::Step &later = steps[next + AHEAD];
+            for (const std::uint32_t cell : later.cells) {
+                fetch(sketch + cell * block);
+            }
+            fetch(integers + later.key * block);
+        }
+        const Order::Step &step = steps[next];
+        const Placed at{{step.cells[0], step.cells[1], step.cells[2]}, step.signs};
+        const unsigned number = step.signs >> 3;
+        std::uint32_t *found = integers + step.key * block;
+        add_row(found, sketch + step.cells[number] * block, block, at.factor(number));
+        for (unsigned j = 0; j < 3; ++j) {
+            add_row(sketch + step.cells[j] * block, found, block, 0u - at.factor(j));
+        }
+    }
+}
+
+void scatter_floats(const std::uint32_t *integers, Keys keys, std::size_t block, int exponent, double divisor,
+                    float *values, std::size_t count) {
+    const double factor = std::ldexp(1.0, exponent);
+    for (std::size_t k = 0; k < keys.size; ++k, integers += block) {
+        const std::size_t start = keys.data[k] * block;
+        const std::size_t size = std::min(block, count - start);
+        for (std::size_t i = 0; i < size; ++i) {
+            const double value = static_cast<double>(static_cast<std::int32_t>(integers[i])) * factor;
+            values[start + i] = static_cast<float>(value / divisor);
+        }
+    }
+}
+
+void count_blocks(const std::uint32_t *integers, Keys keys, std::size_t block, std::int64_t *counts,
+                  std::size_t levels) {
+    // A value opens a new block of every length at which its place and the last one's are in different blocks.
+    std::int64_t opened[65] = {};
+    std::uint64_t last = ~0ull;
+    for (std::size_t k = 0; k < keys.size; ++k, integers += block) {
+        for (std::size_t i = 0; i < block; ++i) {
+            if (integers[i] != 0) {
+                const std::uint64_t at = static_cast<std::uint64_t>(keys.data[k]) * block + i;
+                ++opened[std::bit_width(at ^ last)];
+                last = at;
+            }
+        }
+    }
+    std::int64_t sum = 0;
+    for (std::size_t width = 64; width > levels; --width) {
+        sum += opened[width];
+    }
+    for (std::size_t level = levels; level-- > 0;) {
+        sum += opened[level + 1];
+        counts[level] = sum;
+    }
 }
 
 void set_bits(Keys keys, std::uint32_t *words) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace lanesum::codecs::sketch {
 
@@ -34,9 +35,30 @@ void gather_integers(const float *values, std::size_t count, Keys keys, std::siz
 void insert(const std::uint32_t *integers, Keys keys, std::size_t block, std::uint64_t seed, Cells cells,
             std::uint32_t *sketch);
 
+/// In which order keys can be read from a sketch.
+struct Order {
+    struct Step {
+        std::uint32_t key;    ///< its place among the keys
+        std::uint32_t signs;  ///< as of ``Placed``; bits 3 and up: in which of the cells it is alone by then
+        std::uint32_t cells[3];
+    };
+    std::vector<Step> steps;
+    std::size_t keys;
+    std::uint64_t cells;
+};
+
 /// Returns how many places of keys are in ``left``, which has room for all.
-std::size_t peel(std::uint32_t *integers, Keys keys, std::size_t block, std::uint64_t seed, Cells cells,
-                 std::uint32_t *sketch, std::uint32_t *left);
+std::size_t peeling_order(Keys keys, std::uint64_t seed, Cells cells, Order &order, std::uint32_t *left);
+
+void peel(std::uint32_t *integers, const Order &order, std::size_t block, std::uint32_t *sketch);
+
+/// ``count``: of the values. Keys are below the number of blocks.
+void scatter_floats(const std::uint32_t *integers, Keys keys, std::size_t block, int exponent, double divisor,
+                    float *values, std::size_t count);
+
+/// ``counts``: of blocks of 1, 2, 4... values, ``levels`` of them.
+void count_blocks(const std::uint32_t *integers, Keys keys, std::size_t block, std::int64_t *counts,
+                  std::size_t levels);
 
 /// Keys are below 32 times the words.
 void set_bits(Keys keys, std::uint32_t *words);
