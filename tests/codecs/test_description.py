@@ -10,7 +10,21 @@ from typing import Any
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, Auto, ErrorFeedback, FixedPoint, PaperTHC, Sketch, Union, description
+from lanesum.codecs import (
+    QSGD,
+    THC,
+    Auto,
+    ErrorFeedback,
+    FixedPoint,
+    GatheredFloats,
+    PaperTHC,
+    PowerSGD,
+    SignVote,
+    Sketch,
+    TernGrad,
+    Union,
+    description,
+)
 
 # A value other than the default for every parameter that changes what words mean.
 OTHERS: dict[type, dict[str, dict[str, Any]]] = {
@@ -40,6 +54,17 @@ OTHERS: dict[type, dict[str, dict[str, Any]]] = {
         "chunk": {"chunk": 1 << 10},
         "diagonal_seed": {"diagonal_seed": 1},
     },
+    GatheredFloats: {"workers": {"workers": 3}, "format": {"format": "bf16"}},
+    PowerSGD: {"workers": {"workers": 3}, "rank": {"rank": 2}, "matrices": {"matrices": {"a": (2, 3)}}},
+    QSGD: {
+        "workers": {"workers": 3},
+        "bits": {"bits": 5},
+        "bucket": {"bucket": 64},
+        "norm": {"norm": "l2"},
+        "scale": {"scale": "shared"},
+    },
+    SignVote: {"workers": {"workers": 3}, "scaled": {"scaled": False}},
+    TernGrad: {"workers": {"workers": 3}, "clip": {"clip": None}, "scale": {"scale": "own"}},
 }
 
 

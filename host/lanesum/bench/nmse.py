@@ -6,9 +6,8 @@ NMSE is ||estimate - mean||**2 / ||mean||**2, averaged over independent runs, wi
 There is no error feedback: it would hide what a round loses. Workers' vectors differ or are all the same; recorded
 gradients are of one step each.
 
-QSGD (Alistarh et al., NeurIPS 2017) is there to compare with at equal bits: a sign and a magnitude, rounded without
-bias, for buckets of 512 with a scale each, the largest magnitude. Its codes cannot be added: every worker's vector has
-to be decoded by itself.
+QSGD is there to compare with at equal bits: the codec ``qsgd``, whose codes cannot be added. Its bits are those of a
+worker's own message, without the words in which the others' are.
 
 ``digits`` and ``transformer`` are recorded gradients (:mod:`lanesum.bench.gradients`); ``paper`` is ``thc-paper`` with
 its full rotation, ``paper, blocks`` with the one of 1,024 coordinates that its artifact has; a number is bits up.
@@ -27,13 +26,12 @@ from numpy.typing import NDArray
 
 from lanesum import codecs
 from lanesum.bench.machine import machine
-from lanesum.codecs import THC, Codec, PaperTHC
+from lanesum.codecs import QSGD, THC, Codec, PaperTHC
 from lanesum.codecs.simulate import simulate
 
 Vector = NDArray[np.float32]
 
 DIFFER, AGREE = "differ", "agree"
-QSGD_BUCKET = 512
 _LAYERS = 16
 
 
@@ -80,20 +78,6 @@ _DRAWN: dict[str, Callable[[np.random.Generator, int], Vector]] = {
 }
 
 
-def qsgd(vectors: list[Vector], bits: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Mean of what every worker's codes of ``bits`` bits say."""
-    total = np.zeros(vectors[0].size)
-    for vector in vectors:
-        buckets = np.zeros((-(-vector.size // QSGD_BUCKET), QSGD_BUCKET))
-        buckets.reshape(-1)[: vector.size] = vector
-        steps = 2 ** (bits - 1) - 1
-        scales = np.abs(buckets).max(axis=1, keepdims=True)
-        places = np.divide(np.abs(buckets) * steps, scales, out=np.zeros_like(buckets), where=scales > 0)
-        levels = np.floor(places + rng.random(buckets.shape))
-        total += (np.sign(buckets) * levels * scales / steps).reshape(-1)[: vector.size]
-    return total / len(vectors)
-
-
 def _thc(bits: int) -> Callable[[int], Codec | None]:
     def build(workers: int) -> Codec | None:
         try:
@@ -113,15 +97,15 @@ def _paper(rotation: str) -> Callable[[int], Codec | None]:
     return build
 
 
-#: Bits up and how to build it for a number of workers, None where it cannot be; those without a way are QSGD.
-SCHEMES: dict[str, tuple[int, Callable[[int], Codec | None] | None]] = {
-    "paper": (4, _paper("full")),
-    "paper, blocks": (4, _paper("block")),
-    "QSGD 4": (4, None),
-    "thc 4": (4, _thc(4)),
-    "thc 3": (3, _thc(3)),
-    "thc 5": (5, _thc(5)),
-    "thc 8": (8, _thc(8)),
+#: How to build a codec for a number of workers, None where it cannot be; a number is bits up.
+SCHEMES: dict[str, Callable[[int], Codec | None]] = {
+    "paper": _paper("full"),
+    "paper, blocks": _paper("block"),
+    "QSGD 4": lambda workers: QSGD(workers=workers, bits=4),
+    "thc 4": _thc(4),
+    "thc 3": _thc(3),
+    "thc 5": _thc(5),
+    "thc 8": _thc(8),
 }
 COLUMNS = ("vectors", "workers", "that", *SCHEMES)
 
@@ -165,29 +149,27 @@ def _recorded(workers: int, records: int, left_out: dict[str, str]) -> dict[str,
 
 
 def _figure(name: str, records: list[list[Vector]], workers: int, kind: str, scheme: str) -> dict[str, Any] | None:
-    bits, build = SCHEMES[scheme]
-    codec = None if build is None else build(workers)
-    if build is not None and codec is None:
+    codec = SCHEMES[scheme](workers)
+    if codec is None:
         return None
     errors = []
     for number, record in enumerate(records):
         vectors = record[:workers] if kind == DIFFER else record[:1] * workers
         truth = np.mean(vectors, axis=0, dtype=np.float64)
-        if codec is None:
-            values: NDArray[Any] = qsgd(vectors, bits, np.random.default_rng([2, number]))
-        else:
-            values = simulate(codec, vectors, seed=7, round=number).values
+        values = simulate(codec, vectors, seed=7, round=number, alone=True).values
         errors.append(float(np.sum((values - truth) ** 2) / np.sum(truth**2)))
     spread = float(np.std(errors, ddof=1)) / math.sqrt(len(errors)) if len(errors) > 1 else None
     size = records[0][0].size
-    overhead = 32 / QSGD_BUCKET if codec is None else sum(one.words for one in codec.shapes(size)) * 32 / size - bits
+    words = sum(one.words for one in codec.shapes(size))
+    if isinstance(codec, QSGD):
+        words //= codec.workers
     return {
         "vectors": name,
         "coordinates": size,
         "workers": workers,
         "that": kind,
         "by": scheme,
-        "bits_up": bits + overhead,
+        "bits_up": words * 32 / size,
         "nmse": float(np.mean(errors)),
         "standard_error": spread,
     }

@@ -26,6 +26,7 @@ from lanesum.codecs.base import (
     Steps,
     description,
 )
+from lanesum.codecs.comparators import DGC, QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.policy import NotFiniteError, Policy
@@ -39,6 +40,8 @@ from lanesum.codecs.union import Union
 from lanesum.errors import ConfigurationError
 
 __all__ = [
+    "DGC",
+    "QSGD",
     "THC",
     "Aggregate",
     "Auto",
@@ -48,19 +51,23 @@ __all__ = [
     "CodecError",
     "ErrorFeedback",
     "FixedPoint",
+    "GatheredFloats",
     "Members",
     "NotFiniteError",
     "PaperTHC",
     "Part",
     "Policy",
+    "PowerSGD",
     "Result",
     "Round",
     "RoundGroup",
     "RoundShape",
     "Rule",
+    "SignVote",
     "Sketch",
     "SparseCodec",
     "Steps",
+    "TernGrad",
     "TopK",
     "Union",
     "description",
@@ -70,9 +77,17 @@ __all__ = [
 
 _PRESETS: dict[str, tuple[Callable[..., Codec], dict[str, Any]]] = {
     "auto": (Auto, {}),
+    "bf16": (GatheredFloats, {"format": "bf16"}),
+    "dgc": (DGC, {}),
     "fixed": (FixedPoint, {}),
+    "fp16": (GatheredFloats, {"format": "fp16"}),
+    "none": (GatheredFloats, {"format": "fp32"}),
     "policy": (Policy, {}),
+    "powersgd": (PowerSGD, {}),
+    "qsgd": (QSGD, {}),
+    "signsgd": (SignVote, {}),
     "sketch": (Sketch, {}),
+    "terngrad": (TernGrad, {}),
     "thc": (THC, {}),
     "thc-paper": (PaperTHC, {}),
     "thc-uniform": (PaperTHC, {"codes": "uniform"}),

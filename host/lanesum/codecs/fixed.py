@@ -36,6 +36,7 @@ from lanesum.codecs.base import (
     refuse_not_finite,
     uniform_contributors,
 )
+from lanesum.codecs.gathered import gather, sum_in_order
 from lanesum.codecs.kernels import kernels
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -163,20 +164,9 @@ class FixedPoint:
         """All workers' values side by side, which everybody adds up alike."""
         if not np.isfinite(vector).all():
             refuse_not_finite(vector, context)
-        size = vector.size
-        words = np.zeros(size * self.workers, np.uint32)
-        words[context.worker * size : (context.worker + 1) * size] = vector.view(np.uint32)
-        reply = yield Round(LaneOp.ADD32, words, label="values")
-        sent = checked_words(reply, RoundShape(LaneOp.ADD32, words.size)).view(np.float32).reshape(self.workers, size)
-        total = sent[0].astype(np.float64)
-        for one in sent[1:]:  # in this order everywhere; that of numpy's own sums is its own business
-            total += one
-        if context.average:
-            total /= context.workers
-        # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
-        with np.errstate(over="ignore"):
-            values = total.astype(np.float32)
-        return Result(values, np.zeros(size, np.float32) if context.keep_residual else None)
+        sent = yield from gather(vector.view(np.uint32), self.workers, context)
+        values = sum_in_order(sent.view(np.float32), context)
+        return Result(values, np.zeros_like(vector) if context.keep_residual else None)
 
     def _parts(self, size: int) -> Iterator[tuple[slice, slice]]:
         """Whole blocks, about ``_PIECE`` coordinates together: where they are in the vector, and which blocks."""

@@ -44,6 +44,7 @@ class Stream(enum.IntEnum):
     DIAGONAL = 1
     ROUNDING = 2
     DITHER = 3
+    MATRIX = 4
 
 
 def philox4x32(counter: NDArray[np.uint32], key: tuple[int, int]) -> NDArray[np.uint32]:

@@ -65,12 +65,14 @@ def simulate(
     contributors: Sequence[int] | None = None,
     parts: Sequence[Part] = (),
     complete: bool = False,
+    alone: bool = False,
 ) -> Simulation:
     """Run one all-reduce of ``vectors`` (one per worker) in lock step.
 
     ``codec``: one for all workers, or one per worker where they keep state (error feedback).
     ``contributors``: indices of the workers that the quorum let in, all of them by default.
-    ``complete``: the job has no quorum. Raises CodecError if the workers' rounds do not fit together, and
+    ``complete``: the job has no quorum. ``alone``: only the first worker decodes, where that is all that is wanted; the
+    others are given up, and remember nothing of it. Raises CodecError if the workers' rounds do not fit together, and
     whatever the codec raises.
     """
     workers = len(vectors)
@@ -97,7 +99,12 @@ def simulate(
     replies: list[Aggregate | tuple[Aggregate, ...]] | None = None
     tables = [one.code_table for one in codecs]
     while True:
-        outcomes = [_advance(step, replies[worker] if replies else None) for worker, step in enumerate(steps)]
+        outcomes = []
+        for worker, step in enumerate(steps):
+            outcomes.append(_advance(step, replies[worker] if replies else None))
+            if alone and isinstance(outcomes[0], Result):
+                simulation.results = [outcomes[0]]
+                return simulation
         results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
         if len(results) == workers:
             simulation.results = results
