@@ -20,7 +20,7 @@ from lanesum.protocol.spec import VERSION
 VARIABLE = "LANESUM_NATIVE"
 _CHOICES = ("auto", "off", "required")
 # The latest of what the rest of lanesum asks of it: an installation of an earlier state of lanesum lacks some.
-_LATEST = ("LATENCY_BUCKETS", "ServerPath", "UdpRounds", "CodecKernels", "BlockKernels", "UdpServer", "SketchKernels")
+_LATEST = ("LATENCY_BUCKETS", "ServerPath", "UdpRounds", "CodecKernels", "BlockKernels", "UdpServer", "PeelingOrder")
 
 
 @dataclass(frozen=True, slots=True)

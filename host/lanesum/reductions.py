@@ -5,7 +5,8 @@
 Rounds have no names in the network but their numbers, so all workers have to start the same ones in the same order,
 whatever their timing: every round of an all-reduce before any of the next. The next one's first round starts as soon as
 the last round of the one before has been started, and all its words are made. So its norms travel behind the codes of
-the one before, and it is encoded while those are on their way and come back.
+the one before, and it is encoded while those are on their way and come back. A codec whose rounds depend on sums says
+of its rounds, as soon as it can tell, that none comes after them.
 
 Everything happens in the thread of whoever waits, piece by piece, and what is oldest first.
 """
@@ -14,8 +15,9 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,12 +57,14 @@ class Reduction:
     codec: Codec
     steps: Steps
     size: int | None  # values of the vector, until they have been compared with the other workers'
+    keys: frozenset[str]  # names of the vector and its parameters
     expected: float  # rounds that it takes, if that is known
     result: Result | None = None
     error: BaseException | None = None
     begun: bool = False
     made: collections.deque[Round] = field(default_factory=collections.deque)  # rounds to be started
     grouped: bool = False
+    last: list[Callable[[], bool]] = field(default_factory=list)  # of the rounds that were yielded last
     started: list[_Started] = field(default_factory=list)  # rounds that the codec waits for
     rounds: int = 0  # started so far
 
@@ -71,12 +75,19 @@ class Reduction:
     @property
     def out_of_the_way(self) -> bool:
         """The next one's rounds may start."""
-        return self.rounds >= self.expected and not self.made and not any(one.flight.encoding for one in self.started)
+        if self.made or any(one.flight.encoding for one in self.started):
+            return False
+        return self.rounds >= self.expected or self.was_last
 
+    @property
+    def was_last(self) -> bool:
+        """The codec is known to make no more rounds."""
+        return any(last() for last in self.last)
 
-def _remembers(codec: Codec) -> bool:
-    """Its rounds depend on the sums before, which have to be there: workers would make different ones otherwise."""
-    return getattr(codec, "remembers_sums", False)
+    def depends_on(self, before: Reduction) -> bool:
+        """Its rounds depend on a sum that has to be there: workers would make different ones otherwise."""
+        remembers = getattr(self.codec, "remembers_sums", False)
+        return remembers and self.codec is before.codec and not self.keys.isdisjoint(before.keys)
 
 
 class Reductions:
@@ -97,9 +108,10 @@ class Reductions:
     def __len__(self) -> int:
         return len(self._running)
 
-    def submit(self, codec: Codec, steps: Steps, size: int, *, at_once: bool) -> Reduction:
-        """Put an all-reduce behind the others; ``at_once``: begin it, where nobody is about to wait for it."""
-        reduction = Reduction(codec, steps, size, self._expected(codec, size))
+    def submit(self, codec: Codec, steps: Steps, size: int, keys: Iterable[str], *, at_once: bool) -> Reduction:
+        """Put an all-reduce behind the others. ``keys``: what is summed, by name; ``at_once``: begin it, where nobody
+        is about to wait for it."""
+        reduction = Reduction(codec, steps, size, frozenset(keys), self._expected(codec, size))
         self._running.append(reduction)
         if at_once:
             self._guard(self._begin_all)
@@ -109,8 +121,8 @@ class Reductions:
         """Rounds that an all-reduce takes; infinity where that is not known, and the next one waits until it ends."""
         if self._transport.ticket.quorum:
             return math.inf  # codecs may take other rounds than they say, and one is under way at a time anyway
-        if _remembers(codec):
-            return math.inf
+        if getattr(codec, "remembers_sums", False):
+            return math.inf  # the codec says it round by round
         try:
             return len(codec.shapes(size))
         except NotImplementedError:
@@ -231,9 +243,9 @@ class Reductions:
         return False
 
     def _begin_next(self) -> bool:
-        for reduction in self._running:
+        for number, reduction in enumerate(self._running):
             if not reduction.begun:
-                if _remembers(reduction.codec) and reduction is not self._running[0]:
+                if any(reduction.depends_on(before) for before in itertools.islice(self._running, number)):
                     return False
                 reduction.begun = True
                 if len(self._running) > 1:
@@ -270,8 +282,13 @@ class Reductions:
             reduction.result = stop.value
             self._running.remove(reduction)
             return
+        if reduction.was_last:
+            raise CodecError(f"Codec {reduction.codec.name} makes a round after one that it said was its last.")
         reduction.grouped = isinstance(made, RoundGroup)
-        reduction.made.extend(made.rounds if isinstance(made, RoundGroup) else (made,))
+        rounds = made.rounds if isinstance(made, RoundGroup) else (made,)
+        reduction.made.extend(rounds)
+        if not self._transport.ticket.quorum:
+            reduction.last = [round_.last for round_ in rounds]
         if reduction.rounds + len(reduction.made) > reduction.expected:
             # Others' rounds may have taken their numbers.
             raise CodecError(

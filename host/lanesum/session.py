@@ -273,7 +273,9 @@ class Session(Closing):
             in_pieces=self._transport.takes_pieces,
         )
         self._all_reduces += 1
-        reduction = self._reductions.submit(chosen, chosen.all_reduce(vector, context), vector.size, at_once=at_once)
+        keys = (name, *(part.key for part in parts))
+        steps = chosen.all_reduce(vector, context)
+        reduction = self._reductions.submit(chosen, steps, vector.size, keys, at_once=at_once)
         return Pending(self._reductions, reduction, np.shape(array))
 
     def wake(self) -> None:

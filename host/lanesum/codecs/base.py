@@ -104,6 +104,16 @@ class Deferred(Generic[T]):
             return self._value[0]
 
 
+def never() -> bool:
+    """Of a round that others may come after."""
+    return False
+
+
+def always() -> bool:
+    """Of a codec's last round."""
+    return True
+
+
 @dataclass(frozen=True)
 class Round:
     """One network round: ``words`` (uint32 values, native order) to be combined with lane operation ``op``.
@@ -115,6 +125,10 @@ class Round:
     ``pieces`` is only there where :attr:`CodecContext.in_pieces` has asked for it. The words are made by it then, and
     its decoding may use the accumulator words before the whole aggregate is there; what was not decoded by then the
     codec decodes itself.
+
+    ``last`` tells whether it is known by now that the codec yields nothing after this, or after the group with this in
+    it: the next all-reduce's rounds need not wait for these sums then. Once it is known it stays so; and it is so on
+    all workers, sooner or later.
     """
 
     op: LaneOp
@@ -122,6 +136,7 @@ class Round:
     overlap: Callable[[], object] | None = None
     label: str = ""
     pieces: RoundPieces | None = None
+    last: Callable[[], bool] = never
 
     @property
     def result_words(self) -> int:

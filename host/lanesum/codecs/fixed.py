@@ -31,6 +31,7 @@ from lanesum.codecs.base import (
     Steps,
     Vector,
     Words,
+    always,
     checked_vector,
     checked_words,
     refuse_not_finite,
@@ -151,7 +152,9 @@ class FixedPoint:
             pieces.encode_all()
         residual = Deferred(partial(self._residual, vector, integers, maxima)) if context.keep_residual else None
         words = integers.view(np.uint32)
-        reply = yield Round(LaneOp.ADD32, words, residual, label="values", pieces=pieces if context.in_pieces else None)
+        reply = yield Round(
+            LaneOp.ADD32, words, residual, label="values", pieces=pieces if context.in_pieces else None, last=always
+        )
         sums = checked_words(reply, value_shape).view(np.int32)
 
         if pieces.decoded < len(pieces):
@@ -164,7 +167,7 @@ class FixedPoint:
         """All workers' values side by side, which everybody adds up alike."""
         if not np.isfinite(vector).all():
             refuse_not_finite(vector, context)
-        sent = yield from gather(vector.view(np.uint32), self.workers, context)
+        sent = yield from gather(vector.view(np.uint32), self.workers, context, last=always)
         values = sum_in_order(sent.view(np.float32), context)
         return Result(values, np.zeros_like(vector) if context.keep_residual else None)
 

@@ -8,7 +8,7 @@ messages have together.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from lanesum.codecs.base import (
     Vector,
     Words,
     checked_words,
+    never,
 )
 from lanesum.protocol.lanes import LaneOp
 
@@ -32,15 +33,18 @@ def gathered_shape(words: int, workers: int) -> RoundShape:
     return RoundShape(LaneOp.ADD32, words * workers)
 
 
-def gather(message: Words, workers: int, context: CodecContext, label: str = "values") -> Generator[Round, Any, Words]:
+def gather(
+    message: Words, workers: int, context: CodecContext, label: str = "values", last: Callable[[], bool] = never
+) -> Generator[Round, Any, Words]:
     """Send this worker's ``message`` (uint32); returns everybody's, shape ``(workers, message.size)``.
 
-    All workers' messages have the same length; ``workers`` is what the codec was built for. Raises CodecError where a
+    All workers' messages have the same length; ``workers`` is what the codec was built for; ``last`` as of
+    :class:`lanesum.codecs.base.Round`. Raises CodecError where a
     worker is missing in the sum.
     """
     words = np.zeros((workers, message.size), np.uint32)
     words[context.worker] = message
-    reply = yield Round(LaneOp.ADD32, words.reshape(-1), label=label)
+    reply = yield Round(LaneOp.ADD32, words.reshape(-1), label=label, last=last)
     return summed(reply, gathered_shape(message.size, workers), context).reshape(workers, -1)
 
 

@@ -5,6 +5,7 @@ gradients that are not finite."""
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -311,10 +312,13 @@ def _advance(
 
 
 def _together(first: Sequence[Round], waiting: Mapping[int, Round | RoundGroup]) -> RoundGroup:
-    rounds = list(first)
-    for step in waiting.values():
-        rounds += step.rounds if isinstance(step, RoundGroup) else [step]
-    return RoundGroup(tuple(rounds))
+    steps = [step.rounds if isinstance(step, RoundGroup) else (step,) for step in waiting.values()]
+
+    def last() -> bool:
+        return all(any(round_.last() for round_ in rounds) for rounds in steps)
+
+    together = (*first, *itertools.chain.from_iterable(steps))
+    return RoundGroup(tuple(replace(round_, last=last) for round_ in together))
 
 
 def _distribute(

@@ -28,7 +28,9 @@ from lanesum.codecs.base import (
     RoundShape,
     Vector,
     Words,
+    always,
     checked_words,
+    never,
     refuse_not_finite,
 )
 from lanesum.codecs.sketch_hash import Keys, round_seed
@@ -78,6 +80,7 @@ class SparseReduction:
         self._cells = np.zeros(0 if self._expected is None else plan.cells.count * plan.block, np.uint32)
         self._keys = self._missing = np.empty(0, np.uint32)
         self._order: Any = None
+        self._magnitude: float | None = None
         self._values = np.empty(0, np.float32)
         self._said: tuple[int, Vector] | None = None
 
@@ -88,14 +91,15 @@ class SparseReduction:
     def steps(self) -> Outcomes:
         """The rounds; see :meth:`lanesum.codecs.sketch_engine.SparseCodec.all_reduce`."""
         context, block = self._context, self._plan.block
-        header = _header(self._largest, self._plan, self._expected)
+        header = _header(self._largest, self._plan, self._expected, self._vector.size)
         index = RoundPieces(self._encode_index, self._decode_index, [self._index.size], LaneOp.OR.shape)
         rounds = [Round(LaneOp.MAX, header, label="scale"), self._round(LaneOp.OR, self._index, "index", index)]
         if self._expected is not None:
+            scale = RoundPieces(_nothing, self._decode_scale, [header.size], LaneOp.MAX.shape)
+            rounds[0] = self._round(LaneOp.MAX, header, "scale", scale)
             cells = RoundPieces(self._encode_cells, _nothing, [self._cells.size], LaneOp.ADD32.shape)
-            rounds.append(
-                self._round(LaneOp.ADD32, self._cells, "cells", cells, partial(self._prepare, self._expected))
-            )
+            overlap = partial(self._prepare, self._expected)
+            rounds.append(self._round(LaneOp.ADD32, self._cells, "cells", cells, overlap, self._is_readable))
         replies = yield RoundGroup(tuple(rounds))
         aggregates = [_summed(reply, round_, context) for reply, round_ in zip(replies, rounds, strict=True)]
         magnitude = _checked_magnitude(aggregates[0], header, context)
@@ -132,12 +136,28 @@ class SparseReduction:
         return Outcome(Result(self._values, residual), counts, magnitude)
 
     def _round(
-        self, op: LaneOp, words: Words, label: str, pieces: RoundPieces, overlap: Callable[[], None] | None = None
+        self,
+        op: LaneOp,
+        words: Words,
+        label: str,
+        pieces: RoundPieces,
+        overlap: Callable[[], None] | None = None,
+        last: Callable[[], bool] = never,
     ) -> Round:
         if self._context.in_pieces:
-            return Round(op, words, overlap, label, pieces)
+            return Round(op, words, overlap, label, pieces, last)
         pieces.encode_all()
-        return Round(op, words, overlap, label)
+        return Round(op, words, overlap, label, last=last)
+
+    def _is_readable(self) -> bool:
+        """The cells will tell all values, as index and scale have shown."""
+        if self._order is None or self._magnitude is None or self._missing.size:
+            return False
+        assert self._expected is not None
+        return suits(self._expected, self._magnitude, self._peak)
+
+    def _decode_scale(self, _: int, words: Words) -> None:
+        self._magnitude = float(words[:1].view(np.float32)[0])
 
     def _encode_index(self, _: int) -> None:
         if self._plan.hashes:
@@ -178,7 +198,7 @@ class SparseReduction:
             self._scatter(sums, keys[parts[number]], exponent)
 
         pieces = RoundPieces(encode, decode, [of.stop * block for of in parts], LaneOp.ADD32.shape)
-        return self._round(LaneOp.ADD32, words, "values", pieces, partial(self._prepare, exponent))
+        return self._round(LaneOp.ADD32, words, "values", pieces, partial(self._prepare, exponent), always)
 
     def _prepare(self, exponent: int) -> None:
         """What needs nobody's sum: memory for the result, and what this worker's own words say of its vector."""
@@ -203,8 +223,8 @@ class SparseReduction:
         self._work.scatter_floats(sums, keys, self._plan.block, exponent, divisor, self._values)
 
 
-def _nothing(_: int, __: Words) -> None:
-    """Cells are used once they are all there."""
+def _nothing(*_: Any) -> None:
+    """A piece that takes no work."""
 
 
 def _parts(size: int, step: int) -> Iterator[slice]:
@@ -212,9 +232,9 @@ def _parts(size: int, step: int) -> Iterator[slice]:
         yield slice(start, min(size, start + step))
 
 
-def _header(largest: int, plan: Plan, exponent: int | None) -> Words:
+def _header(largest: int, plan: Plan, exponent: int | None, size: int) -> Words:
     """The largest of the checks and of their complements are the same check exactly if all workers' plans are."""
-    check = zlib.crc32(repr((plan, exponent)).encode())
+    check = zlib.crc32(repr((plan, exponent, size)).encode())
     return np.array([largest, check, check ^ 0xFFFFFFFF], np.uint32)
 
 

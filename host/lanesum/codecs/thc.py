@@ -35,6 +35,7 @@ from lanesum.codecs.base import (
     Steps,
     Vector,
     Words,
+    always,
     checked_vector,
     checked_words,
     uniform_contributors,
@@ -159,7 +160,9 @@ class THC:
             pieces.encode_all()
         residual = partial(self._residual, vector, runs, codes, peaks, context)
         own = Deferred(partial(residual, True)) if context.keep_residual else None
-        reply = yield Round(self.op, codes, own, label="codes", pieces=pieces if context.in_pieces else None)
+        reply = yield Round(
+            self.op, codes, own, label="codes", pieces=pieces if context.in_pieces else None, last=always
+        )
 
         sums = checked_words(reply, code_shape)
         members = _members(reply, context)

@@ -33,6 +33,7 @@ from lanesum.codecs.base import (
     Steps,
     Vector,
     Words,
+    always,
     checked_vector,
     checked_words,
     uniform_contributors,
@@ -173,7 +174,9 @@ class PaperTHC:
             pieces.encode_all()
         residual = partial(self._residual, vector, chunks, codes, peaks)
         own = Deferred(partial(residual, True)) if context.keep_residual else None
-        reply = yield Round(self.op, codes, own, label="codes", pieces=pieces if context.in_pieces else None)
+        reply = yield Round(
+            self.op, codes, own, label="codes", pieces=pieces if context.in_pieces else None, last=always
+        )
 
         sums = checked_words(reply, code_shape)
         if pieces.decoded < len(pieces):
