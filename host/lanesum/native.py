@@ -10,6 +10,7 @@ pass the same tests. The compiled one is used where it is installed, unless ``LA
 from __future__ import annotations
 
 import functools
+import operator
 import os
 from dataclasses import dataclass
 from types import ModuleType
@@ -20,7 +21,15 @@ from lanesum.protocol.spec import VERSION
 VARIABLE = "LANESUM_NATIVE"
 _CHOICES = ("auto", "off", "required")
 # The latest of what the rest of lanesum asks of it: an installation of an earlier state of lanesum lacks some.
-_LATEST = ("LATENCY_BUCKETS", "ServerPath", "UdpRounds", "CodecKernels", "BlockKernels", "UdpServer", "PeelingOrder")
+_LATEST = (
+    "LATENCY_BUCKETS",
+    "ServerPath",
+    "UdpRounds",
+    "BlockKernels",
+    "UdpServer",
+    "PeelingOrder",
+    "CodecKernels.largest",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,14 @@ class Availability:
 
     core: ModuleType | None
     reason: str
+
+
+def _has(core: ModuleType, name: str) -> bool:
+    try:
+        operator.attrgetter(name)(core)
+    except AttributeError:
+        return False
+    return True
 
 
 @functools.cache
@@ -46,7 +63,7 @@ def _find() -> Availability:
         return Availability(
             None, f"The compiled part speaks protocol version {spoken}, not {VERSION}: install it anew."
         )
-    missing = [name for name in _LATEST if not hasattr(_core, name)]
+    missing = [name for name in _LATEST if not _has(_core, name)]
     if missing:
         return Availability(None, f"The compiled part has no {' and no '.join(missing)}: install it anew.")
     return Availability(_core, f"The compiled part is installed ({_core.__file__}).")

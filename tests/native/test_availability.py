@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +22,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Any:
     def put(**attributes: Any) -> ModuleType:
         package, core = ModuleType("lanesum_native"), ModuleType("lanesum_native._core", "")
         core.__file__ = "core.so"
-        vars(core).update(attributes)
+        for name, value in attributes.items():
+            owner, _, attribute = name.rpartition(".")
+            setattr(vars(core).setdefault(owner, SimpleNamespace()) if owner else core, attribute, value)
         package._core = core  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "lanesum_native", package)
         monkeypatch.setitem(sys.modules, "lanesum_native._core", core)

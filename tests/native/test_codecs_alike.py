@@ -267,6 +267,34 @@ def test_several_threads_do_not_disturb_each_other(level: Any) -> None:
         assert list(pool.map(rotated, inputs)) == [rotated(values) for values in inputs]
 
 
+@given(vectors(300), st.floats(0, 1), st.integers(0, 2**31 - 1))
+def test_the_largest_values(level: Any, values: np.ndarray, share: float, least: int) -> None:
+    mask = np.empty(values.size, np.uint8)
+    alike(level, "largest", (values, round(share * values.size)), mask)
+    alike(level, "not_below", (values, least), mask)
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 5003, 200_000])
+def test_the_largest_of_many_values(level: Any, size: int) -> None:
+    """Ranks at both ends and in between; neighbours, ties and zeros among them, and values of every magnitude."""
+    generator = np.random.default_rng(size)
+    normal = sample(size)
+    every = generator.integers(0, 2**32, size, dtype=np.uint32).view(np.float32)
+    mask = np.empty(size, np.uint8)
+    for values in (
+        normal,
+        np.round(normal * 4),
+        every,
+        np.where(normal > 1, normal, np.float32(0)),
+        np.zeros_like(normal),
+    ):
+        for wanted in {0, 1, size // 100, size // 2, size - 1, size}:
+            alike(level, "largest", (values, wanted), mask)
+            level.largest(values, wanted, mask)
+            assert np.count_nonzero(mask) == min(wanted, np.count_nonzero(values))
+    alike(level, "not_below", (normal, int(np.float32(0.5).view(np.uint32))), mask)
+
+
 def test_arrays_that_do_not_fit_are_refused(level: Any) -> None:
     signs, values, out = sign_words(64, 42), sample(64), np.empty(64, dtype=np.float32)
     for arguments in (
@@ -278,6 +306,15 @@ def test_arrays_that_do_not_fit_are_refused(level: Any) -> None:
     ):
         with pytest.raises(ValueError, match="codec kernel"):
             level.rotate(*arguments)
+    mask = np.empty(64, np.uint8)
+    for call in (
+        lambda: level.largest(values, 65, mask),
+        lambda: level.largest(values, 64, mask[1:]),
+        lambda: level.not_below(values, 1, mask[1:]),
+        lambda: level.not_below(values, 1 << 31, mask),
+    ):
+        with pytest.raises(ValueError, match="codec kernel"):
+            call()
     with pytest.raises(TypeError):
         level.rotate(values.astype(np.float64), (1.0, 1.0), signs, 64, out)
     with pytest.raises(TypeError):

@@ -14,6 +14,7 @@ from lanesum.codecs.hadamard import hadamard_transform
 from lanesum.codecs.packing import LANES_PER_WORD, pack_codes, unpack_codes, unpack_lanes
 from lanesum.codecs.random import Stream, expand_signs, random_words, uniforms
 
+_MAGNITUDE = np.uint32(0x7FFFFFFF)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 # Order of a norm's sum: lane j of 32 adds up the squares of elements j, j + 32 and so on of a block, lanes are added
 # to those in the half before until one is left, and blocks' sums are added one after the other.
@@ -157,6 +158,22 @@ def residual(
 def magnitudes(values: NDArray[np.float32], block: int, out: NDArray[np.uint32]) -> None:
     """The bits of the largest magnitude of every ``block`` values: not finite exactly where a value is not."""
     np.maximum.reduceat(np.abs(values), np.arange(0, values.size, block), out=out.view(np.float32))
+
+
+def not_below(values: NDArray[np.float32], least: int, mask: NDArray[np.uint8]) -> None:
+    """1 where the bits of a magnitude are no less than ``least``."""
+    np.greater_equal(values.view(np.uint32) & _MAGNITUDE, np.uint32(least), out=mask.view(np.bool_))
+
+
+def largest(values: NDArray[np.float32], wanted: int, mask: NDArray[np.uint8]) -> None:
+    """1 at the ``wanted`` largest magnitudes, no more than there are values; of equal ones at the first, and at no
+    zeros."""
+    magnitudes = values.view(np.uint32) & _MAGNITUDE
+    least = int(np.partition(magnitudes, values.size - wanted)[values.size - wanted]) if wanted else 1 << 31
+    np.greater(magnitudes, np.uint32(least), out=mask.view(np.bool_))
+    if 0 < least < 1 << 31:
+        equal = np.flatnonzero(magnitudes == least)
+        mask[equal[: wanted - int(np.count_nonzero(mask))]] = 1
 
 
 def to_integers(

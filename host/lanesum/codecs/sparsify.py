@@ -27,14 +27,14 @@ from lanesum.codecs.base import (
     description,
     refuse_not_finite,
 )
+from lanesum.codecs.kernels import kernels
 from lanesum.codecs.sketch import Sketch
 from lanesum.codecs.sketch_engine import SparseCodec
+from lanesum.codecs.sketch_reduction import INFINITY_BITS
 from lanesum.codecs.union import Union
 from lanesum.errors import ConfigurationError
 
 _INNER: dict[str, type[SparseCodec]] = {"auto": Auto, "sketch": Sketch, "union": Union}
-_MAGNITUDE = np.uint32(0x7FFFFFFF)
-_INFINITY_BITS = 0x7F800000
 
 
 class TopK:
@@ -75,22 +75,21 @@ class TopK:
 
     def kept(self, x: Vector) -> NDArray[np.bool_]:
         """Which values of ``x`` (float32, finite) are sent."""
-        magnitudes = x.view(np.uint32) & _MAGNITUDE
+        mask = np.empty(x.size, np.bool_)
         if self.threshold is not None:
-            return magnitudes >= max(1, int(np.float32(self.threshold).view(np.uint32)))
-        count = math.ceil(x.size * self.density)
-        least = np.partition(magnitudes, x.size - count)[x.size - count] if count else 0
-        mask: NDArray[np.bool_] = magnitudes > least
-        if least:
-            equal = np.flatnonzero(magnitudes == least)
-            mask[equal[: count - int(np.count_nonzero(mask))]] = True
+            kernels().not_below(x, max(1, int(np.float32(self.threshold).view(np.uint32))), mask.view(np.uint8))
+        else:
+            kernels().largest(x, math.ceil(x.size * self.density), mask.view(np.uint8))
         return mask
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`: the rounds of the codec inside."""
         vector = checked_vector(x, context, self.workers)
-        if vector.size and int(np.max(vector.view(np.uint32) & _MAGNITUDE)) >= _INFINITY_BITS:
-            refuse_not_finite(vector, context)
+        if vector.size:
+            magnitude = np.empty(1, np.uint32)
+            kernels().magnitudes(vector, vector.size, magnitude)
+            if magnitude[0] >= INFINITY_BITS:
+                refuse_not_finite(vector, context)
         mask = self.kept(vector)
         result: Result = yield from self.codec.all_reduce(np.where(mask, vector, np.float32(0)), context)
         if result.residual is None:

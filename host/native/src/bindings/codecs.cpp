@@ -175,6 +175,20 @@ public:
         kernels_->magnitudes(values.data(), values.size(), block, out.data());
     }
 
+    void not_below(Array<const float> values, std::uint32_t least, Array<std::uint8_t> mask) const {
+        require(mask.size() == values.size(), "one mark per value");
+        require(least <= INT32_MAX, "a magnitude has no sign");
+        const Released released;
+        kernels_->not_below(values.data(), values.size(), least, mask.data());
+    }
+
+    void largest(Array<const float> values, std::size_t wanted, Array<std::uint8_t> mask) const {
+        require(mask.size() == values.size(), "one mark per value");
+        require(wanted <= values.size() && values.size() < 1ull << 32, "no more than there are, and less than 2**32");
+        const Released released;
+        kernels_->largest(values.data(), values.size(), wanted, mask.data());
+    }
+
     void to_integers(Array<const float> values, Array<const float> maxima, double peak, std::size_t block,
                      Array<std::int32_t> out) const {
         require(maxima.size() == blocks(values.size(), block), "one magnitude per block");
@@ -237,6 +251,8 @@ void define_codecs(nb::module_ &module) {
              array("signs"), nb::arg("block"), nb::arg("factors"), nb::arg("limit"), array("values"), array("scratch"),
              array("out"))
         .def("magnitudes", &CodecKernels::magnitudes, array("values"), nb::arg("block"), array("out"))
+        .def("not_below", &CodecKernels::not_below, array("values"), nb::arg("least"), array("mask"))
+        .def("largest", &CodecKernels::largest, array("values"), nb::arg("wanted"), array("mask"))
         .def("to_integers", &CodecKernels::to_integers, array("values"), array("maxima"), nb::arg("peak"),
              nb::arg("block"), array("out"))
         .def("from_integers", &CodecKernels::from_integers, array("sums"), array("maxima"), nb::arg("peak"),

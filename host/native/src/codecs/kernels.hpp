@@ -78,6 +78,11 @@ struct Kernels {
     void (*integer_residual)(const float *values, const std::int32_t *integers, std::size_t count, std::size_t block,
                              const float *maxima, double peak, float *out);
 
+    /// ``mask``: 1 where a magnitude's bits are no less than these.
+    void (*not_below)(const float *values, std::size_t count, std::uint32_t least_bits, std::uint8_t *mask);
+    /// ``mask``: 1 at the ``wanted`` largest magnitudes, no more than ``count``; of equal ones the first, and no zeros.
+    void (*largest)(const float *values, std::size_t count, std::size_t wanted, std::uint8_t *mask);
+
     BlockKernels blocks;
 };
 

@@ -23,6 +23,8 @@
 
 #include "codecs/fixed.inl"
 
+#include "codecs/select.inl"
+
 constexpr Kernels ALL = {
     .random_words = random_words,
     .hadamard_transform = hadamard_transform,
@@ -35,6 +37,8 @@ constexpr Kernels ALL = {
     .to_integers = to_integers,
     .from_integers = from_integers,
     .integer_residual = integer_residual,
+    .not_below = not_below,
+    .largest = largest,
     .blocks =
         {
             .rotate = rotate_blocks,
