@@ -29,6 +29,7 @@ _LATEST = (
     "UdpServer",
     "PeelingOrder",
     "CodecKernels.largest",
+    "make_words",
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum import codecs
+from lanesum import arrays, codecs
 from lanesum.closing import Closing
 from lanesum.codecs.base import Aggregate, Codec, CodecContext, Members, Part, Result, Round
 from lanesum.errors import ConfigurationError
@@ -323,5 +323,6 @@ class Session(Closing):
         return self._transport.leave(deadline_s)
 
     def close(self) -> None:
-        """Give the socket back; idempotent. All-reduces under way end with SessionClosedError."""
+        """Give the socket and kept memory back; idempotent. All-reduces under way end with SessionClosedError."""
         self._transport.close()
+        arrays.release_kept()

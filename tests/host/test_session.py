@@ -132,6 +132,27 @@ def test_sum_is_exact_over_many_rounds(workers: int, loss: float) -> None:
             assert result[index].tobytes() == results[0][index].tobytes()
 
 
+@pytest.mark.parametrize("codec", ["fixed", "thc-uniform"])
+def test_a_sum_stays_as_it_was_handed_out(codec: str) -> None:
+    """Large arrays lie in memory that is used again, but not while somebody has the sum, or a view of it."""
+    size = (1 << 20) + 5
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 1, accumulator_words=256, slots=64)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> list[tuple[bytes, np.ndarray]]:
+            generator = np.random.default_rng(1)
+            sums = []
+            for _ in range(4):
+                result = session.all_reduce(generator.normal(size=size).astype(np.float32))
+                sums.append((result.tobytes(), result[3:]))
+            return sums
+
+        ((*sums,),) = run_workers(tickets, work, codec=codec)
+    assert all(bits[12:] == view.tobytes() for bits, view in sums)
+    assert len({bits for bits, _ in sums}) == len(sums)
+
+
 def test_retransmissions_are_counted_and_duplicates_ignored() -> None:
     with AggregationServer((LOCALHOST, 0), loss=random_loss(3, 0.2)) as server:
         tickets = tickets_for(server, 2)

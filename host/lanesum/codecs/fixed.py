@@ -19,6 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum import arrays
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
@@ -133,8 +134,8 @@ class FixedPoint:
         if self.power_of_two:
             maxima = _next_power_of_two(maxima)
 
-        integers = np.empty(vector.size, dtype=np.int32)
-        values = np.empty(vector.size, dtype=np.float32)
+        integers = arrays.empty(vector.size, np.int32)
+        values = arrays.empty(vector.size, np.float32)
         parts = list(self._parts(vector.size))
 
         def encode(number: int) -> None:
@@ -179,7 +180,7 @@ class FixedPoint:
             yield slice(first * self.block, stop), slice(first, -(-stop // self.block))
 
     def _residual(self, vector: Vector, integers: NDArray[np.int32], maxima: Vector) -> Vector:
-        left = np.empty_like(vector)
+        left = arrays.empty(vector.size, np.float32)
         kernels().integer_residual(vector, integers, maxima, self.peak, self.block, left)
         return left
 

@@ -22,6 +22,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum import arrays
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
@@ -139,8 +140,8 @@ class THC:
         scales = self.coder.scales(vector.size, peaks, context.workers if context.average else 1)
         everyone = dither_sum(context.workers, self.grid.granularity)
 
-        codes = np.empty(code_shape.words, dtype=np.uint32)
-        values = np.empty_like(vector)
+        codes = arrays.empty(code_shape.words, np.uint32)
+        values = arrays.empty(vector.size, np.float32)
 
         def encode(number: int) -> None:
             run = runs[number]
@@ -192,7 +193,7 @@ class THC:
         included: bool | NDArray[np.bool_],
     ) -> Vector:
         """What this worker's summed codes did not say, for the whole vector."""
-        residual = np.empty_like(vector)
+        residual = arrays.empty(vector.size, np.float32)
         scales = self.coder.scales(vector.size, peaks, 1)
         summed = None if included is True else np.broadcast_to(included, self.shapes(vector.size)[1].result_words)
         for run in runs:

@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum import arrays
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     CodecContext,
@@ -153,8 +154,8 @@ class PaperTHC:
         reply = yield Round(LaneOp.MAX, norms.view(np.uint32), first, label="norm")
         peaks = checked_peaks(reply, norm_shape)
 
-        codes = np.empty(code_shape.words, dtype=np.uint32)
-        values = np.empty_like(vector)
+        codes = arrays.empty(code_shape.words, np.uint32)
+        values = arrays.empty(vector.size, np.float32)
         scratch = first()
 
         def encode(number: int) -> None:
@@ -201,7 +202,7 @@ class PaperTHC:
         self, vector: Vector, chunks: list[Chunk], codes: Words, peaks: Vector, included: bool | NDArray[np.bool_]
     ) -> Vector:
         """What this worker's summed codes did not say, for the whole vector."""
-        residual = np.empty_like(vector)
+        residual = arrays.empty(vector.size, np.float32)
         scratch = np.empty(chunks[0].length, dtype=np.float32)
         summed = None if included is True else np.broadcast_to(included, codes.size * CODES_PER_WORD // LANES_PER_WORD)
         for chunk in chunks:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much memory a worker's transport needs at most, from the parameters of its job.
 
-Not in it: what codecs and callers hold, the words handed in among them; the libraries themselves; and the kernel's
-socket buffers, two of ``lanesum.transport.path.buffer_bytes`` for each server at least.
+Not in it: what codecs and callers hold, the words handed in among them; the libraries themselves; the kernel's socket
+buffers, two of ``lanesum.transport.path.buffer_bytes`` for each server at least; and what the process keeps of large
+arrays that nobody uses any more, at most as much as were ever in use at once (``lanesum.arrays``).
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ class _Costs:
 
 _NATIVE = _Costs(64 << 10, 5 << 20, 512, 8 << 10, 640, 80, 320)
 _PYTHON = _Costs(64 << 10, 1 << 10, 1024, 4 << 10, 1664, 200, 640)
-# A result of more than two of them begins at the border of a huge page, and ends at one.
+# A large result begins and ends at borders of huge pages, and may lie in a quarter more memory than it needs: see
+# host/native/src/memory/words.cpp.
 _HUGE_PAGE_BYTES = 1 << 21
+_SPARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,6 @@ def _round(ticket: JobTicket, size: RoundSize, costs: _Costs, under_way: int, *,
     if not native:
         results *= 2
     elif results >= 2 * _HUGE_PAGE_BYTES:
-        results += 2 * _HUGE_PAGE_BYTES
+        results += 2 * _HUGE_PAGE_BYTES + results // _SPARE
     known = min(chunks, under_way) * costs.waiting + chunks * costs.asked
     return costs.round + chunks + contributors + results + sent + known

@@ -9,6 +9,7 @@ NB_MODULE(_core, module) {
     lanesum::bindings::define_codecs(module);
     lanesum::bindings::define_io(module);
     lanesum::bindings::define_lanes(module);
+    lanesum::bindings::define_memory(module);
     lanesum::bindings::define_protocol(module);
     lanesum::bindings::define_server(module);
     lanesum::bindings::define_sketch(module);

@@ -11,6 +11,7 @@ void define_blocks(nanobind::module_ &module);
 void define_codecs(nanobind::module_ &module);
 void define_io(nanobind::module_ &module);
 void define_lanes(nanobind::module_ &module);
+void define_memory(nanobind::module_ &module);
 void define_protocol(nanobind::module_ &module);
 void define_server(nanobind::module_ &module);
 void define_sketch(nanobind::module_ &module);

@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "memory/words.hpp"
 #include "protocol/header.hpp"
 #include "transport/chunk_batch.hpp"
 #include "transport/link.hpp"
-#include "transport/words.hpp"
 
 namespace lanesum::transport {
 
@@ -89,7 +89,7 @@ private:
     std::size_t result_words_;
     std::size_t accumulator_words_;
     std::size_t racks_;
-    Words result_;
+    memory::Words result_;
     std::vector<std::uint32_t> contributors_;
     std::vector<std::uint8_t> done_;
     std::uint32_t low_ = 0;
