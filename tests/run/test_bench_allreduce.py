@@ -30,6 +30,7 @@ from lanesum.codecs import get
 from lanesum.codecs.simulate import simulate
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol import LaneOp
+from lanesum.protocol.spec import WORD_BYTES
 from lanesum_switch.veth import obstacle
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
@@ -80,6 +81,15 @@ def test_every_case_has_its_figures(tmp_path: Path) -> None:
     assert len(list(allreduce.chunk_rows(result))) == len(result["figures"]) - (1 if obstacle() else 2)
     assert result["machine"].keys() >= {"processor", "cores", "commit"}
     assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("case", "crossing"), [("hub", 3000), ("sharded", 2 * 3000 // 2)])
+def test_what_a_sparse_codec_needs_is_what_it_sends(case: str, crossing: int) -> None:
+    """Its shapes are those of a first, dense all-reduce."""
+    done = [Reduced(0, 1, 1, Phases(), 9, 0, "", words=words) for words in (2000, 1000)]
+    measured = Measured(Reduction("sketch", 1_000_000, 2), tuple(done), 1.0, 1.0, WireBytes(9000, 9000))
+    group = allreduce._Group(allreduce.QUICK, Loopback(), 2, [case])
+    assert group._needed(allreduce.Method("sketch", case, "sketch"), measured) == crossing * WORD_BYTES / 2
 
 
 @needs_torch

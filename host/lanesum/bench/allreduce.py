@@ -21,7 +21,7 @@ from typing import Any
 
 from lanesum.bench.errors import BenchError
 from lanesum.bench.figures import spread, text
-from lanesum.bench.links import HUB, MTU, Wire, limited_links
+from lanesum.bench.links import HUB, MTU, limited_links
 from lanesum.bench.machine import machine
 from lanesum.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place, worker_nodes
 from lanesum.bench.reducer import GLOO, Reduction
@@ -223,12 +223,10 @@ class _Group:
     ) -> dict[str, Any]:
         values = runs[0].reduction.values
         gbyte = values * WORD_BYTES / 1e9
-        needed = self._needed(method, values)
         phases = [
             [getattr(worker.phases, name) / run.reduction.iterations for run in runs for worker in run.workers]
             for name in ("encode", "network", "decode")
         ]
-        wire = [run.wire.up + run.wire.down for run in runs]
         return {
             "case": method.case or (LOOPBACK if rate is None else GLOO),
             "rate_mbit": rate,
@@ -241,7 +239,9 @@ class _Group:
             "goodput_mbyte_s": spread([gbyte * 1e3 / run.seconds for run in runs]),
             "wire_mbyte_up": spread([run.wire.up / 1e6 for run in runs]),
             "wire_mbyte_down": spread([run.wire.down / 1e6 for run in runs]),
-            "wire_efficiency": spread([(needed.up + needed.down) / max(1, carried) for carried in wire]),
+            "wire_efficiency": spread(
+                [self._needed(method, run) / max(1, run.wire.up + run.wire.down) for run in runs]
+            ),
             "cpu_s_per_gbyte": spread([run.cpu_s / (gbyte * self._workers) for run in runs]),
             "packets": sum(worker.packets for run in runs for worker in run.workers),
             "retransmissions": sum(worker.retransmissions for run in runs for worker in run.workers),
@@ -262,24 +262,19 @@ class _Group:
             for name, percent in (("chunk_p50_s", 50), ("chunk_p99_s", 99))
         }
 
-    def _needed(self, method: Method, values: int) -> Wire:
-        """Bytes of words that have to cross the links, each once: no headers, and nothing twice."""
+    def _needed(self, method: Method, run: Measured) -> float:
+        """Bytes of words that have to cross the links in one all-reduce, each once: no headers, and nothing twice.
+
+        Of a codec's words as it made them: how many a sparse one needs, its shapes do not tell.
+        """
         workers = self._workers
         if method.codec is None:
             # A ring: every worker passes on a share of the vector 2 (n - 1) times.
-            crossing = 2 * (workers - 1) * values * WORD_BYTES
-            return Wire(crossing, 0 if isinstance(self._place, Loopback) else crossing)
-        codec, bucket = get(method.codec, workers=workers), self._settings.bucket if method.buckets else values
-        sizes = [min(bucket, values - at) for at in range(0, values, bucket)]
-        shapes = [shape for size in sizes for shape in codec.shapes(size)]
-        up, down = (
-            sum(getattr(shape, name) for shape in shapes) * WORD_BYTES * workers for name in ("words", "result_words")
-        )
-        if method.case != SHARDED:
-            return Wire(up, down)
+            crossing = 2 * (workers - 1) * run.reduction.values * WORD_BYTES
+            return crossing if isinstance(self._place, Loopback) else 2 * crossing
+        words = sum(worker.words for worker in run.workers) * WORD_BYTES / run.reduction.iterations
         # What a worker sends to the server beside it crosses no link, everything else two.
-        crossing = (up + down) * (workers - 1) // workers
-        return Wire(crossing, crossing)
+        return 2 * words * (workers - 1) / workers if method.case == SHARDED else words
 
 
 def run(settings: Settings) -> dict[str, Any]:
