@@ -40,11 +40,12 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.gathered import gather, sum_in_order
 from lanesum.codecs.kernels import kernels
+from lanesum.codecs.threaded import threads
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
 INT32_MAX = 2**31 - 1
-# Coordinates of a piece: few enough to stay in cache, enough to make the pieces' own cost small.
+# Coordinates of a piece, for a thread: few enough to stay in cache, enough to make the pieces' own cost small.
 _PIECE = 1 << 18
 # About what a round trip costs in words where round trips are short and links quick.
 _GATHERED = 2048
@@ -173,8 +174,8 @@ class FixedPoint:
         return Result(values, np.zeros_like(vector) if context.keep_residual else None)
 
     def _parts(self, size: int) -> Iterator[tuple[slice, slice]]:
-        """Whole blocks, about ``_PIECE`` coordinates together: where they are in the vector, and which blocks."""
-        blocks = max(1, _PIECE // self.block)
+        """Whole blocks, about ``_PIECE`` coordinates for a thread: where they are in the vector, and which blocks."""
+        blocks = max(1, _PIECE * threads() // self.block)
         for first in range(0, -(-size // self.block), blocks):
             stop = min(size, (first + blocks) * self.block)
             yield slice(first * self.block, stop), slice(first, -(-stop // self.block))

@@ -4,7 +4,7 @@
 
 Both have the same bits, so workers of one job need not have the same. All arrays have one dimension and are contiguous;
 results go into arrays that the caller made. The compiled ones run without the GIL and may run in several threads at
-once, on different results.
+once, on different results; ``LANESUM_THREADS`` has them do so (:mod:`lanesum.codecs.threaded`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words
 from lanesum.codecs import reference, thc_reference
+from lanesum.codecs.threaded import ThreadedBlocks, ThreadedKernels, threads
 from lanesum.native import availability
 
 Floats: TypeAlias = NDArray[np.float32]
@@ -191,14 +192,16 @@ def kernels() -> Kernels:
     """The loops to use; see :func:`lanesum.native.availability` for who decides and what it raises."""
     core = availability().core
     # mypy checks the module against the protocol here.
-    return reference if core is None else compiled(core)
+    loops: Kernels = reference if core is None else compiled(core)
+    return loops if threads() == 1 else cast(Kernels, ThreadedKernels(loops))
 
 
 def block_kernels() -> BlockKernels:
     """As :func:`kernels`, for ``thc``."""
     core = availability().core
     # mypy checks the module against the protocol here.
-    return thc_reference if core is None else compiled_blocks(core)
+    loops: BlockKernels = thc_reference if core is None else compiled_blocks(core)
+    return loops if threads() == 1 else cast(BlockKernels, ThreadedBlocks(loops))
 
 
 @functools.cache

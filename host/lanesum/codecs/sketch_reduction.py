@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from lanesum import arrays
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
@@ -203,8 +204,8 @@ class SparseReduction:
     def _prepare(self, exponent: int) -> None:
         """What needs nobody's sum: memory for the result, and what this worker's own words say of its vector."""
         if not self._values.size:
-            self._values = np.zeros_like(self._vector)
-            # The kernel is to find the pages now.
+            # Written to now, so that memory that is new to the process is there when the sums are.
+            self._values = arrays.empty(self._vector.size, np.float32)
             self._values.fill(0)
         if self._context.keep_residual and (self._said is None or self._said[0] != exponent):
             block = self._plan.block

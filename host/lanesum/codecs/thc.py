@@ -46,6 +46,7 @@ from lanesum.codecs.thc_blocks import BlockCoder, Run, powers_of
 from lanesum.codecs.thc_dither import dither_sum
 from lanesum.codecs.thc_grid import best_grid
 from lanesum.codecs.thc_reference import LEAST_BLOCK, padded_length
+from lanesum.codecs.threaded import threads
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -63,7 +64,7 @@ MOST_WORKERS = 1024
 MOST_BLOCK = 1 << 16
 #: What one worker adds at most, times the workers: of a lane of 16 bits a little is kept for the sum of dithers.
 LANE_MAX = {8: 255, 16: 65535 - 255}
-# Coordinates of a piece of a round: enough to make the pieces' own cost small, few enough to overlap.
+# Coordinates of a piece of a round, for a thread: enough to make the pieces' own cost small, few enough to overlap.
 _PIECE = 1 << 17
 
 
@@ -180,7 +181,7 @@ class THC:
 
     def runs(self, size: int) -> list[Run]:
         """How a vector of ``size`` coordinates is cut into pieces of whole blocks."""
-        blocks, step = -(-size // self.block), max(1, _PIECE // self.block)
+        blocks, step = -(-size // self.block), max(1, _PIECE * threads() // self.block)
         return [Run(first, min(blocks, first + step), size, self.block) for first in range(0, blocks, step)]
 
     def _residual(
