@@ -24,12 +24,13 @@ _CHOICES = ("auto", "off", "required")
 _LATEST = (
     "LATENCY_BUCKETS",
     "ServerPath",
-    "UdpRounds",
+    "UdpRounds.exchange",
     "BlockKernels",
     "UdpServer",
     "PeelingOrder",
     "CodecKernels.largest",
     "make_words",
+    "CodecKernels.sum_rows",
 )
 
 

@@ -23,14 +23,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Aggregate, Codec, CodecError, Result, Round, RoundGroup, Steps
+from lanesum.codecs.base import Aggregate, Codec, CodecError, Result, Round, RoundGroup, Steps, Words
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import UdpTransport
 from lanesum.transport.errors import SessionClosedError
 from lanesum.transport.in_flight import RoundInFlight
 
-# What a round came to: codec, round, accumulator words, bitmaps of contributors. Returns what the codec gets.
-Aggregated = Callable[[Codec, Round, NDArray[np.uint32], NDArray[np.uint32]], Aggregate]
+# Bitmaps of who is in each packet's sum; seldom asked for.
+Contributors = Callable[[], NDArray[np.uint32]]
+# What a round came to: codec, round, accumulator words, and who is in them. Returns what the codec gets.
+Aggregated = Callable[[Codec, Round, NDArray[np.uint32], Contributors], Aggregate]
 # Compares the number of values with the other workers': own, largest, and inverse of the smallest.
 CompareSizes = Callable[[int, int, int], None]
 
@@ -90,6 +92,26 @@ class Reduction:
         return remembers and self.codec is before.codec and not self.keys.isdisjoint(before.keys)
 
 
+def _with_size(reduction: Reduction, round_: Round) -> tuple[Words, int | None]:
+    """The words of a round, and behind them the number of values, if the round is the one to compare it."""
+    words, size = round_.words, None
+    if round_.op is LaneOp.MAX and reduction.size is not None and round_.pieces is None:
+        size = reduction.size
+        # The largest of the complements tells the smallest length. In most rounds both fit into the padding.
+        lengths = np.array([size, ~size], np.int64).astype(np.uint32)
+        words = np.concatenate((words, lengths))
+    reduction.size = None  # compared once
+    return words, size
+
+
+def _known(contributors: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    return contributors
+
+
+def _first(contributors: Contributors, packets: int) -> NDArray[np.uint32]:
+    return contributors()[:packets]
+
+
 class Reductions:
     """The all-reduces of one session, in the order in which they were submitted.
 
@@ -108,14 +130,58 @@ class Reductions:
     def __len__(self) -> int:
         return len(self._running)
 
-    def submit(self, codec: Codec, steps: Steps, size: int, keys: Iterable[str], *, at_once: bool) -> Reduction:
-        """Put an all-reduce behind the others. ``keys``: what is summed, by name; ``at_once``: begin it, where nobody
-        is about to wait for it."""
+    def submit(self, codec: Codec, steps: Steps, size: int, keys: Iterable[str]) -> Reduction:
+        """Put an all-reduce behind the others, and begin it as far as that goes. ``keys``: what is summed, by name."""
         reduction = Reduction(codec, steps, size, frozenset(keys), self._expected(codec, size))
         self._running.append(reduction)
-        if at_once:
-            self._guard(self._begin_all)
+        self._guard(self._begin_all)
         return reduction
+
+    def reduce(self, codec: Codec, steps: Steps, size: int, keys: Iterable[str]) -> Result:
+        """An all-reduce from beginning to end, whatever ``UdpTransport.wake`` says. Raises what it ends with."""
+        alone = not self._running
+        expected = math.inf if alone else self._expected(codec, size)
+        reduction = Reduction(codec, steps, size, frozenset(keys), expected)
+        self._running.append(reduction)
+        if alone:
+            self._guard(lambda: self._go_straight(reduction, size))
+        if not reduction.ended:
+            while not self.drive(reduction):
+                pass
+        if reduction.error is not None:
+            raise reduction.error
+        assert reduction.result is not None
+        return reduction.result
+
+    def _go_straight(self, reduction: Reduction, size: int) -> None:
+        """One plain round after another, as far as that goes, with nobody else whose turn it might be: what ``drive``
+        would do as well, in fewer steps."""
+        reduction.begun = True
+        codec, send, exchange = reduction.codec, reduction.steps.send, self._transport.exchange
+        complete = not self._transport.ticket.quorum
+        reply: Aggregate | None = None
+        try:
+            while True:
+                made = send(reply)
+                if isinstance(made, RoundGroup) or made.pieces is not None or made.overlap is not None:
+                    break
+                if len(self._running) > 1:  # submitted meanwhile, by an observer
+                    break
+                if reduction.rounds:
+                    reduction.expected = self._expected(codec, size)
+                    self._check_rounds(reduction, 1)
+                reduction.rounds += 1
+                if complete:
+                    reduction.last = [made.last]
+                words, compared = _with_size(reduction, made)
+                over = exchange(made.op, words)
+                reply = self._aggregate(codec, made, compared, over.result(), over.contributors)
+        except StopIteration as stop:
+            reduction.result = stop.value
+            self._running.remove(reduction)
+        else:
+            reduction.expected = self._expected(codec, size)
+            self._take(reduction, made)
 
     def _expected(self, codec: Codec, size: int) -> float:
         """Rounds that an all-reduce takes; infinity where that is not known, and the next one waits until it ends."""
@@ -219,13 +285,7 @@ class Reductions:
 
     def _start_round(self, reduction: Reduction, round_: Round) -> None:
         reduction.rounds += 1
-        words, size = round_.words, None
-        if round_.op is LaneOp.MAX and reduction.size is not None and round_.pieces is None:
-            size = reduction.size
-            # The largest of the complements tells the smallest length. In most rounds both fit into the padding.
-            lengths = np.array([size, ~size], np.int64).astype(np.uint32)
-            words = np.concatenate((words, lengths))
-        reduction.size = None  # compared once
+        words, size = _with_size(reduction, round_)
         flight = self._transport.begin_round(round_.op, words, round_.pieces)
         reduction.started.append(_Started(round_, flight, round_.overlap, size))
 
@@ -265,15 +325,27 @@ class Reductions:
         aggregates = []
         for one in reduction.started:
             words, contributors = self._transport.finish(one.flight)
-            if one.size is not None:
-                self._compare(one.size, *words[-2:].tolist())
-                words = words[:-2]
-                packets = -(-words.size // self._transport.ticket.accumulator_words)
-                contributors = contributors[: max(1, packets)]
-            aggregates.append(self._aggregated(reduction.codec, one.round, words, contributors))
+            came = functools.partial(_known, contributors)
+            aggregates.append(self._aggregate(reduction.codec, one.round, one.size, words, came))
         reduction.started.clear()
         reply = tuple(aggregates) if reduction.grouped else aggregates[0]
         self._advance(reduction, functools.partial(reduction.steps.send, reply))
+
+    def _aggregate(
+        self,
+        codec: Codec,
+        round_: Round,
+        size: int | None,
+        words: NDArray[np.uint32],
+        contributors: Contributors,
+    ) -> Aggregate:
+        """``size``: as ``_with_size`` has put it behind the words."""
+        if size is not None:
+            self._compare(size, *words[-2:].tolist())
+            words = words[:-2]
+            packets = -(-words.size // self._transport.ticket.accumulator_words)
+            contributors = functools.partial(_first, contributors, max(1, packets))
+        return self._aggregated(codec, round_, words, contributors)
 
     def _advance(self, reduction: Reduction, step: Callable[[], Round | RoundGroup]) -> None:
         try:
@@ -282,14 +354,21 @@ class Reductions:
             reduction.result = stop.value
             self._running.remove(reduction)
             return
-        if reduction.was_last:
-            raise CodecError(f"Codec {reduction.codec.name} makes a round after one that it said was its last.")
+        self._take(reduction, made)
+
+    def _take(self, reduction: Reduction, made: Round | RoundGroup) -> None:
+        """What a codec wants to have started."""
         reduction.grouped = isinstance(made, RoundGroup)
         rounds = made.rounds if isinstance(made, RoundGroup) else (made,)
+        self._check_rounds(reduction, len(rounds))
         reduction.made.extend(rounds)
         if not self._transport.ticket.quorum:
             reduction.last = [round_.last for round_ in rounds]
-        if reduction.rounds + len(reduction.made) > reduction.expected:
+
+    def _check_rounds(self, reduction: Reduction, more: int) -> None:
+        if reduction.was_last:
+            raise CodecError(f"Codec {reduction.codec.name} makes a round after one that it said was its last.")
+        if reduction.rounds + more > reduction.expected:
             # Others' rounds may have taken their numbers.
             raise CodecError(
                 f"Codec {reduction.codec.name} makes more than the {reduction.expected:g} rounds of its shapes.",

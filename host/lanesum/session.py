@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from lanesum import arrays, codecs
 from lanesum.closing import Closing
-from lanesum.codecs.base import Aggregate, Codec, CodecContext, Members, Part, Result, Round
+from lanesum.codecs.base import Aggregate, Codec, CodecContext, Members, Part, Result, Round, Steps
 from lanesum.errors import ConfigurationError
 from lanesum.offload import Offload
 from lanesum.protocol.lanes import LaneOp
-from lanesum.reductions import Reduction, Reductions
+from lanesum.reductions import Contributors, Reduction, Reductions
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.errors import MismatchError, RoundSize
@@ -224,7 +224,8 @@ class Session(Closing):
         ``codec``, ``average`` and ``name``: as of ``all_reduce``; ``keep_residual``: see ``Pending.outcome``;
         ``parts``: see ``reduce``.
         """
-        return self._submit(array, codec, average, name, keep_residual, parts, at_once=True)
+        begun = self._begin(array, codec, average, name, keep_residual, parts)
+        return Pending(self._reductions, self._reductions.submit(*begun), np.shape(array))
 
     def reduce(
         self,
@@ -240,9 +241,9 @@ class Session(Closing):
 
         ``parts``: the parameters that the array is made of, in order; errors name them, and a policy needs them.
         """
-        return self._submit(array, codec, average, name, keep_residual, parts, at_once=False).outcome()
+        return self._reductions.reduce(*self._begin(array, codec, average, name, keep_residual, parts))
 
-    def _submit(
+    def _begin(
         self,
         array: NDArray[Any],
         codec: str | Codec | None,
@@ -250,9 +251,8 @@ class Session(Closing):
         name: str,
         keep_residual: bool,
         parts: Sequence[Part],
-        *,
-        at_once: bool,
-    ) -> Pending:
+    ) -> tuple[Codec, Steps, int, tuple[str, ...]]:
+        """Of the next all-reduce: codec, the codec's steps, number of values, and what is summed, by name."""
         chosen = self.codec if codec is None else self.resolve_codec(codec)
         array = np.asarray(array)
         if array.dtype.kind != "f":
@@ -274,20 +274,21 @@ class Session(Closing):
         )
         self._all_reduces += 1
         keys = (name, *(part.key for part in parts))
-        steps = chosen.all_reduce(vector, context)
-        reduction = self._reductions.submit(chosen, steps, vector.size, keys, at_once=at_once)
-        return Pending(self._reductions, reduction, np.shape(array))
+        return chosen, chosen.all_reduce(vector, context), vector.size, keys
 
     def wake(self) -> None:
         """Have ``Pending.wait`` come back, or the next one not wait; the one call for any thread."""
         self._transport.wake()
 
     def _aggregated(
-        self, codec: Codec, round_: Round, words: NDArray[np.uint32], contributors: NDArray[np.uint32]
+        self, codec: Codec, round_: Round, words: NDArray[np.uint32], contributors: Contributors
     ) -> Aggregate:
-        aggregate = aggregate_of(self.ticket, words, contributors)
+        if not self.ticket.quorum and self._observer is None:
+            return Aggregate(words, self.ticket.workers)
+        bitmaps = contributors()
+        aggregate = aggregate_of(self.ticket, words, bitmaps)
         if self._observer is not None:
-            self._observer(FinishedRound(codec, round_, aggregate, contributors))
+            self._observer(FinishedRound(codec, round_, aggregate, bitmaps))
         return aggregate
 
     def _compare(self, size: int, largest: int, inverse_of_smallest: int) -> None:

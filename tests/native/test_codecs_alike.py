@@ -107,6 +107,19 @@ def test_what_is_not_finite_is_seen(level: Any, values: np.ndarray, bad: float, 
         assert not np.isfinite(sums[0]) and not np.isfinite(largest.view(np.float32)[0])
 
 
+@given(st.integers(1, 5), st.integers(1, 1200), st.sampled_from([1, 3]), st.data())
+def test_sums_of_rows(level: Any, count: int, size: int, divisor: int, data: st.DataObject) -> None:
+    rows = np.resize(data.draw(vectors(60)), count * size)
+    rows *= np.random.default_rng(size).choice(np.array([1, -1], np.float32), rows.size)
+    alike(level, "sum_rows", (rows, divisor), rows[:size])
+
+
+def test_rows_that_do_not_fit_are_refused(level: Any) -> None:
+    for rows, out in ((7, 2), (0, 2), (2, 0), (2, 4)):
+        with pytest.raises(ValueError, match="whole rows"):
+            level.sum_rows(np.ones(rows, np.float32), 1, np.ones(out, np.float32))
+
+
 @settings(max_examples=50)
 @given(vectors(100), st.integers(1, 60), st.integers(1, 300), st.data())
 def test_fixed_point(level: Any, values: np.ndarray, block: int, workers: int, data: st.DataObject) -> None:

@@ -38,7 +38,7 @@ from lanesum.codecs.base import (
     refuse_not_finite,
     uniform_contributors,
 )
-from lanesum.codecs.gathered import gather, sum_in_order
+from lanesum.codecs.gathered import divisor, gathered_shape, gathering, summed
 from lanesum.codecs.kernels import kernels
 from lanesum.codecs.threaded import threads
 from lanesum.errors import ConfigurationError
@@ -47,6 +47,7 @@ from lanesum.protocol.lanes import LaneOp
 INT32_MAX = 2**31 - 1
 # Coordinates of a piece, for a thread: few enough to stay in cache, enough to make the pieces' own cost small.
 _PIECE = 1 << 18
+_INFINITY = 0x7F800000  # the bits of a float32; those of NaN are above
 # About what a round trip costs in words where round trips are short and links quick.
 _GATHERED = 2048
 
@@ -104,7 +105,7 @@ class FixedPoint:
         if size == 0:
             return ()
         if self.gathers(size):
-            return (RoundShape(LaneOp.ADD32, size * self.workers),)
+            return (gathered_shape(size, self.workers),)
         return self._scaled(size)
 
     def gathers(self, size: int) -> bool:
@@ -167,11 +168,19 @@ class FixedPoint:
 
     def _gather(self, vector: Vector, context: CodecContext) -> Steps:
         """All workers' values side by side, which everybody adds up alike."""
-        if not np.isfinite(vector).all():
+        # It all counts in so short a round trip, and most of all what comes after it, when caches are cold.
+        loops = kernels()
+        largest = np.empty(1, np.uint32)
+        loops.magnitudes(vector, vector.size, largest)
+        if largest[0] >= _INFINITY:
             refuse_not_finite(vector, context)
-        sent = yield from gather(vector.view(np.uint32), self.workers, context, last=always)
-        values = sum_in_order(sent.view(np.float32), context)
-        return Result(values, np.zeros_like(vector) if context.keep_residual else None)
+        shape = gathered_shape(vector.size, self.workers)
+        values = np.empty_like(vector)
+        result = Result(values, np.zeros_like(vector) if context.keep_residual else None)
+        reply = yield gathering(vector.view(np.uint32), self.workers, context, last=always)
+        sent = summed(reply, shape, context).view(np.float32)
+        loops.sum_rows(sent[: context.workers * vector.size], divisor(context), values)
+        return result
 
     def _parts(self, size: int) -> Iterator[tuple[slice, slice]]:
         """Whole blocks, about ``_PIECE`` coordinates for a thread: where they are in the vector, and which blocks."""

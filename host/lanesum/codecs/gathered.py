@@ -25,6 +25,7 @@ from lanesum.codecs.base import (
     checked_words,
     never,
 )
+from lanesum.codecs.kernels import kernels
 from lanesum.protocol.lanes import LaneOp
 
 
@@ -42,16 +43,24 @@ def gather(
     :class:`lanesum.codecs.base.Round`. Raises CodecError where a
     worker is missing in the sum.
     """
-    words = np.zeros((workers, message.size), np.uint32)
-    words[context.worker] = message
-    reply = yield Round(LaneOp.ADD32, words.reshape(-1), label=label, last=last)
+    reply = yield gathering(message, workers, context, label, last)
     return summed(reply, gathered_shape(message.size, workers), context).reshape(workers, -1)
+
+
+def gathering(
+    message: Words, workers: int, context: CodecContext, label: str = "values", last: Callable[[], bool] = never
+) -> Round:
+    """The round in which this worker sends ``message``; ``summed`` makes everybody's of what comes back."""
+    words = np.zeros(workers * message.size, np.uint32)
+    words[context.worker * message.size : (context.worker + 1) * message.size] = message
+    return Round(LaneOp.ADD32, words, label=label, last=last)
 
 
 def summed(reply: Aggregate, shape: RoundShape, context: CodecContext) -> Words:
     """The words of a sum of all workers. Raises CodecError where one is missing in it."""
     words = checked_words(reply, shape)
-    if np.any(np.asarray(reply.contributors) != context.workers):
+    counts = reply.contributors
+    if (counts != context.workers).any() if isinstance(counts, np.ndarray) else counts != context.workers:
         raise CodecError(
             f"Some of the {context.workers} workers are not in a sum, and this codec cannot do without them.",
             "Use fixed or thc in jobs with a quorum.",
@@ -59,12 +68,17 @@ def summed(reply: Aggregate, shape: RoundShape, context: CodecContext) -> Words:
     return words
 
 
-def sum_in_order(vectors: NDArray[Any], context: CodecContext) -> Vector:
+def sum_in_order(vectors: NDArray[np.float32], context: CodecContext) -> Vector:
     """Sum or mean of the rows of ``vectors``: in float64, in the order of the workers, then rounded to float32."""
-    total = vectors[0].astype(np.float64)
-    for one in vectors[1 : context.workers]:  # in this order everywhere; that of numpy's own sums is its own business
-        total += one
-    return rounded(total, context)
+    values = np.empty(vectors.shape[1], np.float32)
+    if values.size:
+        kernels().sum_rows(vectors[: context.workers].reshape(-1), divisor(context), values)
+    return values
+
+
+def divisor(context: CodecContext) -> int:
+    """What a sum of all workers' values is divided by."""
+    return context.workers if context.average else 1
 
 
 def rounded(total: NDArray[np.float64], context: CodecContext) -> Vector:

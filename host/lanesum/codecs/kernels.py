@@ -96,6 +96,8 @@ class Kernels(Protocol):
         self, values: Floats, integers: NDArray[np.int32], maxima: Floats, peak: float, block: int, out: Floats
     ) -> None: ...
 
+    def sum_rows(self, rows: Floats, divisor: float, out: Floats) -> None: ...
+
 
 class BlockKernels(Protocol):
     """Those of ``thc``, on runs of blocks; :mod:`lanesum.codecs.thc_reference` says what each of them does."""

@@ -218,6 +218,17 @@ def integer_residual(
     out[...] = values - integers * _units(maxima, peak, block, values.size)
 
 
+def sum_rows(rows: NDArray[np.float32], divisor: float, out: NDArray[np.float32]) -> None:
+    """Add up rows as long as ``out``, one after another, in float64; divide, and round once."""
+    total = rows[: out.size].astype(np.float64)
+    for start in range(out.size, rows.size, out.size):  # numpy's own sums have an order that is their own business
+        total += rows[start : start + out.size]
+    total /= divisor
+    # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
+    with np.errstate(over="ignore"):
+        out[...] = total
+
+
 def _units(maxima: NDArray[np.float32], peak: float, block: int, size: int) -> NDArray[np.float64]:
     """Value of one integer step, for every coordinate."""
     return np.repeat(maxima.astype(np.float64) / peak, block)[:size]

@@ -10,12 +10,16 @@ import threading
 import weakref
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lanesum.offload import Offload, may_join, may_take_joined
+from lanesum.protocol.lanes import LaneOp
 from lanesum.spin import longest_spin_s
 from lanesum.transport.loop import Wanted, cannot_send, closed_meanwhile
-from lanesum.transport.native_rounds import NativeRounds, NativeWindow
+from lanesum.transport.native_rounds import NativeRounds, NativeWindow, as_sent
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
 
@@ -23,6 +27,9 @@ from lanesum.transport.ticket import JobTicket
 _SLICE_S = 0.05
 # A thread needs microseconds to leave a loop that was closed, once it gets a processor.
 _LONGEST_END_S = 1.0
+
+# A compiled round that is over; has ``result()`` and ``contributors()``, as ``NativeWindow`` does.
+Over: TypeAlias = Any
 
 
 def _end(core: Any, inside: threading.Lock) -> None:
@@ -49,6 +56,8 @@ class NativeLoop:
             rounds.core, descriptors, may_join(native, descriptors, offload), may_take_joined(offload), longest_spin_s()
         )
         self._pause: Any = native.Pause
+        self._reached = self._pause.REACHED
+        self._ends = (self._pause.REACHED, self._pause.WOKEN, self._pause.DEADLINE)
         self._inside = threading.Lock()
         # A thread that is still in here when the interpreter ends never comes back.
         weakref.finalize(self, _end, self._core, self._inside)
@@ -66,17 +75,36 @@ class NativeLoop:
         self._core.begin(deadline_s, math.inf if leave_s is None else leave_s)
         try:
             with self._inside:
-                return self._run()
+                return self._run(self._core.run(_SLICE_S))
         finally:
             for core in cores:
                 core.await_(core.NOBODY)
 
-    def _run(self) -> bool:
-        while True:
-            pause = self._core.run(_SLICE_S)
-            if pause in (self._pause.REACHED, self._pause.WOKEN, self._pause.DEADLINE):
-                return bool(pause != self._pause.DEADLINE)
+    def _run(self, pause: Any) -> bool:
+        """Go on after a ``pause``."""
+        while pause not in self._ends:
             self._check(pause)
+            pause = self._core.run(_SLICE_S)
+        return bool(pause != self._pause.DEADLINE)
+
+    def exchange(self, op: LaneOp, words: NDArray[np.uint32], deadline_s: float) -> tuple[bool, NativeWindow | Over]:
+        """A round from beginning to end, in one call of the compiled part where all goes well.
+
+        Only where no other is under way. Returns False after ``deadline_s`` without progress, else True; and the round,
+        as a ``NativeWindow`` where it is not over yet: see ``run``.
+        """
+        words = as_sent(words)
+        with self._inside:
+            pause, core = self._core.exchange(op, words, deadline_s, _SLICE_S)
+            if pause == self._reached:
+                return True, core
+            if core is None:  # closed
+                self._check(pause)
+            window = self._rounds.adopt(core, op, words)
+            try:
+                return self._run(pause), window
+            finally:
+                core.await_(core.NOBODY)
 
     def send(self) -> None:
         """See ``Loop.send``."""

@@ -90,6 +90,13 @@ class NativeWindow:
         return bitmaps
 
 
+def as_sent(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Words of a round as the compiled part takes them. Raises PacketError for more than a header can tell of."""
+    if words.size >> 32:
+        Header(racks=words.size).pack()  # says what is wrong with that
+    return np.ascontiguousarray(words, np.uint32)
+
+
 class NativeRounds:
     """Looks and behaves like ``RoundSequence``, except that words are not copied: they must not change in their round.
 
@@ -151,12 +158,14 @@ class NativeRounds:
         have to be before the next round starts.
         """
         assert self.can_start
-        if words.size >> 32:
-            Header(racks=words.size).pack()  # says what is wrong with that
-        words = np.ascontiguousarray(words, np.uint32)
+        words = as_sent(words)
         core = self.core.start(op, words)
         if withheld:
             core.withhold()
+        return self.adopt(core, op, words)
+
+    def adopt(self, core: Any, op: LaneOp, words: NDArray[np.uint32]) -> NativeWindow:
+        """The round that ``core`` has been started as, with ``words`` that are ``as_sent``."""
         self._windows.append(NativeWindow(core, RoundSize(op, words.size), words, self._ticket.accumulator_words))
         return self._windows[-1]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from lanesum.transport.errors import (
 from lanesum.transport.in_flight import RoundInFlight
 from lanesum.transport.loop import Loop, PythonLoop
 from lanesum.transport.native_loop import NativeLoop
-from lanesum.transport.native_rounds import NativeRounds
+from lanesum.transport.native_rounds import NativeRounds, NativeWindow
 from lanesum.transport.path import check_path
 from lanesum.transport.sockets import ServerSockets, WrapSocket
 from lanesum.transport.stats import TransportStats
@@ -61,6 +61,16 @@ def _use(ticket: JobTicket) -> None:
                 "Join the job again for a new one.",
             )
         _used.add(key)
+
+
+class RoundOver(Protocol):
+    """A round that all results have come of."""
+
+    def result(self) -> NDArray[np.uint32]:
+        """Accumulator words, as many as the operation makes of the round's words."""
+
+    def contributors(self) -> NDArray[np.uint32]:
+        """Bitmaps of the contributors of each packet, shape ``(packets, racks)``."""
 
 
 class _Driving:
@@ -197,6 +207,9 @@ class UdpTransport:
             SessionClosedError: closed, or unusable after an earlier failure.
             TransportError: the operation is not one of the job's, or the words are not whole groups of it.
         """
+        if pieces is None and overlap is None:
+            over = self.exchange(op, words)
+            return over.result(), over.contributors()
         try:
             round_ = self.begin_round(op, words, pieces)
             with self._driving():
@@ -214,9 +227,41 @@ class UdpTransport:
                     self.decode(round_)
             return self.finish(round_)
         except BaseException:
-            if self._in_flight:  # and nobody knows of it any more
-                self.abandon()
+            self._give_up()
             raise
+
+    def exchange(self, op: LaneOp, words: NDArray[np.uint32]) -> RoundOver:
+        """``all_reduce_words`` where that is all: the quickest way for a small round, which is one call of the compiled
+        part if no other is under way and nothing goes wrong."""
+        try:
+            if self._in_flight or not isinstance(self._loop, NativeLoop):
+                round_ = self.begin_round(op, words)
+                with self._driving():
+                    self._loop.send()
+            else:
+                self._check_round(op, words)
+                with self._driving():
+                    in_time, window = self._loop.exchange(op, words, self._deadline_s)
+                    if not isinstance(window, NativeWindow):
+                        over: RoundOver = window
+                        return over
+                    self._in_flight += 1
+                    if not in_time:
+                        raise self._timeout_error(window)
+                round_ = RoundInFlight(window, None)
+            while not round_.finished:
+                self.wait([round_])
+            with self._driving():
+                self._end(round_.window)
+            return round_.window
+        except BaseException:
+            self._give_up()
+            raise
+
+    def _give_up(self) -> None:
+        """After an exception in the middle of a call that is a whole round."""
+        if self._in_flight:  # and nobody knows of it any more
+            self.abandon()
 
     @property
     def can_begin(self) -> bool:
@@ -233,12 +278,7 @@ class UdpTransport:
         ``words``, ``pieces`` and what is raised are as of ``all_reduce_words``; ``words`` must not change until
         ``finish``.
         """
-        if op not in self.ticket.ops:
-            allowed = ", ".join(one.name for one in self.ticket.ops)
-            raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
-        if words.size % op.shape.uplink_words_per_group:
-            group = op.shape.uplink_words_per_group
-            raise TransportError(f"{words.size} words are not whole groups of {group}, as {op.name} needs them.")
+        self._check_round(op, words)
         with self._driving():
             if pieces is None:
                 window: AnyWindow = self._rounds.start(op, words)
@@ -247,6 +287,14 @@ class UdpTransport:
                 window = self._rounds.start(op, words, withheld=True)
             self._in_flight += 1
             return RoundInFlight(window, pieces)
+
+    def _check_round(self, op: LaneOp, words: NDArray[np.uint32]) -> None:
+        if op not in self.ticket.ops:
+            allowed = ", ".join(one.name for one in self.ticket.ops)
+            raise TransportError(f"Job {self.ticket.job} was not admitted for {op.name}; it has {allowed}.")
+        if words.size % op.shape.uplink_words_per_group:
+            group = op.shape.uplink_words_per_group
+            raise TransportError(f"{words.size} words are not whole groups of {group}, as {op.name} needs them.")
 
     def encode(self, round_: RoundInFlight) -> None:
         """Make the next piece of a round that is ``encoding``, and send what there is room for."""

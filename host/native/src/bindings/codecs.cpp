@@ -217,6 +217,12 @@ public:
                                    out.data());
     }
 
+    void sum_rows(Array<const float> rows, double divisor, Array<float> out) const {
+        require(out.size() > 0 && rows.size() > 0 && rows.size() % out.size() == 0, "whole rows of as many values");
+        const Released released;
+        kernels_->sum_rows(rows.data(), rows.size() / out.size(), out.size(), divisor, out.data());
+    }
+
 private:
     const codecs::Kernels &for_length(std::size_t length) const {
         return length % codecs::LEAST_LENGTH == 0 ? *kernels_ : codecs::BASELINE;
@@ -258,7 +264,8 @@ void define_codecs(nb::module_ &module) {
         .def("from_integers", &CodecKernels::from_integers, array("sums"), array("maxima"), nb::arg("peak"),
              nb::arg("block"), nb::arg("divisor"), array("counts").none(), array("out"))
         .def("integer_residual", &CodecKernels::integer_residual, array("values"), array("integers"), array("maxima"),
-             nb::arg("peak"), nb::arg("block"), array("out"));
+             nb::arg("peak"), nb::arg("block"), array("out"))
+        .def("sum_rows", &CodecKernels::sum_rows, array("rows"), nb::arg("divisor"), array("out"));
 }
 
 }  // namespace lanesum::bindings

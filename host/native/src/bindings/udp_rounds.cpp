@@ -1,8 +1,13 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
 // A worker's rounds on its sockets as lanesum/transport/native_loop.py sees them.
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings/module.hpp"
@@ -15,6 +20,8 @@ namespace lanesum::bindings {
 
 using transport::Pause;
 using transport::UdpRounds;
+
+using Uplink = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void define_udp_rounds(nb::module_ &module) {
     nb::enum_<Pause>(module, "Pause")
@@ -39,6 +46,21 @@ void define_udp_rounds(nb::module_ &module) {
             nb::keep_alive<1, 2>())
         .def("begin", &UdpRounds::begin, nb::arg("deadline_s"), nb::arg("leave_s"))
         .def("run", &UdpRounds::run, nb::arg("slice_s"), nb::call_guard<Released>())
+        .def(
+            "exchange",
+            [](UdpRounds &self, std::uint32_t op, const Uplink &words, double deadline_s, double slice_s) {
+                std::shared_ptr<transport::RoundWindow> window;
+                Pause pause;
+                {
+                    const Released released;
+                    pause = self.exchange(static_cast<LaneOp>(op), {words.data(), words.size()}, deadline_s, slice_s,
+                                          window);
+                }
+                return std::pair(pause, window);
+            },
+            nb::arg("op"), nb::arg("words"), nb::arg("deadline_s"), nb::arg("slice_s"),
+            "Returns why it came back, and the round, which is over if that is REACHED; else the caller keeps ``words`` "
+            "there, unchanged, until ``finish``.")
         .def("wake", &UdpRounds::wake, nb::call_guard<Released>())
         .def("send", &UdpRounds::send, nb::call_guard<Released>())
         .def("attend", &UdpRounds::attend, nb::call_guard<Released>())

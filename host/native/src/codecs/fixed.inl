@@ -67,3 +67,24 @@ void integer_residual(const float *values, const std::int32_t *integers, std::si
         }
     }
 }
+
+void sum_rows(const float *rows, std::size_t count, std::size_t size, double divisor, float *out) {
+    // A piece of the total stays in the first-level cache while all rows are added to it.
+    constexpr std::size_t piece = 512;
+    double total[piece];
+    for (std::size_t start = 0; start < size; start += piece) {
+        const std::size_t length = least(piece, size - start);
+        for (std::size_t i = 0; i < length; ++i) {
+            total[i] = rows[start + i];
+        }
+        for (std::size_t row = 1; row < count; ++row) {
+            const float *values = rows + row * size + start;
+            for (std::size_t i = 0; i < length; ++i) {
+                total[i] += values[i];
+            }
+        }
+        for (std::size_t i = 0; i < length; ++i) {
+            out[start + i] = static_cast<float>(total[i] / divisor);
+        }
+    }
+}

@@ -77,6 +77,8 @@ struct Kernels {
                           double peak, double divisor, const double *counts, float *out);
     void (*integer_residual)(const float *values, const std::int32_t *integers, std::size_t count, std::size_t block,
                              const float *maxima, double peak, float *out);
+    /// ``count`` rows of ``size`` values each, one behind the other; one at least.
+    void (*sum_rows)(const float *rows, std::size_t count, std::size_t size, double divisor, float *out);
 
     /// ``mask``: 1 where a magnitude's bits are no less than these.
     void (*not_below)(const float *values, std::size_t count, std::uint32_t least_bits, std::uint8_t *mask);

@@ -37,6 +37,7 @@ constexpr Kernels ALL = {
     .to_integers = to_integers,
     .from_integers = from_integers,
     .integer_residual = integer_residual,
+    .sum_rows = sum_rows,
     .not_below = not_below,
     .largest = largest,
     .blocks =

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <limits>
 #include <system_error>
 
 #include "protocol/header.hpp"
@@ -93,6 +94,31 @@ void UdpRounds::begin(double deadline_s, double leave_s) {
 
 Pause UdpRounds::run(double slice_s) {
     const std::lock_guard guard(inside_);
+    return run_alone(slice_s);
+}
+
+Pause UdpRounds::exchange(LaneOp op, std::span<const std::uint32_t> words, double deadline_s, double slice_s,
+                          std::shared_ptr<RoundWindow> &window) {
+    const std::lock_guard guard(inside_);
+    if (closing_) {
+        return Pause::closed;
+    }
+    window = rounds_.start(op, words);
+    window->await(window->chunks());
+    begin(deadline_s, std::numeric_limits<double>::infinity());
+    Pause pause = send_due();
+    if (pause == Pause::slice) {
+        pause = run_alone(slice_s);
+    }
+    if (pause == Pause::reached) {
+        window->await(RoundWindow::NOBODY);
+        rounds_.finish(*window);
+    }
+    return pause;
+}
+
+/// ``run``, for whoever has ``inside_``.
+Pause UdpRounds::run_alone(double slice_s) {
     const bool leaving = !std::isinf(leave_s_);
     const double slice_end = monotonic() + slice_s;
     while (!closing_) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -57,6 +58,13 @@ public:
     /// Sends and receives until a round has as many results as somebody waits for, or ``slice_s`` have passed.
     Pause run(double slice_s);
 
+    /// A round from its beginning to its end where no other is under way: ``start``, ``send``, ``begin``, ``run`` and,
+    /// when that has come to ``reached``, ``finish``. Else its end is still awaited, and ``run`` goes on with it.
+    ///
+    /// @param window the round; null where it was not started, because of ``closed``.
+    Pause exchange(LaneOp op, std::span<const std::uint32_t> words, double deadline_s, double slice_s,
+                   std::shared_ptr<RoundWindow> &window);
+
     /// Has ``run`` come back, or not begin to wait; from any thread.
     void wake();
 
@@ -76,6 +84,7 @@ public:
     bool joins() const;
 
 private:
+    Pause run_alone(double slice_s);
     Pause receive(double now, bool &progress);
     Pause send_due();
     Pause send_all(std::span<const Datagram> datagrams);
