@@ -230,3 +230,26 @@ def test_leaving_helps_who_lacks_the_very_last_result() -> None:
     assert job.workers[0].stats.answered_pendings > 0
     # Without the goodbye worker 0 would have been gone by then.
     assert len(job.workers[0].results) == 3
+
+
+@pytest.mark.parametrize("sends", [True, False], ids=["contributions", "results"])
+@pytest.mark.parametrize("switch", [False, True])
+def test_the_end_of_a_burst_does_not_take_a_timeout_for_each_packet(sends: bool, switch: bool) -> None:
+    """A queue that is full loses all of it, on the way there or back."""
+    first: set[int] = set()
+
+    def lost(worker: int, sent: bool, header: Header) -> bool:
+        at_the_end = worker == 0 and sent == sends and header.kind in (Kind.CONTRIBUTION, Kind.RESULT)
+        if not at_the_end or header.chunk < 30 or header.chunk in first:
+            return False
+        first.add(header.chunk)
+        return True
+
+    plans = random_plans(1, 2, [250], (LaneOp.ADD32,))
+    job = VirtualJob(plans, lost=lost, slots=256, window=256, accumulator_words=2, switch=switch)
+    job.run()
+    check_sums(job)
+    assert len(first) == 95
+    # One timeout, and a round trip for twice as many each time; there were 95 timeouts.
+    assert job.now < 2 * MIN_RTO_S + 20 * PATH_S
+    assert job.workers[0].stats.retransmissions < 2 * len(first)

@@ -47,6 +47,86 @@ def test_late_worker_costs_one_probe_not_one_per_packet() -> None:
     assert rounds.stats.retransmissions == 1
 
 
+def after_long_round_trips(
+    chunks: int, round_trip_s: float = 0.2, servers: int = 1
+) -> tuple[AnyRounds, JobTicket, float]:
+    """A round after one in which everything waited in a queue, or for a late worker: no round trip was shorter."""
+    to = ticket(slots=512)
+    rounds = make_rounds(to)
+    window = rounds.start(LaneOp.ADD32, np.zeros(200 * to.accumulator_words, np.uint32))
+    rounds.due(0.0)
+    for chunk in range(200):
+        rounds.receive(answer(to, workers=3, chunk=chunk), round_trip_s)
+    rounds.finish(window)
+    rounds.start(LaneOp.ADD32, np.zeros(chunks * to.accumulator_words, np.uint32))
+    return rounds, to, round_trip_s
+
+
+def test_a_burst_to_one_server_says_nothing_of_another() -> None:
+    to = with_servers(2, slots=64)
+    rounds = begin(to, 12)
+    assert chunks_due(rounds, 0.0) == list(range(12))
+    assert chunks_due(rounds, INITIAL_RTO_S) == [0]
+    rounds.receive(answer(to, workers=3, chunk=0), INITIAL_RTO_S + 1e-3)
+    # The first one left, at the other server, has a timer of its own.
+    assert chunks_due(rounds, INITIAL_RTO_S + 1e-3) == [1, 2, 4]
+
+
+def test_the_lost_end_of_a_burst_is_repaired_in_a_few_round_trips() -> None:
+    """Nothing comes behind it that could overtake it. It took a timeout for each of its packets."""
+    rounds, to, now = after_long_round_trips(100)
+    assert chunks_due(rounds, now) == list(range(100))
+    now += 0.2
+    for chunk in range(40):
+        rounds.receive(answer(to, epoch=1, workers=3, chunk=chunk), now)
+    left_s = rounds.next_timeout(now)
+    assert left_s == pytest.approx(0.8)  # four round trips; so far a late worker may be the reason
+    now += left_s
+    sent, trips = [chunks_due(rounds, now)], 0
+    while sent[-1]:
+        now, trips = now + 1e-3, trips + 1
+        for chunk in sent[-1]:
+            rounds.receive(answer(to, epoch=1, workers=3, chunk=chunk), now)
+        if trips < 3:
+            assert rounds.next_timeout(now) == 0
+        sent.append(chunks_due(rounds, now))
+    assert sent[:4] == [[40], [41, 42], [43, 44, 45, 46], list(range(47, 55))]
+    assert trips == 6 and sorted(chunk for some in sent for chunk in some) == list(range(40, 100))
+
+
+def test_a_probe_that_others_are_missing_for_proves_no_loss() -> None:
+    rounds, to, now = after_long_round_trips(10)
+    rounds.due(now)
+    now += 0.8
+    assert chunks_due(rounds, now) == [0]
+    rounds.receive(answer(to, Kind.PENDING, epoch=1, workers=1, chunk=0), now + 1e-3)
+    rounds.receive(answer(to, epoch=1, workers=3, chunk=0), now + 2e-3)
+    assert chunks_due(rounds, now + 2e-3) == []
+
+
+def test_a_result_long_after_a_probe_proves_no_loss() -> None:
+    """The pending answer may have been lost."""
+    rounds, to, now = after_long_round_trips(10)
+    rounds.due(now)
+    now += 0.8
+    assert chunks_due(rounds, now) == [0]
+    rounds.receive(answer(to, epoch=1, workers=3, chunk=0), now + 0.81)
+    assert chunks_due(rounds, now + 0.81) == []
+
+
+def test_what_was_sent_after_a_probe_is_not_thought_to_be_lost() -> None:
+    rounds, to, now = after_long_round_trips(9)
+    assert chunks_due(rounds, now) == list(range(9))
+    now += 0.8
+    assert chunks_due(rounds, now) == [0]
+    rounds.start(LaneOp.ADD32, np.zeros(20 * to.accumulator_words, np.uint32))
+    assert chunks_due(rounds, now) == list(range(20))
+    for chunk, expected in enumerate(([1, 2], [3, 4], [5, 6], [7, 8], [])):
+        now += 1e-3
+        rounds.receive(answer(to, epoch=1, workers=3, chunk=chunk), now)
+        assert chunks_due(rounds, now) == expected
+
+
 def test_a_slow_aggregation_point_causes_no_retransmissions() -> None:
     """A full window takes longer than the timeout to come back, but it does come back, one by one."""
     to = ticket(workers=1, slots=64)

@@ -70,7 +70,7 @@ class Settings:
     values: int = 4_000_000
     sparsities: tuple[float, ...] = (0.95, 0.99)
     overlaps: tuple[float, ...] = (1.0, 0.0)
-    rates_mbit: tuple[float, ...] = (100.0,)
+    rates_mbit: tuple[float, ...] = (200.0,)
     repeats: int = 3
     window: int = 512
     accumulator_words: int = FULL_ACCUMULATOR_WORDS

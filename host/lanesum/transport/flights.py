@@ -17,7 +17,7 @@ from __future__ import annotations
 import collections
 import heapq
 import itertools
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from lanesum.protocol.packet import Header
@@ -29,6 +29,8 @@ from lanesum.transport.window import RoundWindow
 # A packet that so many later ones on its path have overtaken counts as lost: software switches reorder by a few.
 REORDERING = 8
 _PENDING_BACK_OFF = 4
+# So many chunks are probed for each that a probe has shown to have been lost.
+_PROBES = 2
 # Every timeout is cut long before.
 _MOST_BACK_OFF = 1 << 16
 # So many timers that run out with no answer in between mean that the path is silent: the first is what a late worker
@@ -57,6 +59,7 @@ class _Outstanding:
     bypassed: bool  # the last send did
     resends: int = 0
     tries: int = 0  # resends that nobody asked for
+    probed: bool = False  # the last one was, where silence was all there was to tell of a loss
 
 
 @dataclass(slots=True)
@@ -68,6 +71,8 @@ class _Flight:
     newest_answered: int = -1  # sequence number of the latest send that has its result
     back_off: int = 1
     last_result_at: float = float("-inf")
+    probed_from: int = 0  # sequence number of the last probe of a timer: what was sent before may be lost as well
+    credit: int = 0  # so many of those are to be sent again
 
     def overtaken(self, ahead: int) -> Iterator[tuple[int, _Outstanding]]:
         """Positions that some ``ahead`` later sends have overtaken; the first in line, as they are kept in order."""
@@ -213,9 +218,13 @@ class Flights:
 
         Those that were asked for, those that later sends to the same server overtook, and the first one when its timer
         has run out. Only the first, because silence mostly means that a worker is late: one probe is enough to learn
-        that. Its timer backs off until something completes on its path. A chunk that was overtaken waits for nobody who
-        is late, since all (or a quorum) are in the round, and have sent the later one: it has a quick timer of its own,
-        that backs off with every try. A later round's result tells the same: who is in that has begun this one.
+        that. Its timer backs off until something completes on its path. But where a probe brings a result at once, and
+        nobody says that others are missing, nobody was late: then it was lost, and what was sent after it, with nothing
+        behind it to overtake it, mostly was, too (a queue that is full loses the end of a burst, and trains of packets
+        whole). Two more are probed then, and two more for each of them: a burst is repaired in a few round trips, and
+        not in a timeout for each packet. A chunk that was overtaken waits for nobody who is late, since all (or a
+        quorum) are in the round, and have sent the later one: it has a quick timer of its own, that backs off with
+        every try. A later round's result tells the same: who is in that has begun this one.
         """
         link = self._link
         # Who asks is told where he asks: a place that has others' contributions is the one to complete the chunk.
@@ -225,6 +234,7 @@ class Flights:
             if position in lost:
                 continue
             if state.sequence + REORDERING < flight.newest_answered or left_s <= 0:
+                state.probed = False
                 lost[position] = (self._try_again(state, _BYPASS_AFTER_QUICK), False)
         first = self._timed()
         if first is not None and first not in lost:
@@ -235,8 +245,28 @@ class Flights:
                 link.unanswered += 1
                 if link.unanswered >= _SILENT_AFTER:
                     link.congestion.silence(link.sequence, self._under_way)
+                state.probed = True
+                flight.probed_from = flight.path.sequence
                 lost[first] = (self._try_again(state, _BYPASS_AFTER), False)
+        for flight in self._paths:
+            if flight.credit:
+                for position in self._probably_lost(flight, lost):
+                    state = flight.outstanding[position]
+                    state.probed = True
+                    lost[position] = (self._try_again(state, _BYPASS_AFTER), False)
         return lost
+
+    @staticmethod
+    def _probably_lost(flight: _Flight, known: Container[int]) -> list[int]:
+        """As many positions as the path has credit for, which is used up then, that are not ``known`` to be lost."""
+        sent_before = (
+            position
+            for position, state in flight.outstanding.items()
+            if state.sequence < flight.probed_from and position not in known
+        )
+        chosen = list(itertools.islice(sent_before, flight.credit))
+        flight.credit = 0
+        return chosen
 
     def _try_again(self, state: _Outstanding, patience: int) -> bool:
         """Count a try that nobody asked for; True when it is to go past the switches."""
@@ -275,7 +305,7 @@ class Flights:
 
     def next_timeout(self, now: float) -> float | None:
         """Seconds until ``due`` may have something to send; None when nothing is under way."""
-        if self._asked:
+        if self._asked or any(flight.credit for flight in self._paths):
             return 0.0
         if not self._under_way:
             return 0.0 if self._open else None
@@ -322,6 +352,8 @@ class Flights:
             stats.latency.record(now - state.first_sent_at)
             if state.sequence == state.first_sequence:
                 flight.path.rtt.sample(now - state.sent_at)
+            elif state.probed and now - state.sent_at < flight.path.rtt.timeout_s:
+                flight.credit += _PROBES
             link.congestion.result(state.first_on_link, link.sequence, marked)
         return True
 
@@ -339,6 +371,7 @@ class Flights:
         if state is None:
             return  # not sent yet: its turn comes
         window.learn(header)
+        state.probed = False
         # The path is alive, somebody else is late: keep asking, at a gentle pace.
         flight.back_off = min(flight.back_off, _PENDING_BACK_OFF)
         bypass = bool(header.flags & _BYPASS)

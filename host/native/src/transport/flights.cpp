@@ -16,6 +16,7 @@ constexpr std::uint32_t SILENT_AFTER = 3;
 constexpr std::uint32_t BYPASS_AFTER = 2;
 constexpr std::uint32_t BYPASS_AFTER_QUICK = 4;
 constexpr std::uint32_t MOST_BACK_OFF = 1 << 16;
+constexpr std::uint32_t PROBES = 2;
 
 }  // namespace
 
@@ -118,7 +119,7 @@ void Flights::due(double now, Outbox &outbox) {
         state.first_on_link = link.sequence;
         state.bypass = state.bypassed = bypass;
         state.resends = state.tries = 0;
-        state.asked = state.lost = false;
+        state.asked = state.lost = state.probed = false;
         link.count_sent(window->batch()->packet_bytes(), false, bypass);
         ++link.sequence;
         outbox.add(*window->batch(), state.chunk, bypass ? FLAG_BYPASS : 0u);
@@ -192,22 +193,36 @@ void Flights::find_lost(double now) {
     each_overtaken(now, [&](const Flight &own, Outstanding &state, double left_s) {
         if (!state.lost && (state.sequence + REORDERING < own.newest_answered || left_s <= 0)) {
             state.lost = true;
+            state.probed = false;
             lost_.push_back({&state, try_again(state, BYPASS_AFTER_QUICK), false});
         }
     });
     Outstanding *first = timed();
-    if (first == nullptr || first->lost) {
-        return;
-    }
-    Flight &own = flight(first->position);
-    if (own.timer_left(*first, now) <= 0) {
+    if (first != nullptr && !first->lost && flight(first->position).timer_left(*first, now) <= 0) {
+        Flight &own = flight(first->position);
         own.back_off = std::min(2 * own.back_off, MOST_BACK_OFF);
         ++link_->unanswered;
         if (link_->unanswered >= SILENT_AFTER) {
             link_->congestion->silence(link_->sequence, under_way_);
         }
-        first->lost = true;
+        first->lost = first->probed = true;
+        own.probed_from = own.path->sequence;
         lost_.push_back({first, try_again(*first, BYPASS_AFTER), false});
+    }
+    find_probably_lost();
+}
+
+void Flights::find_probably_lost() {
+    for (Flight &own : flights_) {
+        for (std::uint32_t index = own.first; own.credit != 0 && index != NONE; index = entries_[index].after) {
+            Outstanding &state = entries_[index];
+            if (state.sequence < own.probed_from && !state.lost) {
+                --own.credit;
+                state.lost = state.probed = true;
+                lost_.push_back({&state, try_again(state, BYPASS_AFTER), false});
+            }
+        }
+        own.credit = 0;
     }
 }
 
@@ -245,7 +260,7 @@ double Flights::Flight::timer_left(const Outstanding &state, double now) const {
 }
 
 std::optional<double> Flights::next_timeout(double now) {
-    if (asked_count_ > 0) {
+    if (asked_count_ > 0 || std::ranges::any_of(flights_, [](const Flight &own) { return own.credit != 0; })) {
         return 0.0;
     }
     if (under_way_ == 0) {
@@ -307,6 +322,8 @@ bool Flights::take_result(RoundWindow &window, const Header &header, std::span<c
         stats.latency.record(now - state->first_sent_at);
         if (state->sequence == state->first_sequence) {
             own.path->rtt.sample(now - state->sent_at);
+        } else if (state->probed && now - state->sent_at < own.path->rtt.timeout_s()) {
+            own.credit += PROBES;
         }
         link.congestion->result(state->first_on_link, link.sequence, marked);
     }
@@ -326,6 +343,7 @@ void Flights::take_pending(RoundWindow &window, const Header &header, double now
         return;  // not sent yet: its turn comes
     }
     window.learn(header);
+    state->probed = false;
     // The path is alive, somebody else is late: keep asking, at a gentle pace.
     Flight &own = flight(state->position);
     own.back_off = std::min(own.back_off, PENDING_BACK_OFF);

@@ -58,6 +58,7 @@ private:
         bool bypassed;
         bool asked;
         bool asked_bypass;
+        bool probed;
         bool lost;
     };
     /// What is under way on one path, and what was heard there.
@@ -67,6 +68,8 @@ private:
         std::int64_t newest_answered = -1;
         std::uint32_t back_off = 1;
         double last_result_at = -std::numeric_limits<double>::infinity();
+        std::int64_t probed_from = 0;
+        std::uint32_t credit = 0;
 
         double quick_left(const Outstanding &state, double since, double now) const;
         double timer_left(const Outstanding &state, double now) const;
@@ -97,6 +100,7 @@ private:
     void open_in_step();
     bool is_open(std::uint64_t position) const { return position < slots_ || is_done(position - slots_); }
     void find_lost(double now);
+    void find_probably_lost();
     bool try_again(Outstanding &state, std::uint32_t patience) const;
     template <typename Visit>
     void each_overtaken(double now, Visit visit);
