@@ -40,7 +40,7 @@ def test_transport(tmp_path: Path) -> None:
     result = bench("transport", "--picture", str(tmp_path / "transport.png"))
     paths = {"loopback"} if obstacle() else {"loopback", "1000 Mbit/s"}
     assert {(figure["path"], figure["by"]) for figure in result["latency"]} == {
-        (path, by) for path in paths for by in kinds() | {transport.ECHO, transport.ECHOES}
+        (path, by) for path in paths for by in kinds() | {transport.ECHO, transport.ECHOES, transport.ECHO_BURST}
     }
     assert {(figure["path"], figure["by"]) for figure in result["rate"]} == {
         (path, by) for path in paths for by in kinds()

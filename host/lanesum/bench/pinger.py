@@ -49,11 +49,12 @@ class Pings:
 
 @dataclass(frozen=True, slots=True)
 class Echoes:
-    """``count`` datagrams of ``size`` bytes, to ``peer`` and back, one after another."""
+    """``count`` times ``burst`` datagrams of ``size`` bytes, to ``peer`` and back; the next ones when all are back."""
 
     peer: Address
     size: int
     count: int
+    burst: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +175,10 @@ def _echoes(task: Echoes) -> list[float]:
         buffer = bytearray(MAX_DATAGRAM_BYTES)
         for _ in range(task.count):
             begin = time.perf_counter()
-            sock.send(datagram)
-            sock.recv_into(buffer)
+            for _ in range(task.burst):
+                sock.send(datagram)
+            for _ in range(task.burst):
+                sock.recv_into(buffer)
             taken.append(time.perf_counter() - begin)
     return taken
 

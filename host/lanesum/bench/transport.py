@@ -5,14 +5,14 @@
 The transport in Python and the compiled one take turns, each with workers and an aggregation server of its own kind.
 An all-reduce by ``fixed`` is one round for so few values, or two (scales, then values), with the codec's work; a round
 is one sum of words. Beside the echo for one worker alone there is one for all at once, whose processes share the
-processors as those of an all-reduce do.
+processors as those of an all-reduce do, and one of as many packets as a round has, one system call for each.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from lanesum_switch.veth import obstacle
 
 ECHO = "UDP echo"
 ECHOES = "UDP echo for all at once"
+ECHO_BURST = "UDP echo of as many packets"
 LATENCY_COLUMNS = ("path", "what", "by", "p50, µs", "p99, µs", "p50 to echo")
 CHUNK_COLUMNS = ("path", "by", "chunk p50, µs", "chunk p99, µs")
 RATE_COLUMNS = ("path", "by", "packets/s", "packets per CPU second", "sent again")
@@ -77,11 +78,13 @@ def _measure(
     flows: dict[str, list[Flowed]] = {}
     packet = HEADER_BYTES + settings.accumulator_words * WORD_BYTES
     echoes = Echoes((place.address(HUB), ECHO_PORT), packet, settings.count)
+    burst = replace(echoes, burst=-(-settings.values // settings.accumulator_words))
     with pingers(place, settings, names, echo=True) as kinds:
         for turn in range(settings.repeats + 1):
             taken = {
                 _Latency(path, f"{packet} bytes", ECHO): kinds[0].echoes(echoes, together=False),
                 _Latency(path, f"{packet} bytes", ECHOES): kinds[0].echoes(echoes, together=True),
+                _Latency(path, f"{burst.burst} x {packet} bytes", ECHO_BURST): kinds[0].echoes(burst, together=False),
             }
             flowed = {}
             for kind in kinds:

@@ -36,6 +36,8 @@ from lanesum.protocol.lanes import LaneOp
 
 Vector: TypeAlias = NDArray[np.float32]
 T = TypeVar("T")
+# To compare with a type makes a data type of it every time.
+_FLOAT32, _UINT32 = np.dtype(np.float32), np.dtype(np.uint32)
 
 
 class CodecError(LanesumError):
@@ -272,7 +274,7 @@ def checked_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
             f"{context.workers} workers would sum lanes that are sized for {workers}.",
             "Build the codec with the job's number of workers.",
         )
-    if not isinstance(x, np.ndarray) or x.dtype != np.float32 or x.ndim != 1:
+    if not isinstance(x, np.ndarray) or x.dtype != _FLOAT32 or x.ndim != 1:
         found = f"{x.dtype} with shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
         raise CodecError(f"Expected {_named(context)} as a float32 array of one dimension, not {found}.")
     return np.ascontiguousarray(x)
@@ -299,10 +301,11 @@ def _named(context: CodecContext) -> str:
 
 def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:
     """Return the words of ``aggregate``, or raise CodecError if they cannot belong to ``round_``."""
-    if aggregate.words.dtype != np.uint32 or aggregate.words.shape != (round_.result_words,):
+    words = aggregate.words
+    if words.dtype != _UINT32 or words.shape != (round_.result_words,):
         raise CodecError(
-            f"The aggregate of a {round_.op.name} round has {aggregate.words.dtype} words of shape "
-            f"{aggregate.words.shape}, not {round_.result_words} uint32."
+            f"The aggregate of a {round_.op.name} round has {words.dtype} words of shape "
+            f"{words.shape}, not {round_.result_words} uint32."
         )
     for what, per_word in (("contributors", aggregate.contributors), ("included", aggregate.included)):
         if isinstance(per_word, np.ndarray) and per_word.shape not in ((), aggregate.words.shape):
@@ -310,7 +313,7 @@ def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:
     counted = aggregate.contributors
     if (counted.min(initial=1) if isinstance(counted, np.ndarray) else counted) < 1:
         raise CodecError(f"The aggregate of a {round_.op.name} round names no contributor.")
-    return np.ascontiguousarray(aggregate.words)
+    return np.ascontiguousarray(words)
 
 
 def uniform_contributors(aggregate: Aggregate) -> int | None:

@@ -3,7 +3,7 @@
 // Looking again and again for a moment before going to sleep: to be woken takes longer than most answers on a short path.
 #pragma once
 
-#include <sys/resource.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,8 +12,10 @@
 
 namespace lanesum::io {
 
-/// For one thread. It takes a processor from whoever else could have it, so it is not done again for a while after it
-/// was in vain, or after somebody else has taken the processor: twice as many waits as the last time, up to ``MOST``.
+/// For one thread. Between two looks whoever else wants the processor has his turn: with more processes than processors
+/// that may be the one whose packet is waited for. After a wait that was in vain, or longer than it should have been,
+/// because somebody who has other things to do took the processor, waits sleep for a while: twice as many as the last
+/// time, up to ``MOST``.
 class Spin {
 public:
     /// @param longest_s of one wait; 0 for none.
@@ -30,25 +32,22 @@ public:
             return false;
         }
         using clock = std::chrono::steady_clock;
-        const std::int64_t before = preemptions();
         const clock::time_point begin = clock::now();
         const std::chrono::duration<double> longest(std::min(longest_s_, seconds));
         bool there = ready();
-        while (!there && clock::now() - begin < longest) {
+        bool in_time = true;
+        while (!there && in_time) {
+            sched_yield();
             there = ready();
+            in_time = clock::now() - begin < longest;
         }
-        pauses_ = there && preemptions() == before ? 0 : std::min(2 * pauses_ + 1, MOST);
+        pauses_ = there && in_time ? 0 : std::min(2 * pauses_ + 1, MOST);
         left_out_ = pauses_;
         return there;
     }
 
 private:
     static constexpr std::uint32_t MOST = 1023;
-
-    static std::int64_t preemptions() {
-        rusage usage;
-        return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
-    }
 
     double longest_s_;
     std::uint32_t pauses_ = 0;    // waits to be left out after the next one in vain, about half as many

@@ -108,7 +108,9 @@ Pause UdpRounds::exchange(LaneOp op, std::span<const std::uint32_t> words, doubl
     begin(deadline_s, std::numeric_limits<double>::infinity());
     Pause pause = send_due();
     if (pause == Pause::slice) {
-        pause = run_alone(slice_s);
+        // Nothing can have come yet, so nobody looks.
+        const double longest_s = std::min({rounds_.next_timeout(begun_).value_or(deadline_s), deadline_s, slice_s});
+        pause = wait(longest_s) ? run_alone(slice_s - (monotonic() - begun_)) : Pause::slice;
     }
     if (pause == Pause::reached) {
         window->await(RoundWindow::NOBODY);
