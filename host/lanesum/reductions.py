@@ -19,6 +19,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +145,7 @@ class Reductions:
         reduction = Reduction(codec, steps, size, frozenset(keys), expected)
         self._running.append(reduction)
         if alone:
-            self._guard(lambda: self._go_straight(reduction, size))
+            self._guard(self._go_straight, reduction, size)
         if not reduction.ended:
             while not self.drive(reduction):
                 pass
@@ -233,9 +234,9 @@ class Reductions:
             reduction.error = error
             reduction.steps.close()
 
-    def _guard(self, work: Callable[[], bool | None]) -> bool | None:
+    def _guard(self, work: Callable[..., bool | None], *arguments: Any) -> bool | None:
         try:
-            return work()
+            return work(*arguments)
         except BaseException as error:
             # The others wait for these all-reduces: were the next one to take their place, sums would mix the two.
             self._transport.abandon()

@@ -201,7 +201,8 @@ class Session(Closing):
             ResultGoneError: with a quorum, when this worker is so late that nobody keeps the result any more.
             SessionClosedError: the session is closed or failed earlier.
         """
-        return self.reduce(array, codec=codec, average=average, name=name).values.reshape(np.shape(array))
+        array = np.asarray(array)
+        return self.reduce(array, codec=codec, average=average, name=name).values.reshape(array.shape)
 
     def all_reduce_async(
         self,
@@ -273,7 +274,7 @@ class Session(Closing):
             in_pieces=self._transport.takes_pieces,
         )
         self._all_reduces += 1
-        keys = (name, *(part.key for part in parts))
+        keys = (name, *[part.key for part in parts])
         return chosen, chosen.all_reduce(vector, context), vector.size, keys
 
     def wake(self) -> None:

@@ -169,7 +169,7 @@ class FixedPoint:
     def _gather(self, vector: Vector, context: CodecContext) -> Steps:
         """All workers' values side by side, which everybody adds up alike."""
         # It all counts in so short a round trip, and most of all what comes after it, when caches are cold.
-        loops = kernels()
+        loops = kernels(few=True)
         largest = np.empty(1, np.uint32)
         loops.magnitudes(vector, vector.size, largest)
         if largest[0] >= _INFINITY:

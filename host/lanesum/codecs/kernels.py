@@ -190,12 +190,15 @@ class BlockKernels(Protocol):
     ) -> None: ...
 
 
-def kernels() -> Kernels:
-    """The loops to use; see :func:`lanesum.native.availability` for who decides and what it raises."""
+def kernels(*, few: bool = False) -> Kernels:
+    """The loops to use; see :func:`lanesum.native.availability` for who decides and what it raises.
+
+    ``few``: for no more values than one thread makes anyway.
+    """
     core = availability().core
     # mypy checks the module against the protocol here.
     loops: Kernels = reference if core is None else compiled(core)
-    return loops if threads() == 1 else cast(Kernels, ThreadedKernels(loops))
+    return loops if few or threads() == 1 else cast(Kernels, ThreadedKernels(loops))
 
 
 def block_kernels() -> BlockKernels:

@@ -212,7 +212,7 @@ class UdpTransport:
             return over.result(), over.contributors()
         try:
             round_ = self.begin_round(op, words, pieces)
-            with self._driving():
+            with _Driving(self):
                 self._loop.send()
             while round_.encoding:
                 self.encode(round_)
@@ -236,11 +236,11 @@ class UdpTransport:
         try:
             if self._in_flight or not isinstance(self._loop, NativeLoop):
                 round_ = self.begin_round(op, words)
-                with self._driving():
+                with _Driving(self):
                     self._loop.send()
             else:
                 self._check_round(op, words)
-                with self._driving():
+                with _Driving(self):
                     in_time, window = self._loop.exchange(op, words, self._deadline_s)
                     if not isinstance(window, NativeWindow):
                         over: RoundOver = window
@@ -251,7 +251,7 @@ class UdpTransport:
                 round_ = RoundInFlight(window, None)
             while not round_.finished:
                 self.wait([round_])
-            with self._driving():
+            with _Driving(self):
                 self._end(round_.window)
             return round_.window
         except BaseException:
@@ -279,7 +279,7 @@ class UdpTransport:
         ``finish``.
         """
         self._check_round(op, words)
-        with self._driving():
+        with _Driving(self):
             if pieces is None:
                 window: AnyWindow = self._rounds.start(op, words)
             else:
@@ -298,18 +298,18 @@ class UdpTransport:
 
     def encode(self, round_: RoundInFlight) -> None:
         """Make the next piece of a round that is ``encoding``, and send what there is room for."""
-        with self._driving():
+        with _Driving(self):
             round_.encode()
             self._loop.attend()
 
     def decode(self, round_: RoundInFlight) -> None:
         """Use the next piece of a round that is ``ready``."""
-        with self._driving():
+        with _Driving(self):
             round_.decode()
 
     def attend(self) -> None:
         """Take what has come and send what there is room for, without waiting."""
-        with self._driving():
+        with _Driving(self):
             self._loop.attend()
 
     def wait(self, rounds: Sequence[RoundInFlight]) -> None:
@@ -317,7 +317,7 @@ class UdpTransport:
 
         Raises AggregationTimeoutError after the deadline without progress of any round.
         """
-        with self._driving():
+        with _Driving(self):
             if not self._loop.run([one.wanted for one in rounds], self._deadline_s):
                 waits = (one.window for one in rounds if not one.window.finished)
                 raise self._timeout_error(next(waits, rounds[0].window))
@@ -328,12 +328,9 @@ class UdpTransport:
 
     def finish(self, round_: RoundInFlight) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """What a ``finished`` round came to, as ``all_reduce_words`` returns it."""
-        with self._driving():
+        with _Driving(self):
             self._end(round_.window)
             return round_.result()
-
-    def _driving(self) -> _Driving:
-        return _Driving(self)
 
     def _end(self, window: Any) -> None:
         """``window`` is of ``_rounds``' own kind."""
