@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from lanesum.aggregation.slots import SlotTable
 from lanesum.protocol import LaneOp
 from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import ETHERNET_BYTES
@@ -56,8 +57,8 @@ def missing() -> str | None:
 class _Control(P4RuntimeSwitch):
     """Remembers the ports that lose packets: no sentinel can be trusted there."""
 
-    def __init__(self, connection: SwitchConnection, names: P4InfoNames) -> None:
-        super().__init__(connection, names)
+    def __init__(self, connection: SwitchConnection, names: P4InfoNames, turning: tuple[int, ...] = ()) -> None:
+        super().__init__(connection, names, turning)
         self.lossy: set[tuple[int, bool]] = set()
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
@@ -75,10 +76,10 @@ class Bmv2Target:
     """
 
     name = "bmv2"
-    ops: tuple[LaneOp, ...] = tuple(LaneOp)
     schedules = 5
     shortest_frame = ETHERNET_BYTES  # a raw socket sends nothing shorter
     clock: Clock | None = None
+    entries = SlotTable
 
     def __init__(self, control: _Control, sockets: dict[int, socket.socket], accumulator_words: int) -> None:
         self.control = control
@@ -93,6 +94,10 @@ class Bmv2Target:
         self._sentinels = 0
         for port in PORTS:
             control.add_host(HostPort(port, _SENTINEL_NETWORK + port, bytes([2, 0, 0, 0, 0xFF, port])))
+
+    @property
+    def ops(self) -> tuple[LaneOp, ...]:
+        return self.control.capabilities.of_these(LaneOp)
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
         return self.exchange_all([(port, frame)])

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Targets as fixtures. BMv2 is skipped, with the reason, where it cannot run; the other targets never are."""
+"""Targets as fixtures. BMv2 is skipped, with the reason, where it cannot run.
+
+Tests of what a program does not have, as its P4Info says, are left out for it; see mark ``offered``.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +48,26 @@ def running_star(request: pytest.FixtureRequest) -> Iterator[Star]:
         yield Star(target)
 
 
+def _check_offered(request: pytest.FixtureRequest, target: Target) -> None:
+    """Skip what the target's program does not have, as its P4Info says: operations that a test is parametrized with or
+    marked with, and other capabilities that it is marked with."""
+    params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    wanted = [op for op in [params.get("op")] if isinstance(op, LaneOp)]
+    capabilities = target.control.capabilities
+    for marker in request.node.iter_markers("offered"):
+        for what in marker.args:
+            if isinstance(what, LaneOp):
+                wanted.append(what)
+            elif not getattr(capabilities, what):
+                pytest.skip(f"not on this pipeline: {target.name} has no {what}")
+    for op in wanted:
+        if op not in capabilities.ops:
+            pytest.skip(f"not on this pipeline: {target.name} has no {op.name}")
+
+
 @pytest.fixture
 def star(request: pytest.FixtureRequest, running_star: Star) -> Iterator[Star]:
-    params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
-    op = params.get("op")
-    if isinstance(op, LaneOp) and op not in running_star.target.ops:
-        pytest.skip(f"{running_star.target.name} has no {op.name}")
+    _check_offered(request, running_star.target)
     for _ in running_star.scope():
         yield running_star
 
@@ -82,6 +99,7 @@ def running_tree(request: pytest.FixtureRequest) -> Iterator[Tree]:
 
 
 @pytest.fixture
-def tree(running_tree: Tree) -> Iterator[Tree]:
+def tree(request: pytest.FixtureRequest, running_tree: Tree) -> Iterator[Tree]:
+    _check_offered(request, running_tree.nodes[0].target)
     for _ in running_tree.scope():
         yield running_tree

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from lanesum.aggregation.slots import SlotTable
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum_control.client import SwitchConnection
@@ -20,10 +21,13 @@ from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference_switch import PortFrame, ReferenceSwitch
 from lanesum_switch.tna.switch import TofinoSwitch
 
+from .chip_entries import ChipEntries
+
 PORTS = range(8)
 DEVICE_ID = 1
 TOFINO_PROFILE = "tofino1-w32"
-TOFINO_OPS: tuple[LaneOp, ...] = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.ADD8X4, LaneOp.OR, LaneOp.MAX)
+# Ticks. The chip's time begins with its program; until a lease is over, entries that nobody ever had look taken.
+_OUTLASTS_LEASES = 1 << 16
 
 
 class Clock:
@@ -59,9 +63,10 @@ class Target(Protocol):
     accumulator_words: int
     schedules: int  # randomized schedules that it can run in reasonable time
     shortest_frame: int  # what its ports accept
-    ops: tuple[LaneOp, ...]  # lane operations that its program has
+    ops: tuple[LaneOp, ...]  # lane operations that its program has, as its P4Info says
     clock: Clock | None  # None: real time
     queue_depth: Queues  # where the clock is real, they are always empty
+    entries: type[SlotTable]  # how its program decides, in plain Python
 
     @property
     def control(self) -> ControlledSwitch: ...
@@ -81,9 +86,17 @@ class Target(Protocol):
 
 class _InMemoryTarget:
     shortest_frame = 0
-    ops: tuple[LaneOp, ...] = tuple(LaneOp)
+    entries: type[SlotTable] = SlotTable
     clock: Clock
     queue_depth: Queues
+
+    @property
+    def control(self) -> ControlledSwitch:
+        raise NotImplementedError
+
+    @property
+    def ops(self) -> tuple[LaneOp, ...]:
+        return self.control.capabilities.of_these(LaneOp)
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
         raise NotImplementedError
@@ -103,8 +116,12 @@ class ReferenceTarget(_InMemoryTarget):
         self.clock, self.queue_depth = Clock(), Queues()
         self._start()
 
+    @property
+    def control(self) -> ReferenceSwitch:
+        return self._switch
+
     def _start(self) -> None:
-        self.control = ReferenceSwitch(
+        self._switch = ReferenceSwitch(
             self.accumulator_words, clock=self.clock.microseconds, queue_depth=self.queue_depth
         )
 
@@ -113,7 +130,7 @@ class ReferenceTarget(_InMemoryTarget):
         return self
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
-        return self.control.process(port, frame)
+        return self._switch.process(port, frame)
 
     def decisions(self) -> dict[str, int]:
         return self.control.decisions()
@@ -136,8 +153,12 @@ class EmbeddedTarget(_InMemoryTarget):
         self.clock = clock
         self.queue_depth = queue_depth
         self.switch = switch
-        self.control = control
+        self._control = control
         self.accumulator_words = accumulator_words
+
+    @property
+    def control(self) -> P4RuntimeSwitch:
+        return self._control
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
         return [(out.port, out.frame) for out in self.switch.process(port, frame)]
@@ -182,11 +203,13 @@ class TofinoTarget(EmbeddedTarget):
     """The TNA program in the embedded switch, programmed through a real P4Runtime server."""
 
     name = "tofino"
-    ops: tuple[LaneOp, ...] = TOFINO_OPS
+    schedules = 10
+    entries = ChipEntries
 
     def pushed_again(self) -> TofinoTarget:
-        self.control.connection.push_pipeline(tofino_pipeline(TOFINO_PROFILE))
-        return TofinoTarget(self.switch, self.control, self.accumulator_words, self.clock, self.queue_depth)
+        control = P4RuntimeSwitch.with_pipeline(self.control.connection, tofino_pipeline(TOFINO_PROFILE))
+        self.clock.advance(_OUTLASTS_LEASES)
+        return TofinoTarget(self.switch, control, self.accumulator_words, self.clock, self.queue_depth)
 
 
 @contextlib.contextmanager
@@ -199,4 +222,5 @@ def tofino_target() -> Iterator[TofinoTarget]:
         with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
             pipeline = tofino_pipeline(TOFINO_PROFILE)
             control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
+            clock.advance(_OUTLASTS_LEASES)
             yield TofinoTarget(switch, control, pipeline.accumulator_words, clock, queue_depth)

@@ -106,6 +106,19 @@ def test_zero_is_no_special_identifier(star: Star) -> None:
     assert star.contribute(job, 1, words[1]) == job.replay(1, aggregate(LaneOp.ADD32, words))
 
 
+def test_rounds_larger_than_an_entry_remembers_are_the_servers(star: Star) -> None:
+    """Some programs have fewer bits for it; the largest round that fits them is summed."""
+    job = star.admit(1)
+    words = job.words(31)[0]
+    bits = star.target.entries.ROUND_WORD_BITS
+    largest = Place(round_words=(1 << bits) - 1)
+    assert star.contribute(job, 0, words, largest) == job.result(words, largest)
+    for round_words in [1 << bit for bit in range(bits, 32)]:
+        port, frame = job.contribution(0, words, Place(epoch=1, round_words=round_words), checksum=True)
+        assert star.exchange(port, frame) == routed(frame, SERVER)
+    assert star.decisions().get("route_other_size", 0) == 32 - bits
+
+
 @pytest.mark.parametrize("name", TARGETS)
 def test_an_empty_switch_owns_nothing(name: str) -> None:
     """The registers of a switch that was just started are all 0, and so are the numbers of this job.

@@ -14,6 +14,7 @@ from .oracle import aggregate
 from .star import SERVER, STRANGER, Star, routed, worker_host
 
 FRAMES = 600
+tables = pytest.mark.offered("faults")
 
 
 def numbered(number: int) -> bytes:
@@ -21,6 +22,7 @@ def numbered(number: int) -> bytes:
     return UdpFrame(STRANGER.mac, SWITCH_MAC, STRANGER.ip, SERVER.ip, 5000, 5001, payload).pack()
 
 
+@tables
 @pytest.mark.parametrize("ingress", [True, False], ids=["ingress", "egress"])
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_share_of_losses(star: Star, ingress: bool, share: float) -> None:
@@ -35,6 +37,7 @@ def test_share_of_losses(star: Star, ingress: bool, share: float) -> None:
     assert abs(1 - len(out) / FRAMES - share) < tolerance
 
 
+@tables
 @pytest.mark.parametrize("ingress", [True, False], ids=["ingress", "egress"])
 def test_everything_and_nothing(star: Star, ingress: bool) -> None:
     """Share 1 loses all, share 0 ends it; a second setting replaces the first."""
@@ -45,6 +48,7 @@ def test_everything_and_nothing(star: Star, ingress: bool) -> None:
             assert star.exchange(STRANGER.port, numbered(1)) == survivors
 
 
+@tables
 def test_other_ports_and_the_other_direction_are_spared(star: Star) -> None:
     star.set_fault(STRANGER.port, ingress=False, share=1.0)
     star.set_fault(SERVER.port, ingress=True, share=1.0)
@@ -55,6 +59,7 @@ def test_other_ports_and_the_other_direction_are_spared(star: Star) -> None:
         assert star.exchange(source.port, frame) == routed(frame, destination)
 
 
+@tables
 def test_lost_packets_reach_no_counter_and_no_register(star: Star) -> None:
     job = star.admit(2)
     words = job.words(1)
@@ -80,7 +85,7 @@ def test_sums_stay_exact_at_thirty_per_cent_loss(star: Star) -> None:
     served: set[int] = set()
     for _ in range(200):
         for worker in (0, 1):
-            for port, frame in star.target.exchange(*job.contribution(worker, words[worker])):
+            for port, frame in star.deliver(*job.contribution(worker, words[worker])):
                 datagram = UdpFrame.unpack(frame)
                 assert datagram is not None
                 packet = Packet.unpack(datagram.payload)

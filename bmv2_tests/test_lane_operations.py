@@ -12,6 +12,8 @@ from lanesum.protocol import LaneOp
 from .oracle import CODE_TABLE, aggregate, uplink_words
 from .star import ALL_OPS, Place, Star
 
+table8 = pytest.mark.offered(LaneOp.TABLE8)
+
 
 def complete(star: Star, op: LaneOp, contributions: list[np.ndarray], code_table: bytes = CODE_TABLE) -> None:
     """Send one contribution per worker; the result and its replay must be what the oracle says."""
@@ -104,6 +106,7 @@ def test_full_codes_of_many_workers(star: Star, op: LaneOp, workers: int) -> Non
     complete(star, op, filled(star, op, *[0xFFFFFFFF] * workers))
 
 
+@table8
 def test_table8_looks_every_code_up(star: Star) -> None:
     """All 16 codes in all eight nibbles."""
     codes = [sum((code + nibble) % 16 << 4 * nibble for nibble in range(8)) for code in range(16)]
@@ -111,6 +114,7 @@ def test_table8_looks_every_code_up(star: Star) -> None:
     complete(star, LaneOp.TABLE8, [words, words[::-1].copy()])
 
 
+@table8
 def test_table8_of_each_job_is_its_own(star: Star) -> None:
     tables = (bytes(range(16)), bytes(range(15, -1, -1)))
     jobs = [star.admit([2 * i], slot_base=4 * i, code_table=table) for i, table in enumerate(tables)]
@@ -122,6 +126,7 @@ def test_table8_of_each_job_is_its_own(star: Star) -> None:
     assert results[0][0][1][74:] != results[1][0][1][74:]
 
 
+@table8
 def test_table8_without_a_table_counts_zero(star: Star) -> None:
     job = star.admit(1, code_table=None)
     words = filled(star, LaneOp.TABLE8, 0x76543210)
@@ -130,6 +135,7 @@ def test_table8_without_a_table_counts_zero(star: Star) -> None:
     assert star.contribute(job, 0, words[0], place) == job.result(zeros, place)
 
 
+@table8
 def test_table8_replays_what_was_looked_up(star: Star) -> None:
     """A replay reads the registers; it must not look the duplicate's codes up again."""
     job = star.admit(2)
@@ -171,9 +177,9 @@ def test_max_is_unsigned(star: Star) -> None:
 def test_operations_follow_each_other_in_one_slot(star: Star) -> None:
     """MAX, then TABLE8, then ADD32 and all others in the same entry: nothing of the last operation is left."""
     job = star.admit(2)
-    for epoch, op in enumerate(
-        (LaneOp.MAX, LaneOp.TABLE8, LaneOp.ADD32, *(op for op in ALL_OPS if op is not LaneOp.TABLE8))
-    ):
+    first = (LaneOp.MAX, LaneOp.TABLE8, LaneOp.ADD32)
+    ops = [op for op in (*first, *(op for op in ALL_OPS if op is not LaneOp.TABLE8)) if op in star.target.ops]
+    for epoch, op in enumerate(ops):
         place = Place(epoch, op=op)
         words = job.words(200 + epoch, op)
         assert star.contribute(job, 0, words[0], place) == []

@@ -42,10 +42,15 @@ _LEASE, _NEVER = 3, 0xFFFF
 
 
 class Traffic:
-    """Jobs on overlapping slots, and packets of their members that are mostly right."""
+    """Jobs on overlapping slots, and packets of their members that are mostly right.
 
-    def __init__(self, star: Star, dice: random.Random) -> None:
+    ``agreeing``: members of a job agree about their rounds, nothing is damaged unnoticed, and no lease runs for as long
+    as BMv2's time takes to wrap.
+    """
+
+    def __init__(self, star: Star, dice: random.Random, *, agreeing: bool = False) -> None:
         self.star = star
+        self.agreeing = agreeing
         self.dice = dice
         lease = _NEVER if star.target.clock is None else _LEASE
         self.jobs: list[Job] = []
@@ -77,6 +82,10 @@ class Traffic:
         place = Place(
             dice.choice(_EPOCHS), dice.randrange(2), dice.randrange(2), dice.randrange(2), op, round_words
         )  # fmt: skip
+        if self.agreeing:
+            ops = job.switch_job.ops
+            place = dataclasses.replace(place, op=ops[(place.epoch + place.chunk) % len(ops)], round_words=7)
+        op = place.op
         flags = dice.choice(_FLAGS) | (Flag.UPPER if member.aggregate and dice.random() < 0.9 else 0)
         kind = Kind.CONTRIBUTION if dice.random() < 0.9 else dice.choice(tuple(Kind))
         wide = flags & Flag.UPPER
@@ -104,8 +113,9 @@ class Traffic:
         elif chance < 0.13:
             frame = patched(frame, 22, bytes([dice.randrange(3)]))
         elif chance < 0.17:
-            at = dice.randrange(14, len(frame))
-            frame = patched(frame, at, bytes([frame[at] ^ 1 << dice.randrange(8)]), fix_checksum=dice.random() < 0.5)
+            at = dice.randrange(14, 34 if self.agreeing else len(frame))
+            fix = dice.random() < 0.5 and not self.agreeing
+            frame = patched(frame, at, bytes([frame[at] ^ 1 << dice.randrange(8)]), fix_checksum=fix)
         elif chance < 0.25:
             port = STRANGER.port
             answer = dice.choice((Kind.RESULT, Kind.PENDING, Kind.CONFLICT))
@@ -119,7 +129,7 @@ class Traffic:
         dice, star = self.dice, self.star
         chance = dice.random()
         if chance < 0.3 and star.target.clock is not None:
-            star.target.clock.advance(dice.choice((1, 2, 4, 0x10000 - 2)))
+            star.target.clock.advance(dice.choice((1, 2, 4, 8 if self.agreeing else 0x10000 - 2)))
         elif chance < 0.35:
             star.set_congestion(dice.randrange(8), dice.choice((None, 0)))
         elif chance < 0.4:

@@ -14,7 +14,7 @@ import random
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lanesum.protocol import Kind, LaneOp
+from lanesum.protocol import Kind
 from lanesum.protocol.spec import Flag
 
 from .jobs import Place
@@ -35,7 +35,7 @@ class TreeSchedule:
         self.sums: list[Words] = []
         for position in range(positions):
             epoch, chunk = divmod(position, round_chunks)
-            op = tuple(LaneOp)[epoch % len(LaneOp)]
+            op = tree.ops[epoch % len(tree.ops)]
             shadow = position // slots % 2
             self.places.append(Place((0xFFFFFFFE + epoch) % (1 << 32), chunk, position % slots, shadow, op))
             self.words.append(self.job.words(dice.randrange(1 << 30), op))

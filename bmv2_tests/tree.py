@@ -93,6 +93,7 @@ class Tree:
         self.accumulator_words = targets[0].accumulator_words
         self.schedules = targets[0].schedules
         self.name = targets[0].name
+        self.ops = targets[0].ops
         self._next_job = 1
         for number, node in enumerate(self.nodes):
             for worker in range(WORKERS):
@@ -133,11 +134,11 @@ class Tree:
             node.admit_job(part)
         return TreeJob(tuple(parts), self.accumulator_words)
 
-    @staticmethod
     def _part(
-        job: int, tag: int, slot_count: int, members: tuple[Member, ...], role: Role, uplink: int | None
+        self, job: int, tag: int, slot_count: int, members: tuple[Member, ...], role: Role, uplink: int | None
     ) -> SwitchJob:
-        return SwitchJob(job, tag, 0, slot_count, 1, members, tuple(LaneOp), CODE_TABLE, role, uplink=uplink)
+        table = CODE_TABLE if LaneOp.TABLE8 in self.ops else None
+        return SwitchJob(job, tag, 0, slot_count, 1, members, self.ops, table, role, uplink=uplink)
 
     def scope(self) -> Iterator[None]:
         try:

@@ -7,6 +7,7 @@ Whatever a test asserts besides, all frames that leave must be the same, byte fo
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 from lanesum_control.model import HostPort, SwitchJob
@@ -33,6 +34,8 @@ class Twins:
         self.jobs: list[SwitchJob] = []
         self._faults: set[tuple[int, bool]] = set()
         self._congested: set[int] = set()
+        self._lossy: dict[tuple[int, bool], float] = {}  # by (port, ingress): where the program does not lose
+        self._dice = random.Random(0)
         self._before = target.decisions()
         self._twin_before = self.twin.decisions()
 
@@ -43,6 +46,7 @@ class Twins:
             clock=clock and clock.microseconds,
             queue_depth=self.target.queue_depth,
             ops=self.target.ops,
+            entries=self.target.entries(),
         )
 
     def restart(self) -> None:
@@ -96,7 +100,10 @@ class Twins:
         self.twin.remove(job)
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        self.target.control.set_fault(port, ingress=ingress, share=share)
+        if self.target.control.capabilities.faults:
+            self.target.control.set_fault(port, ingress=ingress, share=share)
+        else:
+            self._lossy[port, ingress] = share
         self.twin.set_fault(port, ingress=ingress, share=share)
         (self._faults.add if share > 0 else self._faults.discard)((port, ingress))
 
@@ -107,14 +114,24 @@ class Twins:
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
         """One frame into the switch; what leaves, sorted, after comparing it with the twin's."""
-        out = sorted(self.target.exchange(port, frame))
+        out = sorted(self.deliver(port, frame))
         expected = sorted(self.twin.process(port, frame))
         assert out == expected, f"{self.target.name} differs from the reference on port {port}: {frame.hex()}"
         return out
 
+    def deliver(self, port: int, frame: bytes) -> list[PortFrame]:
+        """One frame into the switch; what leaves. What a program without fault tables does not lose is lost here."""
+        if self._lost(port, ingress=True):
+            return []
+        return [out for out in self.target.exchange(port, frame) if not self._lost(out[0], ingress=False)]
+
+    def _lost(self, port: int, *, ingress: bool) -> bool:
+        return self._dice.random() < self._lossy.get((port, ingress), 0.0)
+
     def all_decisions(self) -> dict[str, int]:
         """Packets by decision since the test began, zeros left out; the same as the twin's."""
         counts = _difference(self.target.decisions(), self._before)
+        counts.pop("take_over", None)  # the chip goes around first
         assert counts == _difference(self.twin.decisions(), self._twin_before)
         return counts
 

@@ -19,6 +19,7 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
+from lanesum_control.capabilities import owner_word
 from lanesum_control.controlled_server import SERVER, ControlledServer, ServerLinks, packets_as_of_a_switch
 from lanesum_control.errors import AdmissionError, ControlError, UnknownJobError
 from lanesum_control.events import EventLog
@@ -34,6 +35,7 @@ __all__ = ["AdmittedJob", "Controller", "JobRequest", "worker_names"]
 
 # For hosts with several jobs; far more than a server or a switch takes.
 _MORE_PORTS = range(UDP_PORT + 1, 0x10000)
+_TAG_DRAWS = 8
 _THIS_PROCESS = Taken("", "this process")
 
 
@@ -112,7 +114,7 @@ class Controller:
             request.code_table()
             request = self._with_port(request.with_ops(self._accumulator_words))
             number, order = self._store.new_numbers()
-            job = Job(number, self._free_group(), order, request, self._incarnation(request))
+            job = Job(number, self._free_group(), order, request, self._incarnation(request, number))
             planned = self._planned(changed=job)
             self._store.save(job, planned.ranges)
             try:
@@ -350,13 +352,22 @@ class Controller:
         request.code_table()
         if self._clashing(request):
             request = self._with_port(replace(request, udp_port=None))
-        again = replace(job, request=request, incarnation=self._incarnation(request))
+        again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
         self._commit(again, self._planned(changed=again))
         self.events.add(request.name, f"new incarnation: {why}")
         return again
 
-    def _incarnation(self, request: JobRequest) -> Incarnation:
-        return Incarnation.of(request, self.network.servers)
+    def _incarnation(self, request: JobRequest, number: int) -> Incarnation:
+        """A new one, with a tag by which every switch can tell it from all that there are: some know an owner by one
+        word. Raises AdmissionError."""
+        taken = {owner_word(job.number, job.incarnation.tag) for job in self._jobs.values()} | {0}
+        for _ in range(_TAG_DRAWS):
+            drawn = Incarnation.of(request, self.network.servers)
+            if owner_word(number, drawn.tag) not in taken:
+                return drawn
+        raise AdmissionError(
+            f"Job {request.name!r}: none of {_TAG_DRAWS} random tags tells it from the other jobs.", "Try again."
+        )
 
     def _clashing(self, request: JobRequest) -> list[str]:
         """Hosts from whose port another job sends already, or where a server has it: packets to the one could not be
@@ -420,7 +431,8 @@ class Controller:
             del jobs[without.number]
         ranges = self._plan.ranges if held is None else held
         wanted = [job.wanted(strict=job is changed) for job in jobs.values()]
-        return plan(self.network, self._fleet.capacity, wanted, ranges, self._unavailable(jobs, ranges))
+        reasons = self._unavailable(jobs, ranges)
+        return plan(self.network, self._fleet.capacity, wanted, ranges, reasons, self._fleet.capabilities)
 
     def _unavailable(self, jobs: Mapping[int, Job], held: Mapping[str, Any]) -> dict[tuple[int, str], str]:
         reasons = dict(self._refused)
@@ -471,8 +483,14 @@ class Controller:
         return tickets(job, placement, self.network, self._accumulator_words)
 
     def _left_out_words(self, job: Job) -> str:
-        left_out = self._plan.placements[job.number].left_out
-        return "".join(f"; {switch} is left out: {why}" for switch, why in left_out.items())
+        placement = self._plan.placements[job.number]
+        words = [f"; {switch} is left out: {why}" for switch, why in placement.left_out.items()]
+        for assignment in placement.assignments:
+            summed = self._plan.ops[job.number, assignment.switch]
+            others = [op.name for op in job.ops() if op not in summed]
+            if others:
+                words.append(f"; {assignment.switch} leaves {', '.join(others)} to the server")
+        return "".join(words)
 
     def _admitted(self, job: Job) -> AdmittedJob:
         placement = self._plan.placements[job.number]

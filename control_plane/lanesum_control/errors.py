@@ -27,6 +27,10 @@ class SwitchWriteError(ControlError):
     """The switch refused one or more updates; the message names each of them."""
 
 
+class NotOfferedError(SwitchWriteError):
+    """A job asks for what a switch's program does not do, or cannot be told from another one there."""
+
+
 class AdmissionError(ControlError):
     """A job cannot be admitted: no slots, an unknown host, a codec without room in its lanes."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lanesum_control.allocation import SlotRange, steps
+from lanesum_control.capabilities import Capabilities
 from lanesum_control.errors import ControlError, SwitchUnreachableError, SwitchWriteError
 from lanesum_control.events import EventLog
 from lanesum_control.managed import ManagedSwitch
@@ -35,12 +36,16 @@ class Fleet:
         network: who hangs where.
         switches: the switches that are controlled; others on the paths are plain routers.
         events: told of everything that goes, comes back and is repaired.
+
+    Raises ConfigurationError where a switch has no such ports as the network says.
     """
 
     def __init__(self, network: Network, switches: Mapping[str, ManagedSwitch], events: EventLog) -> None:
         self._network = network
         self._switches = dict(switches)
         self._events = events
+        for name, switch in self._switches.items():
+            switch.check_ports({host.port for host in network.seen[name].values()})
         self._held: dict[str, dict[int, SwitchJob]] = {name: {} for name in switches}
         self.down: dict[str, str] = dict.fromkeys(switches, _NEVER_CONNECTED)
 
@@ -52,6 +57,11 @@ class Fleet:
     def capacity(self) -> dict[str, int]:
         """Slots of every switch."""
         return {name: switch.slots for name, switch in self._switches.items()}
+
+    @property
+    def capabilities(self) -> dict[str, Capabilities]:
+        """What every switch does for jobs."""
+        return {name: switch.capabilities for name, switch in self._switches.items()}
 
     def apply(self, desired: Desired) -> list[Refusal]:
         """Bring every switch that is there to ``desired``; what those that are away miss is repaired when they return.

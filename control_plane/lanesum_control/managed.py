@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
+from lanesum_control.capabilities import Capabilities
 from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S, SwitchConnection
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.model import ControlledSwitch, HostPort, SwitchJob
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.reconcile import reconcile
-from lanesum_control.switch import P4RuntimeSwitch, slots_of_program
+from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.turning import check_ports, turning_ports
 
 
 class ManagedSwitch(Protocol):
@@ -27,8 +29,15 @@ class ManagedSwitch(Protocol):
         """Slots of the whole switch."""
 
     @property
+    def capabilities(self) -> Capabilities:
+        """What it does for jobs."""
+
+    @property
     def device(self) -> ControlledSwitch:
         """The switch itself."""
+
+    def check_ports(self, used: Collection[int]) -> None:
+        """Whether hosts and switches can hang at these ports of it. Raises ConfigurationError."""
 
     def connect(self, timeout_s: float) -> list[str]:
         """Take control; what had to be done to it, in words. Raises SwitchUnreachableError, NotPrimaryError,
@@ -48,10 +57,19 @@ class RemoteSwitch:
     """A P4Runtime switch at ``address`` that shall run ``pipeline``. Satisfies ``ManagedSwitch``.
 
     ``mark_above``: it marks what leaves by a port to a host or another switch while so many packets wait there.
+    ``recirculation``: ports at which a chip sends packets around; where None, those that it has for it. Raises
+    ConfigurationError for any other.
     """
 
-    def __init__(self, address: str, pipeline: CompiledPipeline, mark_above: int | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        pipeline: CompiledPipeline,
+        mark_above: int | None = None,
+        recirculation: Iterable[int] | None = None,
+    ) -> None:
         self.address = address
+        self._turning = turning_ports(pipeline, recirculation)
         self._mark_above = mark_above
         self._pipeline = pipeline
         self._cookie = pipeline.cookie()
@@ -60,7 +78,14 @@ class RemoteSwitch:
 
     @property
     def slots(self) -> int:
-        return slots_of_program()
+        return self._pipeline.slots
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._pipeline.capabilities
+
+    def check_ports(self, used: Collection[int]) -> None:
+        check_ports(self._pipeline, used)
 
     @property
     def device(self) -> P4RuntimeSwitch:
@@ -80,7 +105,7 @@ class RemoteSwitch:
         except BaseException:
             connection.close()
             raise
-        self._connection, self._device = connection, P4RuntimeSwitch(connection, names)
+        self._connection, self._device = connection, P4RuntimeSwitch(connection, names, self._turning)
         return done
 
     def check(self) -> None:
@@ -111,6 +136,13 @@ class InProcessSwitch:
     @property
     def slots(self) -> int:
         return self._device.slots
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._device.capabilities
+
+    def check_ports(self, used: Collection[int]) -> None:
+        return
 
     @property
     def device(self) -> ControlledSwitch:

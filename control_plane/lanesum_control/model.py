@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lanesum.protocol.lanes import LaneOp
+
+if TYPE_CHECKING:
+    from lanesum_control.capabilities import Capabilities
 
 # The switch answers ARP and routes from one address of its own; locally administered, never on a real wire.
 SWITCH_MAC = bytes.fromhex("02000000ffff")
@@ -128,6 +131,10 @@ class ControlledSwitch(Protocol):
     @property
     def slots(self) -> int:
         """Slots of the whole switch."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it does for jobs."""
 
     def add_host(self, host: HostPort) -> None:
         """Route to the host and answer ARP for it."""

@@ -45,6 +45,7 @@ class P4InfoNames:
 
     def __init__(self, p4info: p4info_pb2.P4Info) -> None:
         self._tables = {table.preamble.name: table for table in p4info.tables}
+        self._registers = {register.preamble.name: register for register in p4info.registers}
         self._tables_by_id = {table.preamble.id: table for table in p4info.tables}
         self._actions = {action.preamble.name: action for action in p4info.actions}
         self._actions_by_id = {action.preamble.id: action for action in p4info.actions}
@@ -53,6 +54,20 @@ class P4InfoNames:
     def from_text(cls, text: str) -> P4InfoNames:
         """From the text form that p4c writes."""
         return cls(text_format.Parse(text, p4info_pb2.P4Info(), allow_unknown_field=True))
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Full names of all actions."""
+        return tuple(self._actions)
+
+    def has_table(self, name: str) -> bool:
+        return name in self._tables
+
+    def register_size(self, name: str) -> int:
+        """Cells of a register. Raises PipelineError."""
+        if name not in self._registers:
+            raise PipelineError(f"The switch's program has no register {name}.", "Push the pipeline again.")
+        return int(self._registers[name].size)
 
     def _table(self, name: str) -> Any:
         if name not in self._tables:

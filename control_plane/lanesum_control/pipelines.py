@@ -13,6 +13,9 @@ from pathlib import Path
 from lanesum import resources
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, DEFAULT_ACCUMULATOR_WORDS
+from lanesum_control.capabilities import Capabilities, slots_of
+from lanesum_control.p4info import P4InfoNames
+from lanesum_control.tofino import Chip
 from lanesum_control.tofino import profile as profile_of
 
 BUILD_FOLDER = "p4src/build"
@@ -22,11 +25,16 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class CompiledPipeline:
-    """One build of the program for ``accumulator_words`` words per packet."""
+    """One build of the program for ``accumulator_words`` words per packet.
+
+    ``json_path``: what a switch is given; for a chip, the print-out that the embedded switch runs.
+    ``chip``: None for BMv2.
+    """
 
     accumulator_words: int
     json_path: Path
     p4info_path: Path
+    chip: Chip | None = None
 
     @functools.cached_property
     def program(self) -> bytes:
@@ -37,6 +45,21 @@ class CompiledPipeline:
     def p4info(self) -> str:
         """The P4Info, as text."""
         return self.p4info_path.read_text()
+
+    @functools.cached_property
+    def names(self) -> P4InfoNames:
+        """The P4Info, by name."""
+        return P4InfoNames.from_text(self.p4info)
+
+    @functools.cached_property
+    def capabilities(self) -> Capabilities:
+        """What the program does for jobs."""
+        return Capabilities.of(self.names)
+
+    @property
+    def slots(self) -> int:
+        """Slots of a switch that runs it; of one pipe where registers are each pipe's own."""
+        return slots_of(self.names)
 
     def cookie(self) -> int:
         """64 bits that tell this build from every other one; a switch gives them back."""
@@ -63,7 +86,8 @@ def tofino_pipeline(profile: str) -> CompiledPipeline:
     printed, p4info = folder / f"{profile}.printed.p4", folder / f"{profile}.p4info.txtpb"
     if not printed.exists():
         raise ConfigurationError(f"No program is built for Tofino profile {profile}.", "Build it: make tofino.")
-    return CompiledPipeline(profile_of(profile).accumulator_words, printed, p4info)
+    built = profile_of(profile)
+    return CompiledPipeline(built.accumulator_words, printed, p4info, built.chip)
 
 
 def source_files(p4src: Path) -> list[Path]:

@@ -7,11 +7,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from lanesum.protocol.lanes import LaneOp
 from lanesum_control.allocation import Claim, Ranges, SlotRange, allocate
+from lanesum_control.capabilities import EVERYTHING, Capabilities
 from lanesum_control.errors import QuotaError
 from lanesum_control.model import Role, SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.placement import Assignment, Placement, place
+
+Ops = Mapping[tuple[int, str], tuple[LaneOp, ...]]  # job and switch -> operations that it sums there
 
 NO_SLOTS = "no slots are left in its shared pool"
 
@@ -46,14 +50,16 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``placements``: by job number. ``ranges``: switch -> job -> range."""
+    """``placements``: by job number. ``ranges``: switch -> job -> range. ``ops``: what switches sum of a job."""
 
     placements: Mapping[int, Placement]
     ranges: Mapping[str, Mapping[int, SlotRange]]
+    ops: Ops
 
     def switch_job(self, job: Wanted, assignment: Assignment, held: SlotRange | None = None) -> SwitchJob:
         """What a switch is told about a job; ``held`` instead of the planned range while ranges are moved."""
         slots = self.ranges[assignment.switch][job.number] if held is None else held
+        ops = self.ops[job.number, assignment.switch]
         return replace(
             job.base,
             slot_base=slots.base,
@@ -62,6 +68,8 @@ class Plan:
             role=assignment.role | Role.SHARED if slots.shared else assignment.role,
             threshold=assignment.threshold,
             uplink=assignment.uplink,
+            ops=ops,
+            code_table=job.base.code_table if LaneOp.TABLE8 in ops else None,
         )
 
     def at(self, switch: str, jobs: Iterable[Wanted]) -> dict[int, SwitchJob]:
@@ -80,6 +88,7 @@ def plan(
     jobs: Sequence[Wanted],
     held: Ranges,
     unavailable: Mapping[tuple[int, str], str],
+    capabilities: Mapping[str, Capabilities] = {},
 ) -> Plan:
     """Place all jobs and give them slots.
 
@@ -89,6 +98,7 @@ def plan(
         jobs: all jobs.
         held: the ranges of now.
         unavailable: (job, switch) that cannot be, with the reason in words.
+        capabilities: what switches do for jobs; those that are not named do everything.
 
     Raises:
         QuotaError: the quota of a ``strict`` job cannot be met.
@@ -98,6 +108,11 @@ def plan(
     strict = {job.number for job in jobs if job.strict}
     while True:
         placements = {job.number: _place(job, network, reasons) for job in jobs}
+        ops = {(job.number, one): do for job in jobs for one, do in _ops(job, placements, capabilities).items()}
+        unfit = _unfit(jobs, placements, ops, capabilities)
+        if unfit:
+            reasons.update(unfit)
+            continue
         claims = [_claim(job, placements[job.number]) for job in jobs]
         try:
             ranges = allocate(capacity, claims, held)
@@ -108,8 +123,53 @@ def plan(
             continue
         without = [(c.job, switch) for c in claims for switch in c.switches if c.job not in ranges[switch]]
         if not without:
-            return Plan(placements, ranges)
+            return Plan(placements, ranges, ops)
         reasons.update(dict.fromkeys(without, NO_SLOTS))
+
+
+def _ops(
+    job: Wanted, placements: Mapping[int, Placement], capabilities: Mapping[str, Capabilities]
+) -> dict[str, tuple[LaneOp, ...]]:
+    """Operations of a job by switch. Racks that have been summed come to the upper switch: what one rack's switch
+    leaves to the server, the upper one does, too, because it would wait in vain for that rack."""
+    done: dict[str, tuple[LaneOp, ...]] = {}
+    left = set(job.base.ops)
+    for assignment in placements[job.number].assignments:  # racks first
+        does = capabilities.get(assignment.switch, EVERYTHING)
+        wanted = job.base.ops
+        if Role.UPPER in assignment.role:
+            wanted = tuple(op for op in wanted if op in left)
+        done[assignment.switch] = does.of_these(wanted)
+        left &= set(done[assignment.switch])
+    return done
+
+
+def _unfit(
+    jobs: Sequence[Wanted],
+    placements: Mapping[int, Placement],
+    ops: Ops,
+    capabilities: Mapping[str, Capabilities],
+) -> dict[tuple[int, str], str]:
+    """Jobs that a switch's program cannot take where they were placed, and why; of two that exclude each other the
+    younger one."""
+    unfit: dict[tuple[int, str], str] = {}
+    there: dict[str, list[tuple[int, int]]] = {}  # switch -> jobs and tags
+    for job in sorted(jobs, key=lambda job: job.order):
+        for assignment in placements[job.number].assignments:
+            name = assignment.switch
+            does = capabilities.get(name, EVERYTHING)
+            others = there.setdefault(name, [])
+            why = does.why_not_ports(host.port for member in assignment.members for host in member.hosts)
+            why = why or does.why_not_owner(job.base.job, job.base.tag, others)
+            if not does.of_these(job.base.ops):
+                why = "its program sums none of the job's operations"
+            elif not ops[job.number, name] and not any(number == job.number for number, _ in unfit):
+                why = "the racks' switches sum none of the job's operations in common"
+            if why:
+                unfit[job.number, name] = why
+            else:
+                others.append((job.base.job, job.base.tag))
+    return unfit
 
 
 def _place(job: Wanted, network: Network, reasons: Mapping[tuple[int, str], str]) -> Placement:

@@ -18,11 +18,8 @@ from p4.v1 import p4runtime_pb2
 from lanesum_control.model import HostPort, SwitchJob
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.switch import (
-    CONGESTION,
     DELETE,
-    HOST_TABLES,
     INSERT,
-    JOB_TABLES,
     MEMBER,
     MODIFY,
     P4RuntimeSwitch,
@@ -47,11 +44,13 @@ def reconcile(
 ) -> list[str]:
     """Make ``switch`` hold exactly ``hosts`` and ``jobs``, and mark where ``mark_above`` packets or more wait.
 
-    Returns what was repaired, in words; nothing when all was right. Raises SwitchWriteError, SwitchUnreachableError.
+    Returns what was repaired, in words; nothing when all was right. Raises SwitchWriteError, SwitchUnreachableError,
+    and NotOfferedError before anything is written.
     """
     names = switch.connection.names
     assert names is not None, "a connected switch has the names of its program"
-    steps = [switch.host_entities(host) for host in hosts]
+    switch.hold(jobs)
+    steps = [switch.own_entities(), *(switch.host_entities(host) for host in hosts)]
     if mark_above is not None:
         steps += [[switch.mark_entity(port, mark_above)] for port in sorted({host.port for host in hosts})]
     steps += [step for job in jobs for step in switch.job_entities(job)]
@@ -80,10 +79,7 @@ def reconcile(
 def _everything(switch: P4RuntimeSwitch, names: P4InfoNames) -> list[p4runtime_pb2.Entity]:
     groups = p4runtime_pb2.Entity()
     groups.packet_replication_engine_entry.multicast_group_entry.SetInParent()
-    tables = [
-        p4runtime_pb2.Entity(table_entry=names.wildcard(table, counters=False))
-        for table in (*HOST_TABLES, CONGESTION, *JOB_TABLES)
-    ]
+    tables = [p4runtime_pb2.Entity(table_entry=names.wildcard(table, counters=False)) for table in switch.tables]
     return switch.connection.read([groups, *tables])
 
 

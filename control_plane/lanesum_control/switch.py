@@ -4,16 +4,18 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 
 from p4.v1 import p4runtime_pb2
 
-from lanesum import resources
+from lanesum_control.capabilities import LOOKUP, RECIRCULATION, Capabilities, slots_of
 from lanesum_control.client import SwitchConnection
 from lanesum_control.errors import SwitchWriteError
 from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, SwitchJob
 from lanesum_control.p4info import EntryRead, Lpm, P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
+from lanesum_control.turning import turning_ports
+from lanesum_switch.tna.chips import pipe_of
 
 INSERT = p4runtime_pb2.Update.INSERT
 MODIFY = p4runtime_pb2.Update.MODIFY
@@ -24,7 +26,6 @@ _EGRESS = "EgressPipeline"
 # Tables that the controller writes.
 MEMBER = f"{_INGRESS}.membership.member"
 DESCEND = f"{_INGRESS}.descend.descend"
-LOOKUP = f"{_INGRESS}.lanes.lookup"
 ORIGIN = f"{_INGRESS}.origin.origin"
 FORWARD = f"{_INGRESS}.forward.forward"
 ARP = f"{_INGRESS}.arp.arp"
@@ -32,6 +33,7 @@ RECEIVER = f"{_EGRESS}.receiver.receiver"
 CONGESTION = f"{_EGRESS}.congestion.congestion"
 JOB_TABLES = (MEMBER, DESCEND, LOOKUP, RECEIVER)  # by job; multicast groups besides
 HOST_TABLES = (FORWARD, ARP, ORIGIN)  # by IPv4 address
+OWN_TABLES = (RECIRCULATION,)  # of the switch itself
 # Tables of the program itself; their entries count what was decided about packets.
 CLASSIFY = f"{_INGRESS}.classify.classify"
 PROVENANCE = f"{_INGRESS}.origin.provenance"
@@ -41,31 +43,40 @@ HOP = f"{_INGRESS}.forward.hop"
 MARK = f"{_EGRESS}.congestion.mark"
 DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, MARK)
 _ARP_REQUEST = 1
-
-
-def slots_of_program() -> int:
-    """Slots that the shipped program is built with, read from its sizes."""
-    text = (resources.directory("p4src") / "shared" / "sizes.p4").read_text()
-    found = re.search(r"^#define SLOTS (\d+)$", text, re.MULTILINE)
-    assert found, "p4src/shared/sizes.p4 defines SLOTS"
-    return int(found.group(1))
+# What a packet that goes around is counted as a second time.
+_AROUND, _MET_TWICE = "take_over", ("aggregate", "accept")
 
 
 class P4RuntimeSwitch:
-    """A switch that runs the lanesum program. All methods raise SwitchWriteError where the switch refuses."""
+    """A switch that runs the lanesum program. All methods raise SwitchWriteError where the switch refuses.
 
-    def __init__(self, connection: SwitchConnection, names: P4InfoNames) -> None:
+    ``turning``: ports of a chip at which packets go around, see ``turning_ports``.
+    """
+
+    def __init__(self, connection: SwitchConnection, names: P4InfoNames, turning: tuple[int, ...] = ()) -> None:
         self.connection = connection
         self._names = names
+        self._turning = turning
+        self._tags: dict[int, int] = {}  # of the jobs that are there
+        self.capabilities = Capabilities.of(names)
 
     @classmethod
-    def with_pipeline(cls, connection: SwitchConnection, pipeline: CompiledPipeline) -> P4RuntimeSwitch:
-        """Push ``pipeline`` and take control. Raises PipelineError."""
-        return cls(connection, connection.push_pipeline(pipeline))
+    def with_pipeline(
+        cls, connection: SwitchConnection, pipeline: CompiledPipeline, recirculation: Iterable[int] | None = None
+    ) -> P4RuntimeSwitch:
+        """Push ``pipeline`` and take control. Raises PipelineError; ConfigurationError before anything is pushed."""
+        turning = turning_ports(pipeline, recirculation)
+        switch = cls(connection, connection.push_pipeline(pipeline), turning)
+        switch.begin()
+        return switch
+
+    def begin(self) -> None:
+        """Write what a switch needs that has just got its program."""
+        self.connection.write([(INSERT, entity) for entity in self.own_entities()])
 
     @property
     def slots(self) -> int:
-        return slots_of_program()
+        return slots_of(self._names)
 
     def add_host(self, host: HostPort) -> None:
         """Route to the host, answer ARP requests for it, and let its address come in by its port only."""
@@ -74,8 +85,10 @@ class P4RuntimeSwitch:
     def admit(self, job: SwitchJob) -> None:
         """Program a job: first what results need, then membership, so that no result lacks its way back.
 
-        Raises SwitchWriteError; what had been written of the job is taken back first.
+        Raises SwitchWriteError; what had been written of the job is taken back first. Raises NotOfferedError, before
+        anything is written, for what the program does not do.
         """
+        self.check(job)
         steps = self.job_entities(job)
         for done, step in enumerate(steps):
             try:
@@ -84,11 +97,25 @@ class P4RuntimeSwitch:
                 for written in reversed(steps[: done + 1]):
                     self._delete(written)
                 raise
+        self._tags[job.job] = job.tag
+
+    def check(self, job: SwitchJob) -> None:
+        """Whether the switch can take ``job`` beside those that it has. Raises NotOfferedError."""
+        self.capabilities.check(job, self._tags.items())
+
+    def hold(self, jobs: Iterable[SwitchJob]) -> None:
+        """From now on it has exactly these jobs. Raises NotOfferedError, with nothing changed."""
+        tags: dict[int, int] = {}
+        for job in jobs:
+            self.capabilities.check(job, tags.items())
+            tags[job.job] = job.tag
+        self._tags = tags
 
     def remove(self, job: SwitchJob) -> None:
         """Take a job out; membership first, so that nothing new reaches its slots. What is gone already is fine."""
         for step in reversed(self.job_entities(job)):
             self._delete(step)
+        self._tags.pop(job.job, None)
 
     def modify(self, old: SwitchJob, new: SwitchJob) -> None:
         """Give an admitted job other slots, role, threshold, operations or lease, while its workers go on.
@@ -99,7 +126,21 @@ class P4RuntimeSwitch:
         keys = [[entry.match for entry in self._members(job)] for job in (old, new)]
         if keys[0] != keys[1] or old.group != new.group:
             raise SwitchWriteError(f"Job {old.job} cannot change its members, its tag or its group in place.")
+        self.check(new)
         self.connection.write([(MODIFY, _table(entry)) for entry in self._members(new)])
+
+    def own_entities(self) -> list[p4runtime_pb2.Entity]:
+        """Everything that does not depend on hosts and jobs."""
+        entries = [
+            self._names.entry(RECIRCULATION, {"pipe": pipe_of(port)}, f"{_INGRESS}.slots.turn_around", {"port": port})
+            for port in self._turning
+        ]
+        return [_table(entry) for entry in entries]
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Those that the controller writes, as far as the program has them."""
+        return tuple(filter(self._names.has_table, (*OWN_TABLES, *HOST_TABLES, CONGESTION, *JOB_TABLES)))
 
     def job_entities(self, job: SwitchJob) -> list[list[p4runtime_pb2.Entity]]:
         """Everything that ``job`` is on the switch, in the order of writing: a step needs those before it.
@@ -182,13 +223,16 @@ class P4RuntimeSwitch:
     def decisions(self) -> dict[str, int]:
         """Packets by what was decided about them (``aggregate``, ``accept``, ``claim``, ``replay``, ``forwarded`` ...).
 
-        A packet is counted once by each table of ``DECISION_TABLES`` that it meets.
+        A packet is counted once by each table of ``DECISION_TABLES`` that it meets. One that goes around to take an
+        entry over is counted as ``take_over``, and by what becomes of it then.
         """
         counts: dict[str, int] = {}
         for table in DECISION_TABLES:
             for entry in self.entries(table):
                 name = entry.action.rpartition(".")[2]
                 counts[name] = counts.get(name, 0) + entry.packets
+        for name in _MET_TWICE:
+            counts[name] = counts.get(name, 0) - counts.get(_AROUND, 0)
         return counts
 
     def _members(self, job: SwitchJob) -> list[p4runtime_pb2.TableEntry]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
+from lanesum_switch.tna import chips
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,7 @@ class Chip:
     """A chip as p4c and its assembler name it, and what one stage and one pipe of it have.
 
     Attributes:
+        ports: what packets see of it.
         target, architecture, preprocessor_value: options of the compiler.
         stages: match-action stages of a pipe, shared by ingress and egress.
         stateful_alus, memories, ternary_memories: of one stage.
@@ -25,14 +27,20 @@ class Chip:
     architecture: str
     preprocessor_value: int
     stages: int
+    ports: chips.Chip
     stateful_alus: int = 4
     memories: int = 80
     ternary_memories: int = 24
     container_bits: int = 4096
 
+    @property
+    def recirculation_ports(self) -> frozenset[int]:
+        """Those that send packets around without being set up, one in each pipe."""
+        return self.ports.recirculation_ports
 
-TOFINO_1 = Chip("Tofino 1", "tofino", "tna", 1, 12)
-TOFINO_2 = Chip("Tofino 2", "tofino2", "t2na", 2, 20)
+
+TOFINO_1 = Chip("Tofino 1", "tofino", "tna", 1, 12, chips.TOFINO_1)
+TOFINO_2 = Chip("Tofino 2", "tofino2", "t2na", 2, 20, chips.TOFINO_2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,7 @@ class TofinoProfile:
             f"-D__TARGET_TOFINO__={self.chip.preprocessor_value}",
             f"-DACCUMULATOR_WORDS={self.accumulator_words}",
             f"-DSLOTS={self.slots}",
+            f"-DRECIRCULATION_PORT={self.chip.ports.recirculation_port}",
         )
 
 

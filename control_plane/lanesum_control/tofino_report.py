@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
-from lanesum_control.pipelines import MANIFEST
+from lanesum_control.capabilities import Capabilities
+from lanesum_control.p4info import P4InfoNames
+from lanesum_control.pipelines import MANIFEST, TOFINO_BUILD_FOLDER
 from lanesum_control.tofino import PROFILES, Chip, TofinoProfile, profile
 
 PAGE = "docs/tofino.md"
-REPORT = "p4src/build/tofino/resources.json"
+REPORT = f"{TOFINO_BUILD_FOLDER}/resources.json"
+_NO_SUMS = (LaneOp.OR, LaneOp.MAX)
 PORT_BITS_PER_SECOND = 100e9
 # Preamble, gap and frame check beside each frame.
 WIRE_OVERHEAD = 24
@@ -215,14 +218,14 @@ def resource_table(measured: dict[str, Resources]) -> list[str]:
     ]
 
 
-def rate_table() -> list[str]:
-    """Rows of the page's table of rates, one row a profile and operation."""
+def rate_table(capabilities: Mapping[str, Capabilities]) -> list[str]:
+    """Rows of the page's table of rates, one row a profile and operation that adds; ``capabilities`` by profile."""
     lines = [
         "| profile | operation | values a packet | frames up / down | values a second | slots for 10 us |",
         "|---|---|---|---|---|---|",
     ]
     for built in PROFILES:
-        for operation in (LaneOp.ADD32, LaneOp.ADD8X4, LaneOp.EXPAND8):
+        for operation in capabilities[built.name].of_these(op for op in LaneOp if op not in _NO_SUMS):
             found = rates(built, operation)
             lines.append(
                 f"| {built.name} | {operation.name} | {found.values_per_packet} | "
@@ -237,9 +240,13 @@ def generated_parts(root: Path) -> dict[str, list[str]]:
     report = json.loads((root / REPORT).read_text())
     manifest = json.loads((root / REPORT).with_name(MANIFEST).read_text())
     measured = {name: Resources(**found) for name, found in report.items()}
+    folder = root / TOFINO_BUILD_FOLDER
+    capabilities = {
+        name: Capabilities.of(P4InfoNames.from_text((folder / f"{name}.p4info.txtpb").read_text())) for name in report
+    }
     return {
         "tofino resources": [*resource_table(measured), "", f"Compiled by {manifest['compiler']}."],
-        "tofino rates": rate_table(),
+        "tofino rates": rate_table(capabilities),
     }
 
 

@@ -9,8 +9,10 @@ const bit<16> SUM_UDP_BYTES = UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + ACCUMULA
 const bit<16> CODE_UDP_BYTES = UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + CODE_WORDS * 4;
 const bit<8> FLAGS_PAST = FLAG_BYPASS | FLAG_PARTIAL;
 // A datagram's words come to the complement of what the parser does not add: protocol and length of the pseudo header.
+const bit<16> CODE16_UDP_BYTES = UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + CODE16_WORDS * 4;
 const bit<16> SUM_LEFT = (bit<16>) IP_PROTOCOL_UDP + SUM_UDP_BYTES;
 const bit<16> CODE_LEFT = (bit<16>) IP_PROTOCOL_UDP + CODE_UDP_BYTES;
+const bit<16> CODE16_LEFT = (bit<16>) IP_PROTOCOL_UDP + CODE16_UDP_BYTES;
 
 control Arrival(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
                 in ingress_intrinsic_metadata_from_parser_t ig_prsr_md) {
@@ -25,6 +27,7 @@ control Arrival(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             ig_prsr_md.parser_err: ternary;
             meta.ipv4_corrupt: ternary;
             hdr.codes.isValid(): ternary;
+            hdr.codes16.isValid(): ternary;
             meta.wide: ternary;
             hdr.udp.checksum: ternary;
             meta.udp_sum: ternary;
@@ -35,19 +38,24 @@ control Arrival(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
         actions = { contribution; other; corrupt; }
         const default_action = other();
-        size = 16;
+        size = 32;
         const entries = {
-            (_, 1, _, _, _, _, _, _, _, _): corrupt();
-            (0, 0, true, _, 0, _, 0 &&& FLAGS_PAST, CODE_UDP_BYTES, CODE_UDP_BYTES + 20, 0): contribution();
-            (0, 0, true, _, _, CODE_LEFT, 0 &&& FLAGS_PAST, CODE_UDP_BYTES, CODE_UDP_BYTES + 20, 0): contribution();
-            (_, _, true, _, 0, _, _, _, _, _): other();
-            (_, _, true, _, _, CODE_LEFT, _, _, _, _): other();
-            (_, _, true, _, _, _, _, _, _, _): corrupt();
-            (0, 0, _, 1, 0, _, 0 &&& FLAGS_PAST, SUM_UDP_BYTES, SUM_UDP_BYTES + 20, 0): contribution();
-            (0, 0, _, 1, _, SUM_LEFT, 0 &&& FLAGS_PAST, SUM_UDP_BYTES, SUM_UDP_BYTES + 20, 0): contribution();
-            (_, _, _, 1, 0, _, _, _, _, _): other();
-            (_, _, _, 1, _, SUM_LEFT, _, _, _, _): other();
-            (_, _, _, 1, _, _, _, _, _, _): corrupt();
+            (_, 1, _, _, _, _, _, _, _, _, _): corrupt();
+            (0, 0, true, _, _, 0, _, 0 &&& FLAGS_PAST, CODE_UDP_BYTES, CODE_UDP_BYTES + 20, 0): contribution();
+            (0, 0, true, _, _, _, CODE_LEFT, 0 &&& FLAGS_PAST, CODE_UDP_BYTES, CODE_UDP_BYTES + 20, 0): contribution();
+            (_, _, true, _, _, 0, _, _, _, _, _): other();
+            (_, _, true, _, _, _, CODE_LEFT, _, _, _, _): other();
+            (_, _, true, _, _, _, _, _, _, _, _): corrupt();
+            (0, 0, _, true, _, 0, _, 0 &&& FLAGS_PAST, CODE16_UDP_BYTES, CODE16_UDP_BYTES + 20, 0): contribution();
+            (0, 0, _, true, _, _, CODE16_LEFT, 0 &&& FLAGS_PAST, CODE16_UDP_BYTES, CODE16_UDP_BYTES + 20, 0): contribution();
+            (_, _, _, true, _, 0, _, _, _, _, _): other();
+            (_, _, _, true, _, _, CODE16_LEFT, _, _, _, _): other();
+            (_, _, _, true, _, _, _, _, _, _, _): corrupt();
+            (0, 0, _, _, 1, 0, _, 0 &&& FLAGS_PAST, SUM_UDP_BYTES, SUM_UDP_BYTES + 20, 0): contribution();
+            (0, 0, _, _, 1, _, SUM_LEFT, 0 &&& FLAGS_PAST, SUM_UDP_BYTES, SUM_UDP_BYTES + 20, 0): contribution();
+            (_, _, _, _, 1, 0, _, _, _, _, _): other();
+            (_, _, _, _, 1, _, SUM_LEFT, _, _, _, _): other();
+            (_, _, _, _, 1, _, _, _, _, _, _): corrupt();
         }
     }
 

@@ -43,10 +43,9 @@ control Congestion(inout egress_headers_t hdr, inout egress_metadata_t meta,
         counters = mark_counter;
         size = 8;
         const entries = {
-            (true, LANESUM_VERSION, KIND_CONTRIBUTION, true, 1): mark_packet();
-            (true, LANESUM_VERSION, KIND_CONTRIBUTION, true, 2): mark_packet();
-            (true, LANESUM_VERSION, KIND_CONTRIBUTION, _, _): leave();
-            (true, LANESUM_VERSION, _, _, _): mark_answer();
+            (true, LANESUM_VERSION, KIND_RESULT, _, _): mark_answer();
+            (true, LANESUM_VERSION, KIND_PENDING, _, _): mark_answer();
+            (true, LANESUM_VERSION, KIND_CONFLICT, _, _): mark_answer();
             (_, _, _, true, 1): mark_packet();
             (_, _, _, true, 2): mark_packet();
         }

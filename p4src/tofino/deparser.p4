@@ -15,6 +15,7 @@ control IngressDeparser(packet_out packet, inout ingress_headers_t hdr, in ingre
         packet.emit(hdr.udp);
         packet.emit(hdr.lanesum);
         packet.emit(hdr.codes);
+        packet.emit(hdr.codes16);
         packet.emit(hdr.lanes);
     }
 }

@@ -59,22 +59,51 @@
 #define EACH_LANE(M) LANES_64(M)
 #endif
 
-// Low nibbles of the four bytes make the even word, high nibbles the odd one: coordinates stay in order.
-#define WIDEN_PAIR(i, even, odd) \
-    hdr.lanes.w##even = hdr.codes.w##i & 0x0F0F0F0F; \
+// Lane by lane, the first one in the most significant bits: coordinates stay in order. An instruction shifts or masks, so
+// it takes two; the first word of a group needs no shift.
+#define EXPAND8_SHIFT(i, even, odd) \
+    hdr.lanes.w##even = hdr.codes.w##i; \
     hdr.lanes.w##odd = hdr.codes.w##i >> 4;
-#define MASK_ODD(i, even, odd) hdr.lanes.w##odd = hdr.lanes.w##odd & 0x0F0F0F0F;
+#define EXPAND8TO16_SHIFT(i, even, odd) \
+    hdr.lanes.w##even = hdr.codes.w##i; \
+    hdr.lanes.w##odd = hdr.codes.w##i >> 8;
+#define EXPAND16_SHIFT(i, a0, a1, a2, a3) \
+    hdr.lanes.w##a0 = hdr.codes16.w##i; \
+    hdr.lanes.w##a1 = hdr.codes16.w##i >> 4; \
+    hdr.lanes.w##a2 = hdr.codes16.w##i >> 8; \
+    hdr.lanes.w##a3 = hdr.codes16.w##i >> 12;
+#define MASK_NIBBLES(i) hdr.lanes.w##i = hdr.lanes.w##i & 0x0F0F0F0F;
+#define MASK_BYTES(i) hdr.lanes.w##i = hdr.lanes.w##i & 0x00FF00FF;
+#define MASK_NIBBLES16(i) hdr.lanes.w##i = hdr.lanes.w##i & 0x000F000F;
 
 control Expand(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
-    action widen() { FOR_EACH_CODE_GROUP(WIDEN_PAIR) }
-    action mask() { FOR_EACH_CODE_GROUP(MASK_ODD) }
+    action shift8() { FOR_EACH_CODE_GROUP(EXPAND8_SHIFT) }
+    action shift8to16() { FOR_EACH_CODE_GROUP(EXPAND8TO16_SHIFT) }
+    action shift16() { FOR_EACH_CODE16_GROUP(EXPAND16_SHIFT) }
+    action mask8() { FOR_EACH_WORD(MASK_NIBBLES) }
+    action mask8to16() { FOR_EACH_WORD(MASK_BYTES) }
+    action mask16() { FOR_EACH_WORD(MASK_NIBBLES16) }
+    action nothing() { }
+
+#define EXPANSION(name, to8, from8_to16, to16) \
+    table name { \
+        key = { hdr.codes.isValid(): exact; hdr.codes16.isValid(): exact; meta.operation_bit[7:7]: exact; } \
+        actions = { to8; from8_to16; to16; nothing; } \
+        const default_action = nothing(); \
+        size = 4; \
+        const entries = { \
+            (true, false, 0): to8(); \
+            (true, false, 1): from8_to16(); \
+            (false, true, 0): to16(); \
+        } \
+    }
+    EXPANSION(shift, shift8, shift8to16, shift16)
+    EXPANSION(mask, mask8, mask8to16, mask16)
 
     // Codes stay beside the lanes: a packet that is passed on goes out as it came.
     apply {
-        if (hdr.codes.isValid()) {
-            widen();
-            mask();
-        }
+        shift.apply();
+        mask.apply();
     }
 }
 

@@ -53,7 +53,8 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         }
         arrival.apply(hdr, meta, ig_prsr_md);
         classify.apply(hdr, meta, ig_prsr_md);
-        if (hdr.ipv4.isValid()) {
+        // What comes around has been looked at, and counted.
+        if (hdr.ipv4.isValid() && meta.takeover == 0) {
             origin.apply(hdr, meta);
         }
         // Registers are asked on the word of arrival and member alone; the rest becomes known beside them.

@@ -3,11 +3,6 @@
 // Parser: as far as the lanesum header, and the words where their number is this build's. Checksums are added up on the
 // way, so that the first stage knows.
 
-// Port metadata of the chip, written by the controller: 1 where packets come back that were recirculated.
-struct port_metadata_t {
-    bit<64> recirculates;
-}
-
 #define TAKE_WORD(i) hdr.lanes.w##i = hdr.arrived.w##i;
 
 parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_metadata_t meta,
@@ -17,13 +12,9 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
 
     state start {
         packet.extract(ig_intr_md);
-        transition parse_port;
-    }
-
-    state parse_port {
-        port_metadata_t port = port_metadata_unpack<port_metadata_t>(packet);
-        transition select(port.recirculates[0:0]) {
-            1: parse_bridge;
+        packet.advance(PORT_METADATA_SIZE);
+        transition select(ig_intr_md.ingress_port[6:0]) {
+            RECIRCULATION_PORT: parse_bridge;
             default: parse_first;
         }
     }
@@ -120,6 +111,7 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         transition select(hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.words) {
             (LANESUM_VERSION, KIND_CONTRIBUTION, ACCUMULATOR_WORDS): choose_lanes;
             (LANESUM_VERSION, KIND_CONTRIBUTION, CODE_WORDS): choose_codes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, CODE16_WORDS): choose_codes16;
             default: accept;
         }
     }
@@ -128,6 +120,8 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     state choose_lanes {
         transition select(hdr.lanesum.flags, hdr.lanesum.op) {
             (FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8): sum_expanded;
+            (FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND16): sum_expanded16;
+            (FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8TO16): sum_expanded8to16;
             (_, OP_ADD32): sum_words;
             (_, OP_ADD8X4): sum_bytes;
             (_, OP_OR): join_words;
@@ -138,7 +132,15 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
 
     state choose_codes {
         transition select(hdr.lanesum.flags, hdr.lanesum.op) {
-            (0 &&& FLAG_UPPER, OP_EXPAND8): parse_codes;
+            (0 &&& FLAG_UPPER, OP_EXPAND8): expand_to_bytes;
+            (0 &&& FLAG_UPPER, OP_EXPAND8TO16): expand_bytes;
+            default: accept;
+        }
+    }
+
+    state choose_codes16 {
+        transition select(hdr.lanesum.flags, hdr.lanesum.op) {
+            (0 &&& FLAG_UPPER, OP_EXPAND16): parse_codes16;
             default: accept;
         }
     }
@@ -161,6 +163,18 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         transition parse_lanes;
     }
 
+    state sum_expanded16 {
+        meta.operation_bit = 16w1 << OP_EXPAND16;
+        meta.combination = COMBINE_ADD;
+        transition parse_lanes;
+    }
+
+    state sum_expanded8to16 {
+        meta.operation_bit = 16w1 << OP_EXPAND8TO16;
+        meta.combination = COMBINE_ADD;
+        transition parse_lanes;
+    }
+
     state join_words {
         meta.operation_bit = 16w1 << OP_OR;
         meta.combination = COMBINE_OR;
@@ -173,8 +187,26 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         transition parse_lanes;
     }
 
-    state parse_codes {
+    state expand_to_bytes {
         meta.operation_bit = 16w1 << OP_EXPAND8;
+        transition parse_codes;
+    }
+
+    state expand_bytes {
+        meta.operation_bit = 16w1 << OP_EXPAND8TO16;
+        transition parse_codes;
+    }
+
+    state parse_codes16 {
+        meta.operation_bit = 16w1 << OP_EXPAND16;
+        meta.combination = COMBINE_ADD;
+        packet.extract(hdr.codes16);
+        udp_checksum.subtract({hdr.codes16});
+        udp_checksum.subtract_all_and_deposit(meta.udp_sum);
+        transition accept;
+    }
+
+    state parse_codes {
         meta.combination = COMBINE_ADD;
         packet.extract(hdr.codes);
         udp_checksum.subtract({hdr.codes});

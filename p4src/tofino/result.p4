@@ -35,6 +35,7 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         hdr.lanesum.words = RESULT_WORDS;
         hdr.lanes.setValid();
         hdr.codes.setInvalid();
+        hdr.codes16.setInvalid();
         hdr.bridge.handover = HANDOVER_SUM;
     }
 
@@ -43,6 +44,7 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         hdr.udp.length = EMPTY_UDP_BYTES;
         hdr.lanesum.words = 0;
         hdr.codes.setInvalid();
+        hdr.codes16.setInvalid();
         hdr.bridge.handover = HANDOVER_EMPTY;
     }
 
@@ -212,6 +214,8 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             4w3: name_operation(OP_ADD8X4);
             4w4: name_operation(OP_OR);
             4w5: name_operation(OP_MAX);
+            4w6: name_operation(OP_EXPAND16);
+            4w7: name_operation(OP_EXPAND8TO16);
         }
     }
 

@@ -10,4 +10,9 @@
 #define SLOTS 16384
 #endif
 
+// The port of each pipe that sends packets back, by the lower seven bits of its number.
+#ifndef RECIRCULATION_PORT
+#define RECIRCULATION_PORT 68
+#endif
+
 #endif

@@ -405,20 +405,29 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
     }
 
-    action add_operation(bit<32> operation) { meta.shape = hdr.lanesum.racks | operation; }
+    // The operation beside the size of the round: a number that is the same only where both are. The actions differ by
+    // their names alone, which are BMv2's: by these the controller knows what is summed here.
+#define NOTE_OPERATION(name) action name(bit<32> operation) { meta.shape = hdr.lanesum.racks | operation; }
+    NOTE_OPERATION(add_words)
+    NOTE_OPERATION(or_words)
+    NOTE_OPERATION(max_words)
+    NOTE_OPERATION(expand8)
+    NOTE_OPERATION(expand16)
+    NOTE_OPERATION(expand8to16)
 
-    // The operation beside the size of the round: a number that is the same only where both are.
     @stage(0)
     table operation {
         key = { meta.operation_bit: exact; }
-        actions = { add_operation; }
-        const default_action = add_operation(0);
+        actions = { add_words; or_words; max_words; expand8; expand16; expand8to16; }
+        const default_action = add_words(0);
         size = 8;
         const entries = {
-            16w1 << OP_EXPAND8: add_operation((bit<32>) OP_EXPAND8 << 28);
-            16w1 << OP_ADD8X4: add_operation((bit<32>) OP_ADD8X4 << 28);
-            16w1 << OP_OR: add_operation((bit<32>) OP_OR << 28);
-            16w1 << OP_MAX: add_operation((bit<32>) OP_MAX << 28);
+            16w1 << OP_EXPAND8: expand8((bit<32>) OP_EXPAND8 << 28);
+            16w1 << OP_ADD8X4: add_words((bit<32>) OP_ADD8X4 << 28);
+            16w1 << OP_OR: or_words((bit<32>) OP_OR << 28);
+            16w1 << OP_MAX: max_words((bit<32>) OP_MAX << 28);
+            16w1 << OP_EXPAND16: expand16((bit<32>) OP_EXPAND16 << 28);
+            16w1 << OP_EXPAND8TO16: expand8to16((bit<32>) OP_EXPAND8TO16 << 28);
         }
     }
 

@@ -64,6 +64,7 @@ struct ingress_headers_t {
     udp_t      udp;
     lanesum_t  lanesum;
     codes_t    codes;
+    codes16_t  codes16;
     lanes_t    arrived; // only in the parser
     lanes_t    lanes;
 }

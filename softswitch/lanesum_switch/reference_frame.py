@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -24,7 +24,7 @@ from lanesum.protocol.spec import HEADER_BYTES, UDP_BYTES, UDP_PORT, VERSION, WO
 
 _MORE_FRAGMENTS_OR_OFFSET = 0x3FFF
 _WITHOUT_OPTIONS = 5
-_OPS = frozenset(LaneOp)
+ALL_OPS = frozenset(LaneOp)
 _ANSWERS = frozenset(VERSION << 4 | kind for kind in (Kind.RESULT, Kind.PENDING, Kind.CONFLICT))
 
 
@@ -218,9 +218,10 @@ class _Reader:
         return kind(*kind.LAYOUT.unpack(self.take(kind.LAYOUT.size)))
 
 
-def words_of(header: Header, accumulator_words: int) -> int | None:
-    """Words that follow ``header`` if it is a contribution of the size that is summed, else None."""
-    if header.version != VERSION or header.kind != Kind.CONTRIBUTION or header.op not in _OPS:
+def words_of(header: Header, accumulator_words: int, ops: Collection[int] = ALL_OPS) -> int | None:
+    """Words that follow ``header`` if it is a contribution of the size and with an operation that are summed, else
+    None."""
+    if header.version != VERSION or header.kind != Kind.CONTRIBUTION or header.op not in ops:
         return None
     # What another switch has summed is wide already.
     wide = header.flags & Flag.UPPER
@@ -235,18 +236,18 @@ def _begins_like_an_answer(udp: Udp, reader: _Reader) -> bool:
     return reader.lookahead() in _ANSWERS
 
 
-def parse(data: bytes, accumulator_words: int) -> Frame:
+def parse(data: bytes, accumulator_words: int, ops: Collection[int] = ALL_OPS) -> Frame:
     """Everything up to the lanesum header, and the words where their number is the one that is summed."""
     frame, reader = Frame(), _Reader(data)
     try:
-        _parse(frame, reader, accumulator_words)
+        _parse(frame, reader, accumulator_words, ops)
     except _TooShort:
         frame.parse_failed = True
     frame.rest = reader.left
     return frame
 
 
-def _parse(frame: Frame, reader: _Reader, accumulator_words: int) -> None:
+def _parse(frame: Frame, reader: _Reader, accumulator_words: int, ops: Collection[int]) -> None:
     frame.ethernet = reader.extract(Ethernet)
     if frame.ethernet.ether_type == ETHERTYPE_ARP:
         frame.arp = reader.extract(Arp)
@@ -260,6 +261,6 @@ def _parse(frame: Frame, reader: _Reader, accumulator_words: int) -> None:
     if frame.udp.destination_port != UDP_PORT and not _begins_like_an_answer(frame.udp, reader):
         return
     frame.lanesum = Header.unpack(reader.take(HEADER_BYTES))
-    words = words_of(frame.lanesum, accumulator_words)
+    words = words_of(frame.lanesum, accumulator_words, ops)
     if words is not None:
         frame.words = np.frombuffer(reader.take(words * WORD_BYTES), ">u4").astype(np.uint32)

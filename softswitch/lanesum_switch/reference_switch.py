@@ -27,10 +27,11 @@ from lanesum.protocol.spec import (
     Flag,
     Kind,
 )
+from lanesum_control.capabilities import Capabilities
 from lanesum_control.errors import SwitchWriteError
 from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, Member, Role, SwitchJob
 from lanesum_switch import reference_answer as answer
-from lanesum_switch.reference_frame import Frame, Ipv4, Udp, amended, amended_udp, parse
+from lanesum_switch.reference_frame import ALL_OPS, Frame, Ipv4, Udp, amended, amended_udp, parse
 
 PortFrame = tuple[int, bytes]
 Copies = list[tuple[int, Frame]]
@@ -107,6 +108,7 @@ class ReferenceSwitch:
         clock: time of a packet's arrival, in microseconds; without one, since the switch was made.
         queue_depth: packets that wait at a port, for ``set_congestion``; without one, none ever does.
         ops: lane operations that the program has; contributions with any other are routed like those of another size.
+        entries: the slots; none are in use where None.
     """
 
     def __init__(
@@ -117,15 +119,16 @@ class ReferenceSwitch:
         seed: int = 0,
         clock: Callable[[], int] | None = None,
         queue_depth: Callable[[int], int] = lambda port: 0,
-        ops: Collection[LaneOp] | None = None,
+        ops: Collection[LaneOp] = ALL_OPS,
+        entries: SlotTable | None = None,
     ) -> None:
-        self._ops = None if ops is None else frozenset(ops)
+        self._ops = frozenset(ops)
         self._accumulator_words = accumulator_words
         self._number_of_slots = slots
         self._random = random.Random(seed)
         self._clock = clock or _microseconds_from_now()
         self._queue_depth = queue_depth
-        self._slots = SlotTable()
+        self._slots = SlotTable() if entries is None else entries
         self._forward: dict[int, HostPort] = {}
         self._origin: dict[int, HostPort] = {}
         self._member: dict[_MemberKey, _Admission] = {}
@@ -144,6 +147,10 @@ class ReferenceSwitch:
     @property
     def slots(self) -> int:
         return self._number_of_slots
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(self._ops)
 
     def add_host(self, host: HostPort) -> None:
         """Route to the host, answer ARP for it, and let its address come in by its port only.
@@ -228,7 +235,7 @@ class ReferenceSwitch:
         """Run one packet; returns what leaves, with its egress port."""
         if self._lost(port, ingress=True):
             return []
-        frame = parse(data, self._accumulator_words)
+        frame = parse(data, self._accumulator_words, self._ops)
         verdict = self._classify(frame)
         if frame.ipv4 is not None and verdict is not Verdict.DROP:
             verdict = self._check_origin(port, frame, frame.ipv4, verdict)
@@ -264,7 +271,7 @@ class ReferenceSwitch:
         if header is None or header.version != VERSION:
             return "drop_unknown" if ipv4 is None else "route"
         assert ipv4 is not None and udp is not None
-        summed = frame.words is not None and (self._ops is None or header.op in self._ops)
+        summed = frame.words is not None and header.racks >> self._slots.ROUND_WORD_BITS == 0
         return self._lanesum_classification(header, ipv4, udp, summed)
 
     @staticmethod

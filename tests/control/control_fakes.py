@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerStatus, ServerUnreachableError
+from lanesum_control.capabilities import EVERYTHING
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import SwitchUnreachableError, SwitchWriteError
 from lanesum_control.model import HostPort, Role, SwitchJob
@@ -29,6 +30,10 @@ class FakeSwitch:
         self.away = False
         self.full = False
         self.connected = False
+        self.capabilities = EVERYTHING
+
+    def check_ports(self, used: Collection[int]) -> None:
+        return
 
     @property
     def device(self) -> FakeSwitch:

@@ -29,7 +29,6 @@ from lanesum_control.switch import (
     MEMBER,
     RECEIVER,
     P4RuntimeSwitch,
-    slots_of_program,
 )
 from lanesum_control.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
@@ -123,8 +122,8 @@ def test_no_program_and_the_wrong_p4info(address: str, tmp_path: Path) -> None:
             connection.push_pipeline(dataclasses.replace(good, p4info_path=wrong))
 
 
-def test_slots_come_from_the_sources() -> None:
-    assert slots_of_program() == 1024
+def test_slots_come_from_the_p4info() -> None:
+    assert bmv2_pipeline().slots == 1024
 
 
 def test_a_request_that_fails_in_part_names_what_failed(address: str) -> None:

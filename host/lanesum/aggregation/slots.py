@@ -19,7 +19,6 @@ from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import Flag
 
 _HALF_RANGE = 1 << 31
-_TICKS = 1 << 16
 
 
 class Decision(enum.Enum):
@@ -102,6 +101,10 @@ def order_of(header: Header, owner: Owner | None) -> Order:
 class SlotTable:
     """Entries by (slot, shadow set), created when first used."""
 
+    TICKS = 1 << 16  # time wraps
+    ROUND_WORD_BITS = 32  # of the size of a round that an entry remembers
+    NOTES_CONFLICTS = False  # whoever had a conflict on a chunk counts as seen there
+
     def __init__(self) -> None:
         self._entries: dict[tuple[int, int], Entry] = {}
 
@@ -168,7 +171,7 @@ class SlotTable:
         else:
             return decision, entry
         entry.done = decision in (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)
-        entry.touched = now % _TICKS
+        entry.touched = now % self.TICKS
         return decision, entry
 
     @staticmethod
@@ -176,14 +179,19 @@ class SlotTable:
         """What another switch has summed is wide already."""
         return words if header.flags & Flag.UPPER else expand(LaneOp(header.op), words, code_table)
 
-    @staticmethod
-    def order(header: Header, entry: Entry, *, now: int = 0, shared: bool = False, lease: int = 0) -> Order:
+    @classmethod
+    def order(cls, header: Header, entry: Entry, *, now: int = 0, shared: bool = False, lease: int = 0) -> Order:
         """``order_of``, and FOREIGN for what another job is still at work on."""
         owner = entry.owner
         foreign = owner is not None and (owner.job, owner.tag) != (header.job, header.tag)
-        if foreign and shared and not entry.done and (now - entry.touched) % _TICKS <= lease:
+        if foreign and shared and not entry.done and (now - entry.touched) % cls.TICKS <= lease:
             return Order.FOREIGN
         return order_of(header, owner)
+
+    @classmethod
+    def seen(cls, entry: Entry, worker: int) -> bool:
+        """Whether the entry has had a packet of this worker."""
+        return bool(entry.workers & worker)
 
     @classmethod
     def decide(
@@ -209,7 +217,7 @@ class SlotTable:
             return Decision.PASS_LATE if quorum else Decision.DROP_LATE
         if order is Order.CONFLICT:
             return Decision.REPORT_CONFLICT
-        seen = bool(entry.workers & worker)
+        seen = cls.seen(entry, worker)
         if entry.done:
             if not ascend:
                 return Decision.REPLAY

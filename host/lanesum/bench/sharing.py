@@ -16,7 +16,7 @@ from lanesum.bench.rounds import RoundsTask
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.transport.udp import DEFAULT_WINDOW
-from lanesum_control.switch import slots_of_program
+from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.topology import load
 
 JOBS = ("first", "second")
@@ -36,7 +36,7 @@ def run(chunks: int, seconds: float, repeats: int, folder: Path) -> tuple[list[d
         hosts = load(TOPOLOGY).names("worker")
         half = len(hosts) // 2
         halves = tuple(hosts[:half]), tuple(hosts[half : 2 * half])
-        slots = slots_of_program()
+        slots = bmv2_pipeline().slots
         for job, workers in zip(JOBS, halves, strict=True):
             fleets[OWN].admit(job, workers, slots=slots // 2)
             fleets[POOL].admit(job, workers, slots=DEFAULT_WINDOW, best_effort=True)

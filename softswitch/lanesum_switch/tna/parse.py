@@ -232,14 +232,14 @@ class _Program(StatementReader):
         )  # fmt: skip
 
     def _key(self) -> p4.Key:
-        start = self.token.start
+        start = self.at
         expr = self.expression()
-        text = " ".join(token.text for token in self.tokens if start <= token.start < self.token.start)
+        text = "".join(token.text for token in self.tokens[start : self.at])
         self.expect(":")
         kind = self.name()
         annotations = self.annotations()
         self.expect(";")
-        return p4.Key(expr, kind, annotations.texts.get("name", text.replace(" ", "")))
+        return p4.Key(expr, kind, annotations.texts.get("name", text))
 
     def _action_ref(self) -> p4.ActionRef:
         annotations = self.annotations()

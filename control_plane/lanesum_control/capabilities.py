@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch can do for jobs: read off its program's P4Info, so that no list of programs has to be kept.
+
+The programs are one program written for several targets: what one of them has no table or action for, it leaves to the
+server. Such packets pass it like any others.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lanesum.protocol.lanes import LaneOp
+from lanesum_control.errors import NotOfferedError
+from lanesum_control.model import SwitchJob
+from lanesum_control.p4info import P4InfoNames
+from lanesum_switch.tna.chips import pipe_of
+
+OWNER_REGISTER = "IngressPipeline.slots.slot_owner"
+OWNER_WORD_TABLE = "IngressPipeline.slots.owner"
+RECIRCULATION = "IngressPipeline.slots.recirculation"
+LOOKUP = "IngressPipeline.lanes.lookup"
+FAULT = "IngressPipeline.faults.fault"
+# The action, in whatever control, without which an operation is not summed.
+_ACTIONS = {
+    **{op: op.name.lower() for op in LaneOp if op.shape.widens},
+    LaneOp.ADD32: "add_words",
+    LaneOp.ADD8X4: "add_words",
+    LaneOp.OR: "or_words",
+    LaneOp.MAX: "max_words",
+}
+
+
+def slots_of(names: P4InfoNames) -> int:
+    """Slots of a program: its owner register has one cell for each shadow set of each slot."""
+    return names.register_size(OWNER_REGISTER) // 2
+
+
+def owner_word(job: int, tag: int) -> int:
+    """What an entry's owner is known by where one word has to do: the CRC-32 of job and tag (``Membership``)."""
+    return zlib.crc32(job.to_bytes(2, "big") + tag.to_bytes(4, "big"))
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a switch offers.
+
+    Attributes:
+        ops: lane operations that its program sums.
+        owner_words: entries know their owner by ``owner_word``, which no two jobs may have in common; 0 is nobody's.
+        pipes: registers are of one pipe of the chip, so that all members of a job have to come in there.
+        faults: it loses packets on request.
+    """
+
+    ops: frozenset[LaneOp] = frozenset(LaneOp)
+    owner_words: bool = False
+    pipes: bool = False
+    faults: bool = True
+
+    @classmethod
+    def of(cls, names: P4InfoNames) -> Capabilities:
+        """Those of the program with these names. TABLE8 needs its table besides its action."""
+        actions = {name.rpartition(".")[2] for name in names.actions}
+        ops = {op for op in LaneOp if _ACTIONS[op] in actions}
+        if not names.has_table(LOOKUP):
+            ops.discard(LaneOp.TABLE8)
+        return cls(
+            ops=frozenset(ops),
+            owner_words=names.has_table(OWNER_WORD_TABLE),
+            pipes=names.has_table(RECIRCULATION),
+            faults=names.has_table(FAULT),
+        )
+
+    def of_these(self, ops: Iterable[LaneOp]) -> tuple[LaneOp, ...]:
+        """Which of ``ops`` are summed here, in the same order."""
+        return tuple(op for op in ops if op in self.ops)
+
+    def check(self, job: SwitchJob, others: Iterable[tuple[int, int]]) -> None:
+        """Whether a job can be here beside those whose numbers and tags are ``others``. Raises NotOfferedError."""
+        missing = [op.name for op in job.ops if op not in self.ops]
+        if missing:
+            raise NotOfferedError(
+                f"Job {job.job} may use {', '.join(missing)}, which the switch's program does not sum.",
+                "Leave the operation out of what it may use here: the server sums what no switch does.",
+            )
+        why = self.why_not_ports(host.port for member in job.members for host in member.hosts)
+        if why:
+            raise NotOfferedError(f"Job {job.job}: {why}.", "Plug them into one pipe, or let the server sum it.")
+        why = self.why_not_owner(job.job, job.tag, others)
+        if why:
+            raise NotOfferedError(f"Job {job.job}: {why}.", "Give the job another number or tag.")
+
+    def why_not_ports(self, ports: Iterable[int]) -> str | None:
+        """Why members cannot come in by these ports together; None where they can."""
+        pipes = {pipe_of(port) for port in ports}
+        if not self.pipes or len(pipes) < 2:
+            return None
+        return f"its members come in by pipes {', '.join(map(str, sorted(pipes)))} of the chip, and a sum is of one"
+
+    def why_not_owner(self, job: int, tag: int, others: Iterable[tuple[int, int]]) -> str | None:
+        """Why entries of a job could not be told from those of ``others``, or from nobody's; None where they can."""
+        if not self.owner_words:
+            return None
+        word = owner_word(job, tag)
+        if word == 0:
+            return f"the CRC-32 of its number and tag {tag:#010x} is 0, as of an entry that nobody has"
+        for other, its_tag in others:
+            if (other, its_tag) != (job, tag) and owner_word(other, its_tag) == word:
+                return f"its number and tag {tag:#010x} have the CRC-32 of job {other} and tag {its_tag:#010x}"
+        return None
+
+
+EVERYTHING = Capabilities()
