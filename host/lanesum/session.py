@@ -106,6 +106,7 @@ class Session(Closing):
         codec: name or codec object used where ``all_reduce`` is given none.
         window: packets under way at most.
         congestion: how the window moves below that: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``.
+        pacing: spread over a round trip what the window has room for, instead of sending it at once.
         deadline_s: longest time without progress before AggregationTimeoutError.
         observer: called after every round, in the calling thread.
         offload: ``"auto"``, ``"on"`` or ``"off"``: packets handed to the kernel many at a time, see ``UdpTransport``.
@@ -122,6 +123,7 @@ class Session(Closing):
         codec: str | Codec = "thc",
         window: int = DEFAULT_WINDOW,
         congestion: str | CongestionControl = "aimd",
+        pacing: bool = False,
         deadline_s: float = DEFAULT_DEADLINE_S,
         observer: RoundObserver | None = None,
         offload: Offload = "auto",
@@ -135,6 +137,7 @@ class Session(Closing):
             ticket,
             window=window,
             congestion=congestion,
+            pacing=pacing,
             deadline_s=deadline_s,
             offload=offload,
             wrap_socket=wrap_socket,

@@ -16,7 +16,7 @@ from virtual_job import answer, read, ticket
 from lanesum.errors import ConfigurationError
 from lanesum.native import availability
 from lanesum.protocol import Flag, Kind, LaneOp
-from lanesum.transport import congestion
+from lanesum.transport import congestion, rtt
 from lanesum.transport.choose import AnyRounds, make_rounds
 from lanesum.transport.congestion import congestion_control
 
@@ -28,6 +28,11 @@ EVERYBODY = 0b1
 def parts() -> Any:
     """Where the classes of ``lanesum.transport.congestion`` are, of the implementation that is tested."""
     return availability().core or congestion
+
+
+def parts_of_rtt() -> Any:
+    """Where the estimator is, of the implementation that is tested."""
+    return availability().core or rtt
 
 
 def lone(chunks: int, window: int, congestion: str = "aimd", slots: int = 64) -> AnyRounds:
@@ -69,8 +74,43 @@ def test_fixed_windows_do_not_move() -> None:
         assert [header.chunk for header in read(rounds.due(0.0))] == [16 + chunk]
     fixed = parts().Fixed(3)
     fixed.silence(0, 3)
+    fixed.loss(0, 3)
     fixed.result(0, 3, marked=True)
     assert congestion_control("fixed", 3).packets == fixed.packets == 3
+
+
+@pytest.mark.parametrize(("rtt_s", "left"), [(1e-3, 16), (0.1, 8)])
+def test_what_is_lost_while_a_queue_stands_halves_once_per_window(rtt_s: float, left: int) -> None:
+    """A wire that drops at random has no longer round trips than without a loss; a full queue has."""
+    rounds = lone(400, 16)
+    lost, now = 9 * 16, 0.0
+    rounds.due(now)
+    for chunk in range(lost):  # round trips of 1 ms, then of ``rtt_s`` for two episodes of the estimator
+        now += (1e-3 if chunk < 16 else rtt_s) / 16
+        rounds.receive(result(chunk), now)
+        rounds.due(now)
+    # Two in a row are lost, of the same window.
+    again: set[int] = set()
+    for later in range(lost + 2, lost + 16):
+        now += rtt_s / 16
+        rounds.receive(result(later), now)
+        again |= {header.chunk for header in read(rounds.due(now)) if header.flags & Flag.RESEND}
+    assert again == {lost, lost + 1}
+    assert rounds._link.congestion.packets in (left, left + 1)  # grown since
+
+
+def test_a_queue_stands_where_no_round_trip_of_late_is_short() -> None:
+    estimator = parts_of_rtt().RttEstimator()
+    assert not estimator.queued
+    for rtt_s in [0.010] + [0.050] * 63:
+        estimator.sample(rtt_s)
+    for _ in range(63):
+        assert not estimator.queued  # a short one in the episode before
+        estimator.sample(0.050)
+    estimator.sample(0.050)
+    assert estimator.queued
+    estimator.sample(0.021)
+    assert not estimator.queued
 
 
 def test_an_unknown_control_is_refused() -> None:
@@ -88,12 +128,14 @@ def test_one_packet_more_for_a_window_of_clean_results() -> None:
     assert control.packets == 33
 
 
-@given(st.lists(st.sampled_from(["clean", "marked", "silent"]), max_size=200), st.integers(1, 64))
+@given(st.lists(st.sampled_from(["clean", "marked", "silent", "lost"]), max_size=200), st.integers(1, 64))
 def test_the_window_stays_between_one_and_its_most(events: list[str], most: int) -> None:
     control = parts().Aimd(most)
     for number, event in enumerate(events):
         if event == "silent":
             control.silence(number, control.packets)
+        elif event == "lost":
+            control.loss(number, number + 1)
         else:
             control.result(number, number + 1, marked=event == "marked")
         assert 1 <= control.packets <= most

@@ -69,7 +69,11 @@ class Both:
         self.done: collections.Counter[str] = collections.Counter()
         self._dice = dice
         self._strange = strange
-        options: dict[str, Any] = {"window": dice.choice((1, 2, 5, 40)), "congestion": dice.choice(("aimd", "fixed"))}
+        options: dict[str, Any] = {
+            "window": dice.choice((1, 2, 5, 40)),
+            "congestion": dice.choice(("aimd", "fixed")),
+            "pacing": dice.random() < 0.3,
+        }
         self._python = RoundSequence(self.ticket, **options)
         self._native = NativeRounds(native, self.ticket, **options)
         self._in_flight = dice.choice((1, 1, 2, 3, MAX_ACTIVE))
@@ -188,7 +192,7 @@ class Both:
         assert (native.answered, native.epoch, native.position) == (python.answered, python.epoch, python.position)
         for compiled, path in zip(native._link.paths, python._link.paths, strict=True):
             assert (compiled.sequence, compiled.answer_interval_s) == (path.sequence, path.answer_interval_s)
-            for name in ("shortest_s", "quick_timeout_s", "timeout_s"):
+            for name in ("shortest_s", "queued", "quick_timeout_s", "timeout_s"):
                 assert getattr(compiled.rtt, name) == getattr(path.rtt, name)
         for slot in range(self.ticket.slots):
             assert native._link.slots.bypass(slot) == python._link.slots.bypass(slot)
@@ -231,7 +235,7 @@ def test_both_do_the_same(native: ModuleType, seed: int, steps: int, strange: fl
 def test_everything_happens_to_them(native: ModuleType) -> None:
     """Nothing is compared by traffic in which nothing happens."""
     total, done = TransportStats(), collections.Counter[str]()
-    for seed in range(60):
+    for seed in range(80):
         both = run_both(native, seed, 200, 0.02)
         total += both.stats()
         done += both.done

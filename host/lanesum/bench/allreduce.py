@@ -76,6 +76,7 @@ class Settings:
         accumulator_words: of a packet; by default a result fills the MTU.
         offload: see ``Session``. On, because nobody on these links has to see every packet: what a network card does
             for joined packets, the link's own queue does here.
+        pacing: see ``Session``.
         bucket_mib: also reduce the vector in pieces of so many MiB, one after another and in flight, as DDP does with
             gradients; 0 leaves that out.
     """
@@ -90,6 +91,7 @@ class Settings:
     window: int = 512
     accumulator_words: int = FULL_ACCUMULATOR_WORDS
     offload: Offload = "on"
+    pacing: bool = False
     bucket_mib: float = 0.0
 
     def __post_init__(self) -> None:
@@ -162,6 +164,7 @@ class _Group:
                 accumulator_words=self._settings.accumulator_words,
                 window=self._settings.window,
                 offload=self._settings.offload,
+                pacing=self._settings.pacing,
                 supervisor=supervisor,
                 folder=folder,
                 environment={},
@@ -310,6 +313,7 @@ def run(settings: Settings) -> dict[str, Any]:
         "repeats": settings.repeats,
         "window": settings.window,
         "offload": settings.offload,
+        "pacing": settings.pacing,
         "bucket_mib": settings.bucket_mib,
         "accumulator_words": settings.accumulator_words,
         "mtu": MTU,

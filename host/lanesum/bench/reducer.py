@@ -40,7 +40,7 @@ class Setup:
         interface: that gloo talks through.
         jobs: codec and ticket by name of the job.
         window: packets under way at most.
-        offload: see ``Session``.
+        offload, pacing: see ``Session``.
     """
 
     worker: int
@@ -50,6 +50,7 @@ class Setup:
     jobs: dict[str, tuple[str, JobTicket]]
     window: int
     offload: Offload
+    pacing: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,7 @@ class Reducer:
                 codec=codec,
                 window=setup.window,
                 offload=setup.offload,
+                pacing=setup.pacing,
                 deadline_s=_DEADLINE_S,
                 observer=self._count,
             )

@@ -75,6 +75,7 @@ class Workers:
         accumulator_words: int,
         window: int,
         offload: Offload,
+        pacing: bool = False,
         supervisor: Supervisor,
         folder: Path,
         environment: Mapping[str, str],
@@ -113,6 +114,7 @@ class Workers:
                 {job.name: (job.codec, tickets[job.name][worker]) for job in jobs},
                 window,
                 offload,
+                pacing,
             )
             for worker, agent in enumerate(self._workers)
         }

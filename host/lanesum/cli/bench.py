@@ -104,6 +104,7 @@ def allreduce(
     window: Annotated[int | None, typer.Option(min=1, help="Packets that a worker has under way at most.")] = None,
     words: Annotated[int | None, typer.Option(min=2, help="Accumulator words per packet; fills the MTU.")] = None,
     offload: Annotated[str | None, typer.Option(help="Hand the kernel packets joined: on, off or auto.")] = None,
+    pacing: Annotated[bool | None, typer.Option("--pacing", help="Spread a window over a round trip.")] = None,
     buckets: Annotated[
         float | None,
         typer.Option(min=0, help="Also in pieces of so many MiB, one after another and in flight; DDP's have 25."),
@@ -127,6 +128,7 @@ def allreduce(
             window=window,
             accumulator_words=words,
             offload=offload,
+            pacing=pacing,
             bucket_mib=buckets,
             repeats=repeats,
         ),

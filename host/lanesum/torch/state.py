@@ -107,6 +107,7 @@ class State(Closing):
         model: torch.nn.Module | None = None,
         window: int = DEFAULT_WINDOW,
         congestion: str | CongestionControl = "aimd",
+        pacing: bool = False,
         deadline_s: float = DEFAULT_DEADLINE_S,
         observer: RoundObserver | None = None,
         wait_s: float = DEFAULT_WAIT_S,
@@ -114,8 +115,8 @@ class State(Closing):
         """Join a job, wait for its other workers, and make the state for it.
 
         ``controller``, ``job`` and ``worker`` are those of :func:`lanesum.join.join`, which takes what is None from
-        the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``,
-        ``congestion``, ``deadline_s`` and ``observer`` are :class:`lanesum.session.Session`'s, the rest is the
+        the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``, ``congestion``,
+        ``pacing``, ``deadline_s`` and ``observer`` are :class:`lanesum.session.Session`'s, the rest is the
         constructor's. Raises what those raise.
 
         With a controller, all workers must come within ``wait_s`` seconds and use the same codec, or
@@ -123,7 +124,13 @@ class State(Closing):
         """
         ticket = join(controller=controller, job=job, worker=worker)
         session = Session(
-            ticket, codec=codec, window=window, congestion=congestion, deadline_s=deadline_s, observer=observer
+            ticket,
+            codec=codec,
+            window=window,
+            congestion=congestion,
+            pacing=pacing,
+            deadline_s=deadline_s,
+            observer=observer,
         )
         state = cls(session, error_feedback=error_feedback, model=model)
         address = controller_address(controller)

@@ -47,7 +47,11 @@ class AnyRounds(Protocol):
 
 
 def make_rounds(
-    ticket: JobTicket, *, window: int = MAX_SLOTS, congestion: str | CongestionControl = "aimd"
+    ticket: JobTicket,
+    *,
+    window: int = MAX_SLOTS,
+    congestion: str | CongestionControl = "aimd",
+    pacing: bool = False,
 ) -> AnyRounds:
     """The rounds of a session; see ``RoundSequence``. A congestion control of one's own makes them Python's.
 
@@ -56,5 +60,5 @@ def make_rounds(
     """
     native = availability().core
     if native is None or not isinstance(congestion, str):
-        return RoundSequence(ticket, window=window, congestion=congestion)
-    return NativeRounds(native, ticket, window=window, congestion=congestion)
+        return RoundSequence(ticket, window=window, congestion=congestion, pacing=pacing)
+    return NativeRounds(native, ticket, window=window, congestion=congestion, pacing=pacing)

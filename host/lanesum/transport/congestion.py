@@ -30,6 +30,9 @@ class CongestionControl(Protocol):
         ``following`` is the number of the next packet to be sent.
         """
 
+    def loss(self, sent: int, following: int) -> None:
+        """Send number ``sent`` was lost while a queue stood on its path."""
+
     def silence(self, following: int, under_way: int) -> None:
         """Nothing at all was heard, to several tries, with ``under_way`` packets under way."""
 
@@ -43,6 +46,9 @@ class Fixed:
     def result(self, sent: int, following: int, marked: bool) -> None:
         """Nothing changes the window."""
 
+    def loss(self, sent: int, following: int) -> None:
+        """Nothing changes the window."""
+
     def silence(self, following: int, under_way: int) -> None:
         """Nothing changes the window."""
 
@@ -50,8 +56,9 @@ class Fixed:
 class Aimd:
     """One packet more for every window of clean results, half of it when a queue is full; between 1 and ``most``.
 
-    A lost packet changes nothing: a wire that drops at random is not congested, and a queue that overflows has marked
-    packets before. It begins with ``most``, because the option ``window`` says what the path is known to hold.
+    A queue is full when it marks, or when packets are lost while round trips tell that it stands: a wire that drops at
+    random is not congested, and what is lost there changes nothing. It begins with ``most``, because the option
+    ``window`` says what the path is known to hold.
     """
 
     def __init__(self, most: int) -> None:
@@ -63,13 +70,17 @@ class Aimd:
     def result(self, sent: int, following: int, marked: bool) -> None:
         """Grow, or halve: at most once per window, since results of earlier sends tell of the same queue again."""
         if marked:
-            if sent >= self._reduced_at:
-                self._halve(following)
+            self.loss(sent, following)
             return
         self._clean += 1
         if self._clean >= self.packets:
             self._clean = 0
             self.packets = min(self._most, self.packets + 1)
+
+    def loss(self, sent: int, following: int) -> None:
+        """Halve: at most once per window, as after a mark."""
+        if sent >= self._reduced_at:
+            self._halve(following)
 
     def silence(self, following: int, under_way: int) -> None:
         """Halve, if the window was used: that one packet is lost says nothing about a window of many."""

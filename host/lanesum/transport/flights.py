@@ -140,7 +140,7 @@ class Flights:
             flight.path.sequence += 1
             link.sequence += 1
             datagrams.append(batch.packet(state.chunk))
-        room = min(self._most, link.congestion.packets) - self._under_way
+        room = self._room(now)
         while self._open and (room > 0 or self._open[0] == self._first_left()):
             position = heapq.heappop(self._open)
             window = self._window_of(position)
@@ -159,8 +159,21 @@ class Flights:
             flight.path.sequence += 1
             link.sequence += 1
             room -= 1
+            if link.pacer is not None:
+                link.pacer.spend(1)
             datagrams.append(batch.packet(chunk))
         return datagrams
+
+    @property
+    def _window(self) -> int:
+        """Packets under way at most, but for the first without a result."""
+        return min(self._most, self._link.congestion.packets)
+
+    def _room(self, now: float) -> int:
+        """Packets that may be sent for the first time at ``now``."""
+        room = self._window - self._under_way
+        pacer = self._link.pacer
+        return room if pacer is None else min(room, pacer.credit(now, self._window))
 
     def _flight(self, position: int) -> _Flight:
         return self._paths[position % self._slots % len(self._paths)]
@@ -234,6 +247,8 @@ class Flights:
             if position in lost:
                 continue
             if state.sequence + REORDERING < flight.newest_answered or left_s <= 0:
+                if flight.path.rtt.queued:
+                    link.congestion.loss(state.first_on_link, link.sequence)
                 state.probed = False
                 lost[position] = (self._try_again(state, _BYPASS_AFTER_QUICK), False)
         first = self._timed()
@@ -314,7 +329,12 @@ class Flights:
             return 0.0
         timed = self._flight(first)
         quick = (left_s for *_, left_s in self._overtaken(now))
-        return max(0.0, min(timed.timer_left(timed.outstanding[first], now), min(quick, default=MAX_RTO_S)))
+        least = min(timed.timer_left(timed.outstanding[first], now), min(quick, default=MAX_RTO_S))
+        pacer = self._link.pacer
+        if pacer is not None and self._open and self._under_way < self._window:
+            paced_s = pacer.left_s(self._window)
+            least = least if paced_s is None else min(least, paced_s)
+        return max(0.0, least)
 
     def take_result(self, window: RoundWindow, header: Header, datagram: bytes | memoryview, now: float) -> bool:
         """A result of a round under way (job, tag and epoch are right); True when it completed a chunk."""
@@ -352,6 +372,8 @@ class Flights:
             stats.latency.record(now - state.first_sent_at)
             if state.sequence == state.first_sequence:
                 flight.path.rtt.sample(now - state.sent_at)
+                if link.pacer is not None:
+                    link.pacer.sample(now - state.sent_at)
             elif state.probed and now - state.sent_at < flight.path.rtt.timeout_s:
                 flight.credit += _PROBES
             link.congestion.result(state.first_on_link, link.sequence, marked)

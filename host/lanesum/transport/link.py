@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from lanesum.transport.congestion import CongestionControl, SlotWindow
 from lanesum.transport.membership import Membership
+from lanesum.transport.pacing import Pacer
 from lanesum.transport.rtt import MIN_RTO_S, RttEstimator
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
@@ -44,6 +45,7 @@ class Link:
     """A worker's knowledge of its link and its job.
 
     Attributes:
+        pacer: spaces first sends, if there is one; on all paths together, which meet at the worker's own link.
         paths: one for every server, in the ticket's order; slot ``s`` has path ``s mod servers``.
         sequence: running number that the next packet sent gets, on whichever path.
         unanswered: timers that ran out since the aggregation point last said anything.
@@ -52,6 +54,7 @@ class Link:
     ticket: JobTicket
     membership: Membership
     congestion: CongestionControl
+    pacer: Pacer | None = None
     slots: SlotWindow = field(default_factory=SlotWindow)
     paths: list[ServerPath] = field(init=False)
     stats: TransportStats = field(default_factory=TransportStats)

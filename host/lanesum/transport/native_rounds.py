@@ -102,7 +102,7 @@ class NativeRounds:
 
     Args:
         native: the compiled module.
-        ticket, window: see ``RoundSequence``.
+        ticket, window, pacing: see ``RoundSequence``.
         congestion: ``"aimd"`` or ``"fixed"``.
 
     Attributes:
@@ -112,7 +112,13 @@ class NativeRounds:
     """
 
     def __init__(
-        self, native: ModuleType, ticket: JobTicket, *, window: int = MAX_SLOTS, congestion: str = "aimd"
+        self,
+        native: ModuleType,
+        ticket: JobTicket,
+        *,
+        window: int = MAX_SLOTS,
+        congestion: str = "aimd",
+        pacing: bool = False,
     ) -> None:
         congestion_control(congestion, window)
         self.core = native.RoundSequence(
@@ -128,6 +134,7 @@ class NativeRounds:
             servers=len(ticket.servers),
             window=window,
             congestion=congestion,
+            pacing=pacing,
         )
         self._completed: int = native.TAKEN_COMPLETED
         self._link = self.core.link

@@ -22,6 +22,7 @@ from lanesum.transport.flights import Flights
 from lanesum.transport.history import History
 from lanesum.transport.link import Link
 from lanesum.transport.membership import Membership
+from lanesum.transport.pacing import Pacer
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.window import RoundWindow
 
@@ -37,6 +38,7 @@ class RoundSequence:
         ticket: the worker's place in the job.
         window: packets under way at most (never more than the job's slots).
         congestion: how the link window moves below that: ``"aimd"``, ``"fixed"``, or an object of one's own.
+        pacing: spread over a round trip what the window has room for.
 
     Attributes:
         stats: counts since the beginning.
@@ -45,11 +47,16 @@ class RoundSequence:
     """
 
     def __init__(
-        self, ticket: JobTicket, *, window: int = MAX_SLOTS, congestion: str | CongestionControl = "aimd"
+        self,
+        ticket: JobTicket,
+        *,
+        window: int = MAX_SLOTS,
+        congestion: str | CongestionControl = "aimd",
+        pacing: bool = False,
     ) -> None:
         most = min(window, ticket.slots)
         control = congestion_control(congestion, most) if isinstance(congestion, str) else congestion
-        self._link = Link(ticket, Membership(ticket), control)
+        self._link = Link(ticket, Membership(ticket), control, Pacer() if pacing else None)
         self.stats = self._link.stats
         self._ticket = ticket
         self._history = History(self._link)

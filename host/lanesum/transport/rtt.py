@@ -15,6 +15,9 @@ INITIAL_RTO_S = 0.1
 # Queues behind a full window stretch a round trip by a small factor.
 _RTO_FACTOR = 4
 _SAMPLES_PER_EPISODE = 64
+# So many times the shortest round trip of all, and a little more for hosts that are busy, is time spent in a queue.
+_QUEUED_FACTOR = 2
+_QUEUED_S = 2e-3
 
 
 class RttEstimator:
@@ -24,12 +27,13 @@ class RttEstimator:
     """
 
     def __init__(self) -> None:
-        self._current = self._previous = float("inf")
+        self._current = self._previous = self._least = float("inf")
         self._samples = 0
 
     def sample(self, rtt_s: float) -> None:
         """Take one measurement."""
         self._current = min(self._current, rtt_s)
+        self._least = min(self._least, rtt_s)
         self._samples += 1
         if self._samples % _SAMPLES_PER_EPISODE == 0:
             self._previous, self._current = self._current, float("inf")
@@ -39,6 +43,12 @@ class RttEstimator:
         """The shortest round trip of late; None before the first sample."""
         shortest = min(self._current, self._previous)
         return None if shortest == float("inf") else shortest
+
+    @property
+    def queued(self) -> bool:
+        """A queue stands on the path: none of the late round trips was nearly as short as the shortest of all."""
+        shortest_s = self.shortest_s
+        return shortest_s is not None and shortest_s > _QUEUED_FACTOR * self._least + _QUEUED_S
 
     @property
     def quick_timeout_s(self) -> float:

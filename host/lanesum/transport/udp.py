@@ -111,6 +111,7 @@ class UdpTransport:
         ticket: the worker's place in the job.
         window: packets under way at most (never more than the job's slots).
         congestion: see ``RoundSequence``; an object of one's own makes the rounds Python's.
+        pacing: see ``RoundSequence``.
         deadline_s: a round without any progress for so long raises AggregationTimeoutError.
         offload: whether the kernel is handed many packets as one (UDP GSO and GRO), which it or the device splits:
             ``"on"``, ``"off"``, or ``"auto"``: not through devices behind which a software switch may stand, which has
@@ -129,6 +130,7 @@ class UdpTransport:
         *,
         window: int = DEFAULT_WINDOW,
         congestion: str | CongestionControl = "aimd",
+        pacing: bool = False,
         deadline_s: float = DEFAULT_DEADLINE_S,
         offload: Offload = "auto",
         wrap_socket: WrapSocket | None = None,
@@ -137,7 +139,7 @@ class UdpTransport:
             raise ConfigurationError(f"window = {window} and deadline_s = {deadline_s} must be positive.")
         self.ticket = ticket
         check_offload(offload)
-        self._rounds = make_rounds(ticket, window=window, congestion=congestion)
+        self._rounds = make_rounds(ticket, window=window, congestion=congestion, pacing=pacing)
         self._deadline_s = deadline_s
         self._usable = True
         self._in_flight = 0  # rounds begun and not finished

@@ -58,7 +58,7 @@ nb::list datagrams(std::span<const Datagram> made) {
 void make_rounds(RoundSequence *at, std::uint32_t job, std::uint32_t tag, std::uint32_t worker, std::uint32_t workers,
                  std::uint32_t slots, std::uint32_t accumulator_words, std::uint32_t epoch, std::uint32_t quorum,
                  const std::vector<std::pair<std::uint32_t, std::uint32_t>> &places, std::uint32_t servers,
-                 std::int64_t window, const std::string &congestion) {
+                 std::int64_t window, const std::string &congestion, bool pacing) {
     if (servers == 0) {
         throw std::invalid_argument("no servers");
     }
@@ -70,7 +70,7 @@ void make_rounds(RoundSequence *at, std::uint32_t job, std::uint32_t tag, std::u
     for (const auto &[rack, bit] : places) {
         ticket.places.push_back({rack, bit});
     }
-    new (at) RoundSequence(std::move(ticket), window, std::move(control));
+    new (at) RoundSequence(std::move(ticket), window, std::move(control), pacing);
 }
 
 nb::dict stats(const RoundSequence &rounds) {
@@ -102,12 +102,14 @@ void define_transport(nb::module_ &module) {
         .def(nb::init<>())
         .def("sample", &RttEstimator::sample, nb::arg("rtt_s"))
         .def_prop_ro("shortest_s", &RttEstimator::shortest_s)
+        .def_prop_ro("queued", &RttEstimator::queued)
         .def_prop_ro("quick_timeout_s", &RttEstimator::quick_timeout_s)
         .def_prop_ro("timeout_s", &RttEstimator::timeout_s);
 
     nb::class_<CongestionControl>(module, "CongestionControl")
         .def_prop_ro("packets", &CongestionControl::packets)
         .def("result", &CongestionControl::result, nb::arg("sent"), nb::arg("following"), nb::arg("marked"))
+        .def("loss", &CongestionControl::loss, nb::arg("sent"), nb::arg("following"))
         .def("silence", &CongestionControl::silence, nb::arg("following"), nb::arg("under_way"));
     nb::class_<Fixed, CongestionControl>(module, "Fixed").def(nb::init<std::int64_t>(), nb::arg("packets"));
     nb::class_<Aimd, CongestionControl>(module, "Aimd").def(nb::init<std::int64_t>(), nb::arg("most"));
@@ -158,7 +160,7 @@ void define_transport(nb::module_ &module) {
     nb::class_<RoundSequence>(module, "RoundSequence")
         .def("__init__", &make_rounds, nb::kw_only(), nb::arg("job"), nb::arg("tag"), nb::arg("worker"),
              nb::arg("workers"), nb::arg("slots"), nb::arg("accumulator_words"), nb::arg("epoch"), nb::arg("quorum"),
-             nb::arg("places"), nb::arg("servers"), nb::arg("window"), nb::arg("congestion"))
+             nb::arg("places"), nb::arg("servers"), nb::arg("window"), nb::arg("congestion"), nb::arg("pacing") = false)
         .def_prop_ro("epoch", &RoundSequence::epoch)
         .def_prop_ro("position", &RoundSequence::position)
         .def_prop_ro("answered", &RoundSequence::answered)

@@ -13,15 +13,19 @@ constexpr int LONGEST_BYPASS = 16;
 
 void Aimd::result(std::int64_t sent, std::int64_t following, bool marked) {
     if (marked) {
-        if (sent >= reduced_at_) {
-            halve(following);
-        }
+        loss(sent, following);
         return;
     }
     ++clean_;
     if (clean_ >= packets_) {
         clean_ = 0;
         packets_ = std::min(most_, packets_ + 1);
+    }
+}
+
+void Aimd::loss(std::int64_t sent, std::int64_t following) {
+    if (sent >= reduced_at_) {
+        halve(following);
     }
 }
 

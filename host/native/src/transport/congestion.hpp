@@ -17,6 +17,7 @@ public:
 
     std::int64_t packets() const { return packets_; }
     virtual void result(std::int64_t sent, std::int64_t following, bool marked) = 0;
+    virtual void loss(std::int64_t sent, std::int64_t following) = 0;
     virtual void silence(std::int64_t following, std::int64_t under_way) = 0;
 
 protected:
@@ -28,6 +29,7 @@ class Fixed final : public CongestionControl {
 public:
     explicit Fixed(std::int64_t packets) : CongestionControl(packets) {}
     void result(std::int64_t, std::int64_t, bool) override {}
+    void loss(std::int64_t, std::int64_t) override {}
     void silence(std::int64_t, std::int64_t) override {}
 };
 
@@ -35,6 +37,7 @@ class Aimd final : public CongestionControl {
 public:
     explicit Aimd(std::int64_t most) : CongestionControl(most), most_(most) {}
     void result(std::int64_t sent, std::int64_t following, bool marked) override;
+    void loss(std::int64_t sent, std::int64_t following) override;
     void silence(std::int64_t following, std::int64_t under_way) override;
 
 private:

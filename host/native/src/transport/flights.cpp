@@ -101,8 +101,8 @@ void Flights::due(double now, Outbox &outbox) {
         ++link.sequence;
         outbox.add(batch, state->chunk, FLAG_RESEND | (bypass ? FLAG_BYPASS : 0u));
     }
-    const std::int64_t most = std::min(most_, link.congestion->packets());
-    while (has_open() && (under_way_ < most || open_.front() == first_left())) {
+    std::int64_t room = room_at(now);
+    while (has_open() && (room > 0 || open_.front() == first_left())) {
         std::ranges::pop_heap(open_, std::greater{});
         const std::uint64_t position = open_.back();
         open_.pop_back();
@@ -122,8 +122,19 @@ void Flights::due(double now, Outbox &outbox) {
         state.asked = state.lost = state.probed = false;
         link.count_sent(window->batch()->packet_bytes(), false, bypass);
         ++link.sequence;
+        --room;
+        if (link.pacer) {
+            link.pacer->spend(1);
+        }
         outbox.add(*window->batch(), state.chunk, bypass ? FLAG_BYPASS : 0u);
     }
+}
+
+std::int64_t Flights::window() const { return std::min(most_, link_->congestion->packets()); }
+
+std::int64_t Flights::room_at(double now) {
+    const std::int64_t room = window() - under_way_;
+    return link_->pacer ? std::min(room, link_->pacer->credit(now, window())) : room;
 }
 
 void Flights::open(std::uint64_t position) {
@@ -192,6 +203,9 @@ void Flights::find_lost(double now) {
     asked_count_ = 0;
     each_overtaken(now, [&](const Flight &own, Outstanding &state, double left_s) {
         if (!state.lost && (state.sequence + REORDERING < own.newest_answered || left_s <= 0)) {
+            if (own.path->rtt.queued()) {
+                link_->congestion->loss(state.first_on_link, link_->sequence);
+            }
             state.lost = true;
             state.probed = false;
             lost_.push_back({&state, try_again(state, BYPASS_AFTER_QUICK), false});
@@ -276,6 +290,9 @@ std::optional<double> Flights::next_timeout(double now) {
     if (first != nullptr) {
         least = std::min(least, flight(first->position).timer_left(*first, now));
     }
+    if (link_->pacer && has_open() && under_way_ < window()) {
+        least = std::min(least, link_->pacer->left_s(window()).value_or(least));
+    }
     return std::max(0.0, least);
 }
 
@@ -322,6 +339,9 @@ bool Flights::take_result(RoundWindow &window, const Header &header, std::span<c
         stats.latency.record(now - state->first_sent_at);
         if (state->sequence == state->first_sequence) {
             own.path->rtt.sample(now - state->sent_at);
+            if (link.pacer) {
+                link.pacer->sample(now - state->sent_at);
+            }
         } else if (state->probed && now - state->sent_at < own.path->rtt.timeout_s()) {
             own.credit += PROBES;
         }

@@ -92,6 +92,8 @@ private:
     std::uint64_t ready() const;
     /// Something could be sent for the first time; what is not ready cannot, and the smallest are ready first.
     bool has_open() const { return !open_.empty() && open_.front() < ready(); }
+    std::int64_t window() const;
+    std::int64_t room_at(double now);
     Flight &flight(std::uint64_t position);
     RoundWindow *window_of(std::uint64_t position) const;
     bool is_done(std::uint64_t position) const;

@@ -7,8 +7,10 @@
 
 namespace lanesum::transport {
 
-Link::Link(JobTicket of, std::unique_ptr<CongestionControl> control)
-    : ticket(std::move(of)), membership(ticket), congestion(std::move(control)), paths(ticket.servers) {}
+Link::Link(JobTicket of, std::unique_ptr<CongestionControl> control, bool pacing)
+    : ticket(std::move(of)), membership(ticket), congestion(std::move(control)),
+      pacer(pacing ? std::optional<Pacer>(std::in_place) : std::nullopt),
+      paths(ticket.servers) {}
 
 double ServerPath::answer_interval_s() const {
     const std::optional<double> shortest = rtt.shortest_s();

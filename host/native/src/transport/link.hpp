@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "transport/congestion.hpp"
 #include "transport/membership.hpp"
+#include "transport/pacing.hpp"
 #include "transport/rtt.hpp"
 #include "transport/stats.hpp"
 #include "transport/ticket.hpp"
@@ -24,11 +26,12 @@ struct ServerPath {
 };
 
 struct Link {
-    Link(JobTicket of, std::unique_ptr<CongestionControl> control);
+    Link(JobTicket of, std::unique_ptr<CongestionControl> control, bool pacing);
 
     JobTicket ticket;
     Membership membership;
     std::unique_ptr<CongestionControl> congestion;
+    std::optional<Pacer> pacer;
     SlotWindow slots;
     std::vector<ServerPath> paths;  // by number of the server
     TransportStats stats;

@@ -8,8 +8,9 @@
 
 namespace lanesum::transport {
 
-RoundSequence::RoundSequence(JobTicket ticket, std::int64_t window, std::unique_ptr<CongestionControl> congestion)
-    : link_(std::make_shared<Link>(std::move(ticket), std::move(congestion))),
+RoundSequence::RoundSequence(JobTicket ticket, std::int64_t window, std::unique_ptr<CongestionControl> congestion,
+                             bool pacing)
+    : link_(std::make_shared<Link>(std::move(ticket), std::move(congestion), pacing)),
       next_epoch_(link_->ticket.epoch),
       history_(link_),
       flights_(link_, std::min<std::int64_t>(window, link_->ticket.slots)) {}

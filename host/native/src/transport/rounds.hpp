@@ -28,7 +28,8 @@ public:
 
     /// @param window packets under way at most (never more than the job's slots).
     /// @param congestion made for ``std::min(window, slots)`` packets.
-    RoundSequence(JobTicket ticket, std::int64_t window, std::unique_ptr<CongestionControl> congestion);
+    RoundSequence(JobTicket ticket, std::int64_t window, std::unique_ptr<CongestionControl> congestion,
+                  bool pacing = false);
 
     /// There is room for one more round.
     bool can_start() const { return flights_.windows().size() < (link_->ticket.quorum != 0 ? 1 : MAX_ACTIVE); }

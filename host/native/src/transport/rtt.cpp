@@ -10,12 +10,15 @@ namespace {
 // Queues behind a full window stretch a round trip by a small factor.
 constexpr double RTO_FACTOR = 4;
 constexpr std::uint64_t SAMPLES_PER_EPISODE = 64;
+constexpr double QUEUED_FACTOR = 2;
+constexpr double QUEUED_S = 2e-3;
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
 void RttEstimator::sample(double rtt_s) {
     current_ = std::min(current_, rtt_s);
+    least_ = std::min(least_, rtt_s);
     ++samples_;
     if (samples_ % SAMPLES_PER_EPISODE == 0) {
         previous_ = current_;
@@ -26,6 +29,11 @@ void RttEstimator::sample(double rtt_s) {
 std::optional<double> RttEstimator::shortest_s() const {
     const double shortest = std::min(current_, previous_);
     return shortest == INFINITE ? std::nullopt : std::optional(shortest);
+}
+
+bool RttEstimator::queued() const {
+    const std::optional<double> shortest = shortest_s();
+    return shortest && *shortest > QUEUED_FACTOR * least_ + QUEUED_S;
 }
 
 double RttEstimator::quick_timeout_s() const {

@@ -19,12 +19,14 @@ public:
 
     /// Nothing before the first sample.
     std::optional<double> shortest_s() const;
+    bool queued() const;
     double quick_timeout_s() const;
     double timeout_s() const;
 
 private:
     double current_ = std::numeric_limits<double>::infinity();
     double previous_ = std::numeric_limits<double>::infinity();
+    double least_ = std::numeric_limits<double>::infinity();
     std::uint64_t samples_ = 0;
 };
 
