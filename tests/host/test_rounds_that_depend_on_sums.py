@@ -91,7 +91,7 @@ class Job:
         context = CodecContext(
             workers=1, worker=0, tensor=tensor, round=self._numbers["all"], complete=True, in_pieces=True
         )
-        return self.reductions.submit(self.codec, self.codec.all_reduce(x, context), x.size, (tensor,), at_once=True)
+        return self.reductions.submit(self.codec, self.codec.all_reduce(x, context), x.size, (tensor,))
 
     def arrive(self, number: int) -> None:
         self.transport.begun[number].arrived = True
