@@ -13,7 +13,8 @@ import ast
 import inspect
 import itertools
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -28,6 +29,8 @@ Vector = NDArray[np.float32]
 _CONTEXT, _WIDTH, _LAYERS, _HEADS = 64, 64, 2, 4
 _VOCABULARY = 256
 _BATCH = 8
+# Bytes from one stretch of the test to the next.
+_TEST_STEP = 401
 # The text: modules that every Python has.
 _TEXT = (argparse, ast, inspect, typing)
 
@@ -51,8 +54,25 @@ class TinyTransformer(nn.Module):
         return found
 
 
-def digits(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
-    """``records`` times the gradients of ``workers`` workers, each of a batch of 32 images, in the first epochs."""
+@dataclass(frozen=True)
+class Task:
+    """A model that is trained, and what with.
+
+    Attributes:
+        model: with its first weights.
+        batch: draws inputs and what is wanted of them, other ones with every call.
+        test: inputs that no batch has, and what is wanted of them.
+        lr: learning rate for SGD with momentum 0.9.
+    """
+
+    model: nn.Module
+    batch: Callable[[], tuple[torch.Tensor, torch.Tensor]]
+    test: tuple[torch.Tensor, torch.Tensor]
+    lr: float
+
+
+def digits_task(seed: int = 0) -> Task:
+    """Batches of 32 images."""
     data = load_digits()
     generator = torch.Generator().manual_seed(seed)
 
@@ -61,50 +81,65 @@ def digits(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
         return data.train_images[chosen], data.train_labels[chosen]
 
     torch.manual_seed(seed)
-    return _recorded(DigitsNet(), batch, workers, records, lr=0.05)
+    return Task(DigitsNet(), batch, (data.test_images, data.test_labels), 0.05)
+
+
+def transformer_task(seed: int = 0) -> Task:
+    """Batches of 8 stretches of text; the last tenth of the text is to test with."""
+    source = "".join(inspect.getsource(module) for module in _TEXT).encode()
+    text = torch.frombuffer(bytearray(source), dtype=torch.uint8).long()
+    end = len(text) * 9 // 10
+    generator = torch.Generator().manual_seed(seed)
+
+    def rows(starts: Iterable[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        stretches = torch.stack([text[start : start + _CONTEXT + 1] for start in starts])
+        return stretches[:, :-1], stretches[:, 1:]
+
+    def batch() -> tuple[torch.Tensor, torch.Tensor]:
+        return rows(torch.randint(end - _CONTEXT - 1, (_BATCH,), generator=generator).tolist())
+
+    torch.manual_seed(seed)
+    return Task(TinyTransformer(), batch, rows(range(end, len(text) - _CONTEXT - 1, _TEST_STEP)), 0.1)
+
+
+def digits(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
+    """``records`` times the gradients of ``workers`` workers, each of a batch, in the first epochs of the digits."""
+    return _recorded(digits_task(seed), workers, records)
 
 
 def transformer(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
-    """The same of the transformer, each of a batch of 8 stretches of text."""
-    source = "".join(inspect.getsource(module) for module in _TEXT).encode()
-    text = torch.frombuffer(bytearray(source), dtype=torch.uint8).long()
-    generator = torch.Generator().manual_seed(seed)
-
-    def batch() -> tuple[torch.Tensor, torch.Tensor]:
-        starts = torch.randint(len(text) - _CONTEXT - 1, (_BATCH,), generator=generator).tolist()
-        rows = torch.stack([text[start : start + _CONTEXT + 1] for start in starts])
-        return rows[:, :-1], rows[:, 1:]
-
-    torch.manual_seed(seed)
-    return _recorded(TinyTransformer(), batch, workers, records, lr=0.1)
+    """The same of the transformer."""
+    return _recorded(transformer_task(seed), workers, records)
 
 
-def _recorded(
-    model: nn.Module, batch: Callable[[], tuple[torch.Tensor, torch.Tensor]], workers: int, records: int, lr: float
-) -> list[list[Vector]]:
+def _recorded(task: Task, workers: int, records: int) -> list[list[Vector]]:
     """Train with one batch a step, and record gradients of all workers every 20 steps, from the 20th on."""
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
+    optimizer = torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=0.9)
     recorded: list[list[Vector]] = []
     for step in itertools.count(1):
         if len(recorded) == records:
             return recorded
         if step % 20 == 0:
-            recorded.append(list(_gradients(model, batch, workers)))
-        _backward(model, *batch())
+            recorded.append([gradient(task) for _ in range(workers)])
+        _backward(task.model, *task.batch())
         optimizer.step()
     raise AssertionError("unreachable")
 
 
-def _gradients(
-    model: nn.Module, batch: Callable[[], tuple[torch.Tensor, torch.Tensor]], workers: int
-) -> Iterator[Vector]:
-    for _ in range(workers):
-        _backward(model, *batch())
-        parts = [parameter.grad.reshape(-1) for parameter in model.parameters() if parameter.grad is not None]
-        yield torch.cat(parts).numpy().copy()
+def gradient(task: Task) -> Vector:
+    """That of the next batch at the present weights, all parameters one after the other."""
+    _backward(task.model, *task.batch())
+    parts = [parameter.grad.reshape(-1) for parameter in task.model.parameters() if parameter.grad is not None]
+    return torch.cat(parts).numpy().copy()
+
+
+def loss_of(model: nn.Module, inputs: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy."""
+    logits = model(inputs)
+    found: torch.Tensor = nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), wanted.reshape(-1))
+    return found
 
 
 def _backward(model: nn.Module, inputs: torch.Tensor, wanted: torch.Tensor) -> None:
     model.zero_grad()
-    logits = model(inputs)
-    nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), wanted.reshape(-1)).backward()
+    loss_of(model, inputs, wanted).backward()

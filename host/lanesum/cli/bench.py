@@ -252,6 +252,34 @@ def codec(
 
 
 @app.command()
+def learning(
+    codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
+    tasks: Annotated[str, typer.Option(help="Of digits and transformer, separated by commas; both.")] = "",
+    steps: Annotated[int | None, typer.Option(min=1, help="Of every training.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="That share the batches of a step.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Trainings of each case; figures are means.")] = None,
+    density: Annotated[float | None, typer.Option(help="Share of values that is selected.")] = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """What training comes to with a codec, and what it sends, in one process. Needs PyTorch."""
+    from lanesum.bench import learning as bench
+
+    settings = bench.QUICK if quick else bench.Settings()
+    chosen = [(name, steps or most) for name, most in settings.steps if not tasks or name in tasks.split(",")]
+    given = _given(
+        codecs=tuple(codecs.split(",")) if codecs else None,
+        steps=tuple(chosen),
+        workers=workers,
+        seeds=seeds,
+        density=density,
+    )
+    result = bench.run(dataclasses.replace(settings, **given))
+    _show(result, [(bench.COLUMNS, bench.rows)], as_json, "learning", picture)
+
+
+@app.command()
 def growth(
     seconds: Seconds = None,
     quick: Quick = False,

@@ -29,6 +29,7 @@ from lanesum.codecs.base import (
 from lanesum.codecs.comparators import DGC, QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.lgc import RingLGC, ServerLGC
 from lanesum.codecs.policy import NotFiniteError, Policy
 from lanesum.codecs.policy_rules import Rule
 from lanesum.codecs.sketch import Sketch
@@ -59,10 +60,12 @@ __all__ = [
     "Policy",
     "PowerSGD",
     "Result",
+    "RingLGC",
     "Round",
     "RoundGroup",
     "RoundShape",
     "Rule",
+    "ServerLGC",
     "SignVote",
     "Sketch",
     "SparseCodec",
@@ -81,6 +84,8 @@ _PRESETS: dict[str, tuple[Callable[..., Codec], dict[str, Any]]] = {
     "dgc": (DGC, {}),
     "fixed": (FixedPoint, {}),
     "fp16": (GatheredFloats, {"format": "fp16"}),
+    "lgc": (RingLGC, {}),
+    "lgc-server": (ServerLGC, {}),
     "none": (GatheredFloats, {"format": "fp32"}),
     "policy": (Policy, {}),
     "powersgd": (PowerSGD, {}),

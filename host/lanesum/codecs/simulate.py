@@ -31,12 +31,15 @@ from lanesum.protocol.lanes import LaneOp
 
 @dataclass
 class Simulation:
-    """What :func:`simulate` saw: each worker's result, and the aggregated words of each round in order.
+    """What :func:`simulate` saw: each worker's result, the aggregated words of each round in order, and how many words
+    each worker has sent in it.
 
-    Those of a group come one after the other."""
+    Those of a group come one after the other; ``round_trips`` counts a group once."""
 
     results: list[Result]
     aggregates: list[Words] = field(default_factory=list)
+    sent: list[int] = field(default_factory=list)
+    round_trips: int = 0
 
     @property
     def values(self) -> Vector:
@@ -125,6 +128,8 @@ def simulate(
                     one.overlap()
             totals.append(aggregate(rounds[0].op, contributions))
         simulation.aggregates += totals
+        simulation.sent += [one.words.size for one in groups[0]]
+        simulation.round_trips += 1
         replies = []
         for worker in range(workers):
             answers = tuple(

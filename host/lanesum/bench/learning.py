@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What training comes to with a codec, and what it sends: all workers in one process, with exact integer sums.
+
+The same model, batches and schedule for every codec, error feedback wherever a codec leaves something over. Bytes are
+payload of one worker, up and down, over the whole training: warm-up and the training of an autoencoder included. Top-k,
+DGC and learned compression select the same share of values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanesum import codecs
+from lanesum.bench.machine import machine
+from lanesum.codecs import Codec, Part
+from lanesum.codecs.simulate import simulate
+from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.protocol.spec import WORD_BYTES
+
+COLUMNS = (
+    "task",
+    "codec",
+    "accuracy",
+    "loss",
+    "loss, of topk's",
+    "KB up",
+    "KB down",
+    "of float32",
+    "by phase, bytes up",
+)
+LEARNED = ("lgc", "lgc-server")
+BASELINE = "topk"
+_MOMENTUM = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        codecs: their names.
+        steps: of each task.
+        workers: that share the batches of a step.
+        seeds: trainings of each case; figures are means.
+        density: share of values that ``topk``, ``dgc`` and learned compression select.
+    """
+
+    codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", *LEARNED)
+    steps: tuple[tuple[str, int], ...] = (("digits", 330), ("transformer", 400))
+    workers: int = 4
+    seeds: int = 2
+    density: float = 0.01
+
+    def __post_init__(self) -> None:
+        unknown = {name for name, _ in self.steps} - {"digits", "transformer"}
+        if unknown or min(self.workers, self.seeds, *(steps for _, steps in self.steps)) < 1:
+            raise ConfigurationError("There are the tasks digits and transformer; all numbers are positive.")
+
+
+QUICK = Settings(codecs=(BASELINE, "lgc"), steps=(("digits", 40),), seeds=1)
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``figures``. Raises MissingToolError without PyTorch."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingToolError("Training needs PyTorch.", 'Run: pip install "lanesum[train]"') from error
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the same sums, and sooner for models as small as these
+    try:
+        figures = [
+            _figure(task, name, [train(task, name, steps, settings, seed) for seed in range(settings.seeds)])
+            for task, steps in settings.steps
+            for name in settings.codecs
+        ]
+    finally:
+        torch.set_num_threads(threads)
+    return {"machine": machine(), **dataclasses.asdict(settings), "figures": figures, "left_out": {}}
+
+
+def parameters_for(name: str, steps: int, density: float) -> dict[str, Any]:
+    """How a codec is built for a training of so many steps."""
+    if name == "topk":
+        return {"density": density}
+    if name == "dgc":
+        return {"density": density, "momentum": _MOMENTUM, "nesterov": True, "warm_up": max(1, steps // 16)}
+    if name in LEARNED:
+        return {"density": density, "warm_up": max(1, steps // 16), "training": max(1, steps // 5)}
+    return {}
+
+
+def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) -> dict[str, Any]:
+    """One training; its figures."""
+    import torch
+
+    from lanesum.bench import gradients
+
+    task = getattr(gradients, f"{task_name}_task")(seed)
+    named = list(task.model.named_parameters())
+    stops = np.cumsum([parameter.numel() for _, parameter in named]).tolist()
+    parts = [Part(key, start, stop) for (key, _), start, stop in zip(named, [0, *stops], stops, strict=False)]
+    build: Callable[[], Codec] = lambda: codecs.get(  # noqa: E731
+        name, workers=settings.workers, **parameters_for(name, steps, settings.density)
+    )
+    inner = [build() for _ in range(settings.workers)]
+    own = getattr(inner[0], "keeps_error_feedback", False)
+    exact = own or getattr(inner[0], "nearly_exact", False)
+    job: Sequence[Codec] = inner if exact else [codecs.ErrorFeedback(one) for one in inner]
+    # DGC has the momentum inside.
+    momentum = 0.0 if own else _MOMENTUM
+    optimizer = torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=momentum, nesterov=momentum > 0)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, task.lr, total_steps=steps, cycle_momentum=False)
+    up = down = 0
+    for step in range(steps):
+        vectors = [gradients.gradient(task) for _ in range(settings.workers)]
+        went = simulate(job, vectors, seed=seed, round=step, tensor="model", parts=parts, complete=True)
+        up += sum(went.sent)
+        down += sum(words.size for words in went.aggregates)
+        for (_, parameter), part in zip(named, parts, strict=True):
+            parameter.grad = torch.from_numpy(went.values[part.start : part.stop].copy()).reshape(parameter.shape)
+        optimizer.step()
+        schedule.step()
+    with torch.no_grad():
+        loss = float(gradients.loss_of(task.model, *task.test))
+        hits = (task.model(task.test[0]).argmax(dim=-1) == task.test[1]).float().mean().item()
+    phases = {phase.value: one.as_dict() for phase, one in getattr(inner[0], "bytes", {}).items()}
+    return {
+        "steps": steps,
+        "values": stops[-1],
+        "accuracy": hits,
+        "loss": loss,
+        "bytes_up": up * WORD_BYTES,
+        "bytes_down": down * WORD_BYTES,
+        "phases": phases,
+    }
+
+
+def _figure(task: str, name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    first = runs[0]
+    means = {key: float(np.mean([one[key] for one in runs])) for key in ("accuracy", "loss", "bytes_up", "bytes_down")}
+    spread = {f"{key}s": [one[key] for one in runs] for key in ("loss",)} | {
+        "accuracies": [one["accuracy"] for one in runs]
+    }
+    dense = first["steps"] * first["values"] * WORD_BYTES
+    return {
+        "task": task,
+        "codec": name,
+        "steps": first["steps"],
+        "values": first["values"],
+        **means,
+        **spread,
+        "of_float32": means["bytes_up"] / dense,
+        "phases": first["phases"],
+    }
+
+
+def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    """One for every task and codec."""
+    base = {one["task"]: one["loss"] for one in result["figures"] if one["codec"] == BASELINE}
+    for one in result["figures"]:
+        phases = []
+        for name, sent in one["phases"].items():
+            if sent["all_reduces"]:
+                fallbacks = f", {sent['fallbacks']} fallbacks" if sent["fallbacks"] else ""
+                each = (sent["bytes_up"] - sent["network_bytes"]) / sent["all_reduces"]
+                autoencoder = f" + {sent['network_bytes']:,} once" if sent["network_bytes"] else ""
+                phases.append(f"{name} {sent['all_reduces']} x {each:,.0f}{autoencoder}{fallbacks}")
+        yield (
+            one["task"],
+            one["codec"],
+            f"{one['accuracy']:.4f}",
+            f"{one['loss']:.4f}",
+            f"{one['loss'] / base[one['task']]:.3f}" if one["task"] in base else "-",
+            f"{one['bytes_up'] / 1000:,.0f}",
+            f"{one['bytes_down'] / 1000:,.0f}",
+            f"{100 * one['of_float32']:.2f} %",
+            "; ".join(phases) or "-",
+        )

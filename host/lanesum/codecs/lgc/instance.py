@@ -1,0 +1,343 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What both instances of learned compression have in common: phases, places, the autoencoder's way to all workers."""
+
+from __future__ import annotations
+
+import abc
+import zlib
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import (
+    CodecContext,
+    CodecError,
+    Part,
+    Result,
+    Round,
+    RoundGroup,
+    RoundShape,
+    Steps,
+    Vector,
+    Words,
+)
+from lanesum.codecs.comparators.checks import checked_workers, finite_vector, parts_of
+from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.gathered import summed
+from lanesum.codecs.lgc.guard import Guard
+from lanesum.codecs.lgc.latents import LatentCodes
+from lanesum.codecs.lgc.network import WINDOW, Architecture, Network
+from lanesum.codecs.lgc.phases import Phase, PhaseBytes, Schedule
+from lanesum.codecs.lgc.selection import Layout, Selection
+from lanesum.codecs.lgc.training import Record, Trainer, require_torch
+from lanesum.codecs.part_memory import PartCounts
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import WORD_BYTES
+
+#: Fewer selected values than a window are not worth an autoencoder: they are sent as they are.
+LEAST_VALUES = WINDOW
+#: Defaults of both instances.
+DENSITY, WARM_UP, TRAINING, CHANNELS, WIDTH, LATENT_BITS, GUARD, PASSES = 0.01, 20, 60, 4, 16, 8, 0.5, 20
+# The worker that trains.
+_TRAINER = 0
+
+#: Mean of the selected values, and what this worker's own words said of its own, both float32.
+Exchanged = tuple[Vector, Vector]
+
+
+class LGC(abc.ABC):
+    """Base of both instances.
+
+    Args:
+        workers: of the job.
+        density: share of each parameter's values that is selected, rounded up.
+        warm_up: all-reduces of a parameter that are dense.
+        training: all-reduces after them in which the autoencoder learns.
+        channels: latents for 16 values, so 4 are a quarter.
+        width: of the autoencoder.
+        latent_bits: of a latent.
+        guard: see :class:`lanesum.codecs.lgc.guard.Guard`.
+        passes: steps of training in each such all-reduce.
+
+    The leader of an all-reduce, whose largest values say which places are sent, is another worker each time. One worker
+    trains; when the first parameter is compressed, all get the autoencoder from it, as float32 words through the
+    network, and it stays as it is from then on. Use error feedback, one object per worker, and ``state_dict`` in
+    checkpoints.
+    """
+
+    name = ""
+    code_table: NDArray[np.uint8] | None = None
+    #: Places and values of different workers do not fit together.
+    needs_all_workers = True
+    #: Rounds depend on the phase, and on the autoencoder.
+    remembers_sums = True
+    #: Decoders of one autoencoder.
+    _heads = 1
+
+    def __init__(
+        self,
+        *,
+        workers: int,
+        density: float,
+        warm_up: int,
+        training: int,
+        channels: int,
+        width: int,
+        latent_bits: int,
+        guard: float,
+        passes: int,
+    ) -> None:
+        if not 0 < density <= 1:
+            raise ConfigurationError(f"A density of {density} keeps nothing or too much.", "Give 0 < density <= 1.")
+        if passes < 1:
+            raise ConfigurationError(f"Nothing is learned in {passes} steps.", "Give passes=1 or more.")
+        self.workers = checked_workers(self.name, workers)
+        self.density = density
+        self.schedule = Schedule(warm_up, training)
+        self.architecture = Architecture(channels, width, self._heads)
+        self.latent_bits = latent_bits
+        self.latents = LatentCodes(latent_bits, self._latent_workers(workers))
+        self.guard = Guard(guard)
+        self.passes = passes
+        require_torch()
+        #: What this worker has sent and received, by phase.
+        self.bytes = {phase: PhaseBytes() for phase in Phase}
+        self._exact = FixedPoint(workers=workers, gathered=0)
+        self._counts = PartCounts()
+        self._sizes: dict[str, int] = {}
+        self._loaded = False
+        self._trainer: Trainer | None = None
+        self._network: Network | None = None
+
+    def _latent_workers(self, workers: int) -> int:
+        """How many workers' latents are added."""
+        return workers
+
+    def describe(self) -> str:
+        """See :func:`lanesum.codecs.description`; how long the one worker trains is its own business."""
+        schedule, shape = self.schedule, self.architecture
+        return (
+            f"{self.name} workers={self.workers} density={self.density} warm_up={schedule.warm_up} "
+            f"training={schedule.training} channels={shape.channels} width={shape.width} "
+            f"latent_bits={self.latent_bits} guard={self.guard.limit}"
+        )
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """Rounds of a parameter that was not seen yet: those of ``fixed`` with a warm-up."""
+        if size == 0:
+            return ()
+        if self.schedule.warm_up:
+            return self._exact.shapes(size)
+        layout = Layout.of((Part("", 0, size),), self.density)
+        return *self._announced(layout, 0), *self._training_shapes(layout.size)
+
+    @abc.abstractmethod
+    def _training_shapes(self, selected: int) -> tuple[RoundShape, ...]:
+        """Rounds in which so many values are sent while the autoencoder learns."""
+
+    @property
+    def network(self) -> Network | None:
+        """The autoencoder, once all workers have it."""
+        return self._network
+
+    def phase(self, parameter: str) -> Phase:
+        """That of the next all-reduce of a parameter."""
+        return self.schedule.phase(self._counts.of((Part(parameter, 0, 0),)))
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: by phase; see :class:`lanesum.codecs.lgc.phases.Phase`."""
+        vector = finite_vector(x, context, self.workers)
+        if vector.size == 0:
+            return Result(vector.copy(), vector.copy() if context.keep_residual else None)
+        parts = parts_of(context, vector.size)
+        self._check_model(parts)
+        step = self._counts.of(parts)
+        phase = self.schedule.phase(step)
+        layout = Layout.of(parts, self.density)
+        if phase is Phase.COMPRESSED and layout.size < LEAST_VALUES:
+            phase = Phase.TRAINING
+        counted = PhaseBytes(all_reduces=1, values=vector.size)
+        result = yield from _counting(self._steps(vector, context, layout, step, phase, counted), counted)
+        self.bytes[phase].add(counted)
+        self._counts.add(parts)
+        self._sizes.update({part.key: part.stop - part.start for part in parts})
+        return result
+
+    def _check_model(self, parts: tuple[Part, ...]) -> None:
+        for part in parts:
+            known = self._sizes.get(part.key)
+            if known != part.stop - part.start and (known is not None or self._loaded):
+                has = "is not among its parameters" if known is None else f"had {known} values"
+                raise CodecError(
+                    f"This autoencoder was trained on another model: {part.key!r}, of {part.stop - part.start} values, "
+                    f"{has}.",
+                    "Load the checkpoint of this model, or start without one.",
+                )
+
+    def _steps(
+        self, vector: Vector, context: CodecContext, layout: Layout, step: int, phase: Phase, counted: PhaseBytes
+    ) -> Steps:
+        inner = replace(context, parts=(), average=True)
+        if phase is Phase.DENSE:
+            dense: Result = yield from self._exact.all_reduce(vector, replace(inner, average=context.average))
+            return dense
+        if phase is Phase.COMPRESSED and self._network is None:
+            yield from self._share(context, counted)
+        leader = step % context.workers
+        selection, extra = yield from self._announce(vector, context, layout, step, phase, leader)
+        if phase is Phase.TRAINING:
+            mean, said = yield from self._train(vector, inner, selection, leader, layout.size >= LEAST_VALUES)
+        else:
+            assert self._network is not None
+            mean, said = yield from self._compress(vector, inner, selection, leader, extra, self._network, counted)
+        values = np.zeros_like(vector)
+        values[selection.positions] = mean if context.average else mean * np.float32(context.workers)
+        if not context.keep_residual:
+            return Result(values)
+        residual = vector.copy()
+        residual[selection.positions] -= said
+        return Result(values, residual)
+
+    def _share(self, context: CodecContext, counted: PhaseBytes) -> Generator[Round, Any, None]:
+        """Everybody gets the parameters of the one that has trained."""
+        words = np.zeros(self.architecture.size, np.uint32)
+        if context.worker == _TRAINER:
+            trained = Network(self.architecture, self._own_trainer().parameters)
+            words[:] = trained.flat.view(np.uint32)
+        counted.network_bytes += words.size * WORD_BYTES
+        reply = yield Round(LaneOp.OR, words, label="autoencoder")
+        told = summed(reply, RoundShape(LaneOp.OR, words.size), context)
+        self._network = Network(self.architecture, self.architecture.split(told.view(np.float32).copy()))
+        self._trainer = None
+
+    def _announced(self, layout: Layout, extra: int) -> tuple[RoundShape, RoundShape]:
+        return RoundShape(LaneOp.OR, layout.words + extra), RoundShape(LaneOp.MAX, 2)
+
+    def _announce(
+        self, vector: Vector, context: CodecContext, layout: Layout, step: int, phase: Phase, leader: int
+    ) -> Generator[RoundGroup, Any, tuple[Selection, Words]]:
+        """The leader tells its places, and whatever else the instance wants of it."""
+        extra = self._extra_words(layout.size) if phase is Phase.COMPRESSED else 0
+        shapes = self._announced(layout, extra)
+        words = np.zeros(shapes[0].words, np.uint32)
+        if context.worker == leader:
+            selection = layout.select(vector)
+            words[: layout.words] = layout.encode(selection)
+            if extra:
+                words[layout.words :] = self._extra(vector, selection)
+        network = 0 if self._network is None else self._network.check
+        check = zlib.crc32(repr((step, phase.value, layout.counts, network)).encode())
+        checks = np.array([check, check ^ 0xFFFFFFFF], np.uint32)
+        group = (Round(LaneOp.OR, words, label="places"), Round(LaneOp.MAX, checks, label="check"))
+        replies = yield RoundGroup(group)
+        told, checked = (summed(reply, shape, context) for reply, shape in zip(replies, shapes, strict=True))
+        if not (checked == checks).all():
+            raise CodecError(
+                f"The workers do not remember the same of tensor {context.tensor!r}, or have other autoencoders.",
+                "Load the same checkpoint on all of them, or none, and reduce the same tensors in the same order.",
+            )
+        return layout.decode(told[: layout.words]), told[layout.words :]
+
+    def _extra_words(self, selected: int) -> int:
+        """Words that the leader tells of its values with the places."""
+        return 0
+
+    def _extra(self, vector: Vector, selection: Selection) -> Words:
+        """Those of the leader itself."""
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def _train(
+        self, vector: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool
+    ) -> Generator[Any, Any, Exchanged]:
+        """Sum the selected values, and have the one worker learn from them."""
+
+    @abc.abstractmethod
+    def _compress(
+        self,
+        vector: Vector,
+        context: CodecContext,
+        selection: Selection,
+        leader: int,
+        extra: Words,
+        network: Network,
+        counted: PhaseBytes,
+    ) -> Generator[Any, Any, Exchanged]:
+        """The mean of the selected values through the autoencoder, or without it where the guard says so."""
+
+    def _as_they_are(self, sent: Vector, context: CodecContext) -> Generator[Any, Any, Exchanged]:
+        """Selected values by ``fixed``: for training, and where the guard trips."""
+        result: Result = yield from self._exact.all_reduce(sent, context)
+        return result.values, sent if result.residual is None else sent - result.residual
+
+    def _own_trainer(self) -> Trainer:
+        if self._trainer is None:
+            self._trainer = Trainer(self.architecture, self.passes)
+        return self._trainer
+
+    def _learn(self, context: CodecContext, record: Record) -> None:
+        if context.worker == _TRAINER and self._network is None:
+            self._own_trainer().learn(record)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must keep: the autoencoder (arrays), where each parameter is, and bytes so far.
+
+        The same on all workers but for the one that trains, which has its optimizer and what it learns from, too.
+        """
+        shape, network = self.architecture, self._network
+        return {
+            "codec": self.name,
+            "architecture": [shape.channels, shape.width, shape.heads],
+            "counts": self._counts.state_dict(),
+            "sizes": dict(self._sizes),
+            "network": None if network is None else {name: one.copy() for name, one in network.parameters.items()},
+            "trainer": None if self._trainer is None else self._trainer.state_dict(),
+            "bytes": {phase.value: one.as_dict() for phase, one in self.bytes.items()},
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back a ``state_dict``. Raises CodecError, changing nothing, if it is none of a codec like this one.
+
+        Vectors whose parameters are not those of the checkpoint are refused afterwards.
+        """
+        if state.get("codec") != self.name:
+            raise CodecError(f"This is not the state of codec {self.name!r}.", "Load what its state_dict has returned.")
+        shape = self.architecture
+        if list(state.get("architecture") or ()) != [shape.channels, shape.width, shape.heads]:
+            raise CodecError(
+                f"This autoencoder has channels, width and heads {state.get('architecture')}, not "
+                f"{[shape.channels, shape.width, shape.heads]}.",
+                "Build the codec with those of the checkpoint, or start without it.",
+            )
+        counts, trainer, network = PartCounts(), None, None
+        counts.load_state_dict(state.get("counts"))
+        try:
+            sizes = {str(key): int(one) for key, one in state["sizes"].items()}
+            sent = {Phase(name): PhaseBytes(**one) for name, one in state["bytes"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CodecError(f"This is not a whole state of codec {self.name!r}: {error!r}.") from error
+        if state.get("network") is not None:
+            network = Network(shape, shape.checked(state["network"]))
+        if state.get("trainer") is not None:
+            trainer = Trainer(shape, self.passes)
+            trainer.load_state_dict(state["trainer"])
+        self._counts, self._sizes, self._loaded = counts, sizes, True
+        self._trainer, self._network = trainer, network
+        self.bytes = {phase: sent.get(phase, PhaseBytes()) for phase in Phase}
+
+
+def _counting(steps: Steps, counted: PhaseBytes) -> Steps:
+    """As ``steps``, and every round is counted."""
+    try:
+        yielded = next(steps)
+        while True:
+            counted.count(yielded)
+            yielded = steps.send((yield yielded))
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result

@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Training of the autoencoder, with PyTorch: the one part that needs it, on one worker."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import importlib.util
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanesum.codecs.base import CodecError, Vector
+from lanesum.codecs.lgc.network import BEFORE, LAYERS, SLOPE, STRIDE, Architecture
+from lanesum.errors import MissingToolError
+
+# Records that are remembered, so that what was learned is not lost to the last gradient.
+_RECORDS = 32
+_RATE = 3e-3
+
+
+def require_torch() -> None:
+    """Raise MissingToolError where PyTorch is not installed."""
+    if importlib.util.find_spec("torch") is None:
+        raise MissingToolError(
+            "Learned compression trains an autoencoder with PyTorch, which is not installed.",
+            'Run: pip install "lanesum[torch]"',
+        )
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one all-reduce has to teach.
+
+    Attributes:
+        values: normalized, float32, one row for each vector that is to come out.
+        scales: float32, what a value counts.
+        sources: for each row, the row whose latent it is made from.
+        heads: for each row, the head that makes it.
+    """
+
+    values: Vector
+    scales: Vector
+    sources: tuple[int, ...]
+    heads: tuple[int, ...]
+
+
+class Trainer:
+    """An autoencoder that learns: ``passes`` steps of Adam after each record, on records of late, drawn at random.
+
+    The loss is the squared error over the energy, in the gradient's own units. Deterministic: the same records give the
+    same parameters, also after a checkpoint in between.
+    """
+
+    def __init__(self, architecture: Architecture, passes: int) -> None:
+        require_torch()
+        import torch
+
+        self.architecture = architecture
+        self.passes = passes
+        self._torch = torch
+        self._records: collections.deque[Record] = collections.deque(maxlen=_RECORDS)
+        self._learned = 0
+        self._parameters: dict[str, Any] = {}
+        self._begin(architecture.initial(0))
+
+    @property
+    def parameters(self) -> dict[str, Vector]:
+        """As they are now (float32), by name."""
+        return {name: one.detach().numpy().copy() for name, one in self._parameters.items()}
+
+    def learn(self, record: Record) -> float:
+        """Add a record; returns the mean loss of the steps: 0 is perfect, 1 as bad as sending nothing."""
+        self._records.append(record)
+        rng = np.random.default_rng([1, self._learned])
+        self._learned += 1
+        losses = []
+        with self._one_thread(), self._torch.enable_grad():
+            for choice in rng.integers(len(self._records), size=self.passes).tolist():
+                loss = self._loss(self._records[choice])
+                self._optimizer.zero_grad()
+                loss.backward()
+                self._optimizer.step()
+                losses.append(loss.item())
+        return float(np.mean(losses))
+
+    @contextlib.contextmanager
+    def _one_thread(self) -> Iterator[None]:
+        """So little work is done sooner by one thread, and always adds up in the same order."""
+        threads = self._torch.get_num_threads()
+        self._torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            self._torch.set_num_threads(threads)
+
+    def decoded(self, record: Record) -> Vector:
+        """What the autoencoder makes of a record's values."""
+        with self._torch.no_grad():
+            return self._rows(record).numpy()
+
+    def _rows(self, record: Record) -> Any:
+        functional, own = self._torch.nn.functional, self._parameters
+        size = record.values.shape[1]
+        values = np.pad(record.values, ((0, 0), (0, -size % STRIDE)))
+        windows = self._torch.from_numpy(values)[:, None]
+        latents = functional.conv1d(windows, own["encoder"], stride=STRIDE, padding=BEFORE)[list(record.sources)]
+        deep = latents
+        for layer in range(LAYERS):
+            deep = functional.conv_transpose1d(
+                deep, own[f"up{layer}"], own[f"up{layer}.bias"], stride=2, padding=1, output_padding=1
+            )
+            deep = functional.leaky_relu(deep, SLOPE)
+        rows = []
+        for number, head in enumerate(record.heads):
+            row = (own[f"head{head}"][:, None] * deep[number]).sum(0) + own[f"head{head}.bias"]
+            around = functional.conv_transpose1d(latents[number], own[f"around{head}"], stride=STRIDE, padding=BEFORE)
+            rows.append((row + around[0])[:size])
+        return self._torch.stack(rows)
+
+    def _loss(self, record: Record) -> Any:
+        values, scales = self._torch.from_numpy(record.values), self._torch.from_numpy(record.scales)
+        energy = ((values * scales) ** 2).sum()
+        return (((self._rows(record) - values) * scales) ** 2).sum() / energy.clamp(min=1e-30)
+
+    def _begin(self, parameters: Mapping[str, Vector]) -> None:
+        self._parameters = {
+            name: self._torch.from_numpy(one.copy()).requires_grad_() for name, one in parameters.items()
+        }
+        self._optimizer = self._torch.optim.Adam(self._parameters.values(), lr=_RATE)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All there is to go on from, as arrays and numbers."""
+        moments = {}
+        for name, one in self._parameters.items():
+            state = self._optimizer.state.get(one)
+            if state:
+                moments[name] = {key: np.array(state[key]) for key in ("step", "exp_avg", "exp_avg_sq")}
+        return {
+            "parameters": self.parameters,
+            "moments": moments,
+            "learned": self._learned,
+            "records": [
+                {
+                    "values": one.values.copy(),
+                    "scales": one.scales.copy(),
+                    "sources": list(one.sources),
+                    "heads": list(one.heads),
+                }
+                for one in self._records
+            ],
+        }
+
+    def load_state_dict(self, state: Any) -> None:
+        """Take back a ``state_dict``. Raises CodecError, changing nothing, if it is none of this architecture."""
+        try:
+            parameters = self.architecture.checked(state["parameters"])
+            records = [
+                Record(
+                    np.array(one["values"], np.float32),
+                    np.array(one["scales"], np.float32),
+                    tuple(one["sources"]),
+                    tuple(one["heads"]),
+                )
+                for one in state["records"]
+            ]
+            moments = {
+                name: {key: self._torch.from_numpy(np.array(one[key], np.float32)) for key in one}
+                for name, one in state["moments"].items()
+            }
+            learned = int(state["learned"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CodecError(f"This is not the state of an autoencoder in training: {error!r}.") from error
+        self._begin(parameters)
+        for name, one in moments.items():
+            self._optimizer.state[self._parameters[name]] = one
+        self._records = collections.deque(records, maxlen=_RECORDS)
+        self._learned = learned
