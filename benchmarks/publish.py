@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lanesum.bench import allreduce, codec, congestion, faults, nmse, server, sparse, transport
+from lanesum.bench import allreduce, codec, congestion, faults, learning, nmse, server, sparse, transport
 from lanesum.protocol.generate import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -101,6 +101,12 @@ def sparse_table(result: dict[str, Any]) -> str:
     return "\n".join([*lines, "", f"{result['values']:,} values. {_on_one_machine(result)}"])
 
 
+def learning_table(result: dict[str, Any]) -> str:
+    """What trainings come to, and what they send."""
+    trainings = f"Means of {result['seeds']} trainings with other first weights, {_machine(result)}."
+    return "\n".join([*_markdown(learning.COLUMNS, learning.rows(result)), "", trainings])
+
+
 def _averaged(result: dict[str, Any]) -> str:
     left_out = "".join(f" Not measured: {name} ({why})." for name, why in result["left_out"].items())
     return (
@@ -152,10 +158,14 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
+    "learning figures": ("learning.json", "docs/lgc.md", learning_table),
 }
 # What `--measure` may name, and the arguments of `lanesum bench` that it stands for.
 BENCHMARKS: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in ("switch", "faults", "congestion", "allreduce", "server", "transport", "nmse")},
+    **{
+        name: (name,)
+        for name in ("switch", "faults", "congestion", "allreduce", "server", "transport", "nmse", "learning")
+    },
     "allreduce-sizes": ("allreduce", "--cases", "hub", "--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
     "sparse": ("sparse", "--rates", "200", "--repeats", "5"),
     "codec": ("codec", "--levels", "avx2,avx512"),

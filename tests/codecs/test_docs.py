@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lanesum.codecs import THC, PaperTHC
+from lanesum.codecs import THC, PaperTHC, RingLGC, ServerLGC
 
 TEXT = (Path(__file__).parents[2] / "docs" / "codecs.md").read_text(encoding="utf-8")
 
@@ -29,3 +29,17 @@ def test_parameters_are_all_there(build: type, title: str) -> None:
     (section,) = (one for one in TEXT.split("\n## ") if f"## {one}".startswith(title))
     documented = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", section, re.MULTILINE)
     assert set(inspect.signature(build).parameters) - {"workers"} == set(documented)
+
+
+def test_examples_of_learned_compression_run() -> None:
+    pytest.importorskip("torch")
+    page = (Path(__file__).parents[2] / "docs" / "lgc.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    namespace: dict[str, Any] = {}
+    exec(example, namespace)
+    assert namespace["run"].values.shape == (5000,) and namespace["sent"]
+    for build in (RingLGC, ServerLGC):
+        for name, one in inspect.signature(build).parameters.items():
+            if name != "workers":
+                default = "0.01" if name == "density" else str(one.default)
+                assert f"`{name}` ({default})" in page, name

@@ -52,7 +52,7 @@ class Settings:
     """
 
     codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", *LEARNED)
-    steps: tuple[tuple[str, int], ...] = (("digits", 330), ("transformer", 400))
+    steps: tuple[tuple[str, int], ...] = (("digits", 330), ("transformer", 300))
     workers: int = 4
     seeds: int = 2
     density: float = 0.01
@@ -92,7 +92,7 @@ def parameters_for(name: str, steps: int, density: float) -> dict[str, Any]:
     if name == "dgc":
         return {"density": density, "momentum": _MOMENTUM, "nesterov": True, "warm_up": max(1, steps // 16)}
     if name in LEARNED:
-        return {"density": density, "warm_up": max(1, steps // 16), "training": max(1, steps // 5)}
+        return {"density": density, "warm_up": max(1, steps // 64), "training": max(1, steps // 5)}
     return {}
 
 

@@ -118,8 +118,13 @@ def checked_memory(memory: Any) -> dict[str, Vector]:
         raise CodecError("This is not an error-feedback state: it has no 'memory'.")
     loaded = {}
     for key, kept in memory.items():
-        array = np.array(kept, dtype=np.float32)
+        array = plain_array(kept)
         if array.ndim != 1 or not np.isfinite(array).all():
             raise CodecError(f"The error-feedback memory of {key!r} is not a vector of finite numbers.")
         loaded[str(key)] = array
     return loaded
+
+
+def plain_array(kept: Any) -> NDArray[np.float32]:
+    """A copy of a checkpoint's numbers, float32; it may have made tensors of them."""
+    return np.array(kept.detach().cpu().numpy() if hasattr(kept, "detach") else kept, dtype=np.float32)

@@ -18,7 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import CodecContext, CodecError, Part, Result, RoundShape, Steps, Vector, description
+from lanesum.codecs.base import (
+    CodecContext,
+    CodecError,
+    Part,
+    Result,
+    RoundGroup,
+    RoundShape,
+    Steps,
+    Vector,
+    description,
+    never,
+)
 from lanesum.codecs.comparators.checks import checked_workers, finite_vector, parts_of
 from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.fixed import FixedPoint
@@ -112,7 +123,8 @@ class PowerSGD:
         starts = [self._start(one, context) for one in compressed]
         lefts = [(matrix @ start).reshape(-1) for matrix, start in zip(matrices, starts, strict=True)]
         sent = np.concatenate([*lefts, *(vector[part.start : part.stop] for part in rest)])
-        first: Result = yield from self.codec.all_reduce(sent, inner)
+        left: Steps = self.codec.all_reduce(sent, inner)
+        first: Result = yield from (_followed(left) if compressed else left)
         values = np.empty_like(vector)
         place = sum(left.size for left in lefts)
         for part in rest:
@@ -182,6 +194,20 @@ def orthonormal(matrix: Matrix) -> Matrix:
         for other in columns[number + 1 :]:
             other -= _dot(column, other) * column
     return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _followed(steps: Steps) -> Steps:
+    """As ``steps``, but more rounds come after them."""
+    try:
+        yielded = next(steps)
+        while True:
+            rounds = yielded.rounds if isinstance(yielded, RoundGroup) else (yielded,)
+            for one in rounds:
+                one.last = never
+            yielded = steps.send((yield yielded))
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
 
 
 def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

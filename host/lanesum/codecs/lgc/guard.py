@@ -37,7 +37,7 @@ class Guard:
         wide = values.astype(np.float64)
         with np.errstate(all="ignore"):
             error = math.sqrt(float(np.sum((decoded - wide) ** 2)))
-        energy = math.sqrt(float(np.sum(wide**2)))
+            energy = math.sqrt(float(np.sum(wide**2)))
         norms = [error if math.isfinite(error) else math.inf, energy]
         with np.errstate(over="ignore"):
             return np.array(norms, np.float64).astype(np.float32).view(np.uint32)

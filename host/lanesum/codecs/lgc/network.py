@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecError, Vector
+from lanesum.codecs.error_feedback import plain_array
 from lanesum.errors import ConfigurationError
 
 #: Values for which there are ``channels`` latents.
@@ -103,7 +104,7 @@ class Architecture:
                 "This autoencoder has other parameters than this codec's.",
                 "Load the state of a codec with the same channels, width and instance, or start without it.",
             )
-        found = {name: np.array(parameters[name], np.float32) for name in shapes}
+        found = {name: plain_array(parameters[name]) for name in shapes}
         for name, shape in shapes.items():
             if found[name].shape != shape:
                 raise CodecError(

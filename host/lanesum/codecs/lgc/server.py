@@ -59,7 +59,7 @@ class ServerLGC(LGC):
         self,
         *,
         workers: int,
-        innovation: float = 0.05,
+        innovation: float = 0.25,
         density: float = DENSITY,
         warm_up: int = WARM_UP,
         training: int = TRAINING,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lanesum.codecs.base import CodecError, Vector
+from lanesum.codecs.error_feedback import plain_array
 from lanesum.codecs.lgc.network import BEFORE, LAYERS, SLOPE, STRIDE, Architecture
 from lanesum.errors import MissingToolError
 
@@ -138,20 +139,21 @@ class Trainer:
         for name, one in self._parameters.items():
             state = self._optimizer.state.get(one)
             if state:
-                moments[name] = {key: np.array(state[key]) for key in ("step", "exp_avg", "exp_avg_sq")}
+                moments[name] = {key: plain_array(state[key]) for key in ("step", "exp_avg", "exp_avg_sq")}
         return {
             "parameters": self.parameters,
             "moments": moments,
             "learned": self._learned,
-            "records": [
-                {
+            # By number: what makes tensors of arrays does not look into lists.
+            "records": {
+                str(number): {
                     "values": one.values.copy(),
                     "scales": one.scales.copy(),
                     "sources": list(one.sources),
                     "heads": list(one.heads),
                 }
-                for one in self._records
-            ],
+                for number, one in enumerate(self._records)
+            },
         }
 
     def load_state_dict(self, state: Any) -> None:
@@ -160,15 +162,15 @@ class Trainer:
             parameters = self.architecture.checked(state["parameters"])
             records = [
                 Record(
-                    np.array(one["values"], np.float32),
-                    np.array(one["scales"], np.float32),
+                    plain_array(one["values"]),
+                    plain_array(one["scales"]),
                     tuple(one["sources"]),
                     tuple(one["heads"]),
                 )
-                for one in state["records"]
+                for one in (state["records"][str(number)] for number in range(len(state["records"])))
             ]
             moments = {
-                name: {key: self._torch.from_numpy(np.array(one[key], np.float32)) for key in one}
+                name: {key: self._torch.from_numpy(plain_array(one[key])) for key in one}
                 for name, one in state["moments"].items()
             }
             learned = int(state["learned"])
