@@ -77,17 +77,20 @@ def bmv2_pipeline(accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS) -> Compile
     return CompiledPipeline(accumulator_words, folder / f"{stem}.json", folder / f"{stem}.p4info.txtpb")
 
 
-def tofino_pipeline(profile: str) -> CompiledPipeline:
-    """The committed print-out of the program for Tofino, and the P4Info of the same compiler, for the embedded switch.
+def tofino_pipeline(profile: str, device_config: Path | None = None) -> CompiledPipeline:
+    """The committed build of the program for Tofino.
 
-    Raises ConfigurationError for a profile that is not built.
+    ``device_config``: the binary as a chip's agent takes it (see ``device_config.py``); without one the program is the
+    print-out that the embedded switch runs. Raises ConfigurationError for a profile that is not built, or no such file.
     """
     folder = resources.directory(BUILD_FOLDER) / "tofino"
     printed, p4info = folder / f"{profile}.printed.p4", folder / f"{profile}.p4info.txtpb"
     if not printed.exists():
         raise ConfigurationError(f"No program is built for Tofino profile {profile}.", "Build it: make tofino.")
+    if device_config is not None and not device_config.is_file():
+        raise ConfigurationError(f"There is no device config {device_config}.", "Build it: make tofino.")
     built = profile_of(profile)
-    return CompiledPipeline(built.accumulator_words, printed, p4info, built.chip)
+    return CompiledPipeline(built.accumulator_words, device_config or printed, p4info, built.chip)
 
 
 def source_files(p4src: Path) -> list[Path]:

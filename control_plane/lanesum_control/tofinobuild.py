@@ -24,11 +24,13 @@ from typing import Any
 
 from lanesum import resources
 from lanesum.errors import LanesumError, MissingToolError
+from lanesum_control.device_config import Compiled
 from lanesum_control.pipelines import MANIFEST, TOFINO_BUILD_FOLDER, sha256
 from lanesum_control.tofino import PROFILES, TofinoProfile, nearest_smaller, profile
 from lanesum_control.tofino_report import Resources, measure, write_page
 from lanesum_switch.tna.reduce import reduce
 
+PROGRAM = "lanesum"
 COMPILER = "p4c-barefoot"
 ASSEMBLER = "bfas"
 FLAGS = ("--std", "p4-16", "--Wdisable=unused", "--Wdisable=uninitialized-out-param")
@@ -74,6 +76,12 @@ class Built:
     binary: Path
     context: dict[str, Any]
     outputs: tuple[Path, ...]
+
+    def packed(self) -> Compiled:
+        """As agents take it."""
+        bfrt = next(path for path in self.outputs if path.name.endswith(".bfrt.json"))
+        context = self.binary.parent / "context.json"
+        return Compiled(PROGRAM, bfrt.read_bytes(), context.read_bytes(), self.binary.read_bytes())
 
 
 def tools() -> tuple[str, str]:
@@ -194,6 +202,9 @@ def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None) 
                 (binaries / wanted.name).mkdir(parents=True, exist_ok=True)
                 for path in (made.binary, made.binary.parent / "context.json"):
                     shutil.copy(path, binaries / wanted.name / path.name)
+                packed = made.packed()
+                (binaries / f"{wanted.name}.stratum.bin").write_bytes(packed.for_stratum())
+                (binaries / f"{wanted.name}.pi.bin").write_bytes(packed.for_pi())
             print(f"{wanted.name}: {measured[wanted.name].stages} stages, binary {made.binary.stat().st_size} bytes")
     report = out / "resources.json"
     report.write_text(json.dumps({name: found.as_json() for name, found in measured.items()}, indent=2) + "\n")

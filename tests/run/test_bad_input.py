@@ -80,6 +80,16 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("switch", "--interface", "1@nosuchlink0"), ("nosuchlink0",)),
         (("switch", "--loopback", "--program", "/nonexistent.json"), ("Cannot read the program /nonexistent.json",)),
         (("controller", "--words", "48"), ("No program is built for 48 words", "32, 64, 128")),
+        (
+            ("controller", "--tofino", "tofino1-w33"),
+            ("No program is built for Tofino profile tofino1-w33", "make tofino"),
+        ),
+        (("controller", "--recirculation", "68"), ("are for --tofino", "Name a profile")),
+        (("controller", "--tofino", "tofino1-w32", "--device-config", "/none.bin"), ("no device config /none.bin",)),
+        (
+            ("controller", "--tofino", "tofino1-w32", "--recirculation", "7", "--switch", "127.0.0.1:1"),
+            ("Port 7 is no recirculation port of Tofino 1", "68, 196, 324, 452"),
+        ),
         (("controller", "--switch", "nonsense"), ("is no P4Runtime address",)),
         (("job", "list", "--controller", "127.0.0.1:1"), ("No controller answers at 127.0.0.1:1",)),
         (("bench", "switch", "--ops", "MUL"), ("no lane operation MUL", "ADD32")),

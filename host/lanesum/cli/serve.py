@@ -38,10 +38,13 @@ def switch(
     ),
     interface: Annotated[list[str] | None, typer.Option(help="port@name of a network interface; repeatable.")] = None,
     loopback: Loopback = False,
-    program: Annotated[Path | None, typer.Option(help="BMv2 JSON to load at once; else P4Runtime pushes one.")] = None,
+    program: Annotated[Path | None, typer.Option(help="Program to load at once; else P4Runtime pushes one.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the program's random numbers.")] = 0,
     faults: Annotated[str | None, typer.Option(help="Fault plan: shipped one or YAML file.")] = None,
     fault_counts: Annotated[Path | None, typer.Option(help="Folder where the faults are counted.")] = None,
+    tofino: Annotated[
+        bool, typer.Option("--tofino", help="Run what p4c prints of programs for Tofino instead of BMv2 JSON.")
+    ] = False,
 ) -> None:
     """Run the embedded switch: p4c's BMv2 JSON, served over P4Runtime like simple_switch_grpc."""
     from lanesum.faults.links import LinkFaults
@@ -54,12 +57,14 @@ def switch(
     from lanesum_switch.p4runtime import P4RuntimeServer
     from lanesum_switch.ports.port import Port
     from lanesum_switch.ports.runner import PortRunner, queue_depths
+    from lanesum_switch.tna.switch import TofinoSwitch
 
     if loopback == bool(interface):
         raise ConfigurationError("The switch needs ports.", "Give either --loopback or --interface port@name.")
     ports: dict[int, Port] = {}
     waiting = None if loopback else queue_depths(ports)  # sockets on loopback do not say what waits
-    device = EmbeddedSwitch(seed=seed, queue_depth=waiting)
+    kind = TofinoSwitch if tofino else EmbeddedSwitch
+    device = kind(seed=seed, queue_depth=waiting)
     if program is not None:
         device.load(_read(program))
     network = load(topology)
@@ -85,7 +90,7 @@ def switch(
             p4runtime,
             device_id=DEFAULT_DEVICE_ID,
             inject=runner.inject,
-            spare=lambda: EmbeddedSwitch(seed=seed, queue_depth=waiting),
+            spare=lambda: kind(seed=seed, queue_depth=waiting),
         ),
     ):
         _wait_for_signal()
@@ -183,6 +188,19 @@ def controller(
         int,
         typer.Option(min=0, help="Packets that wait at a switch port before what leaves there is marked; 0: never."),
     ] = DEFAULT_MARK_ABOVE,
+    tofino: Annotated[
+        str | None, typer.Option(help="Push this profile of the program for Tofino, with as many words as it has.")
+    ] = None,
+    device_config: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --tofino: file of make tofino for the chip's agent; else what the embedded switch runs."
+        ),
+    ] = None,
+    recirculation: Annotated[
+        list[int] | None,
+        typer.Option(help="With --tofino: port at which packets go around, repeatable; by default the chip's own."),
+    ] = None,
     loopback: Loopback = False,
 ) -> None:
     """Push the P4 program to the switches, admit jobs, hand out tickets, and repair what starts anew."""
@@ -193,21 +211,26 @@ def controller(
     from lanesum_control.managed import RemoteSwitch
     from lanesum_control.monitor import Monitor
     from lanesum_control.network import Network
-    from lanesum_control.pipelines import bmv2_pipeline
+    from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
     from lanesum_control.service import ControllerService
     from lanesum_control.store import Store
     from lanesum_control.topology import load
 
     network = load(topology)
-    pipeline = bmv2_pipeline(words)
+    if tofino is None and (device_config is not None or recirculation):
+        raise ConfigurationError("--device-config and --recirculation are for --tofino.", "Name a profile with it.")
+    pipeline = bmv2_pipeline(words) if tofino is None else tofino_pipeline(tofino, device_config)
     addresses = _switch_addresses(network.switches(), switch or [])
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
             [RemoteServer(address) for address in _server_addresses(server or [_SERVER])],
-            {name: RemoteSwitch(address, pipeline, mark_above or None) for name, address in addresses.items()},
+            {
+                name: RemoteSwitch(address, pipeline, mark_above or None, recirculation or None)
+                for name, address in addresses.items()
+            },
             store=store,
-            accumulator_words=words,
+            accumulator_words=pipeline.accumulator_words,
             events=EventLog(listener=lambda event: typer.echo(event.line())),
             connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
         )
