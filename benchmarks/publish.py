@@ -167,7 +167,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         for name in ("switch", "faults", "congestion", "allreduce", "server", "transport", "nmse", "learning")
     },
     "allreduce-sizes": ("allreduce", "--cases", "hub", "--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
-    "sparse": ("sparse", "--rates", "200", "--repeats", "5"),
+    "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--levels", "avx2,avx512"),
     "allreduce-workers": ("allreduce", "--workers", "2,4,8,16", "--values", "4000000", "--repeats", "3"),
 }
