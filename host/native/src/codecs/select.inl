@@ -51,7 +51,9 @@ LANESUM_INLINE std::uint32_t digit_of(const std::uint32_t *counts, std::uint32_t
 
 void largest(const float *values, std::size_t count, std::size_t wanted, std::uint8_t *mask) {
     if (wanted == 0) {
-        __builtin_memset(mask, 0, count);
+        for (std::size_t i = 0; i < count; ++i) {
+            mask[i] = 0;
+        }
         return;
     }
     constexpr unsigned top = 20, step = 10;

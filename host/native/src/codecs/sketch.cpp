@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "codecs/sketch_hash.hpp"
@@ -203,7 +202,7 @@ std::size_t peeling_order(Keys keys, std::uint64_t seed, Cells cells, Order &ord
 }
 
 void peel(std::uint32_t *integers, const Order &order, std::size_t block, std::uint32_t *sketch) {
-    std::memset(integers, 0, order.keys * block * sizeof *integers);
+    std::fill(integers, integers + order.keys * block, 0u);
     const std::vector<Order::Step> &steps = order.steps;
     for (std::size_t next = 0; next < steps.size(); ++next) {
         if (next + AHEAD < steps.size()) {
