@@ -16,12 +16,11 @@ from lanesum_control.client import SwitchConnection
 from lanesum_control.model import ControlledSwitch
 from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_switch.chip_entries import ChipEntries
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference_switch import PortFrame, ReferenceSwitch
 from lanesum_switch.tna.switch import TofinoSwitch
-
-from .chip_entries import ChipEntries
 
 PORTS = range(8)
 DEVICE_ID = 1

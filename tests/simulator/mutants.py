@@ -74,7 +74,7 @@ _OWNER = "(owner.job, owner.tag) != (header.job, header.tag)"
 _ACCUMULATED = "entry.words = combine(op, entry.words, self._accumulator_words(header, words, code_table))"
 
 SLOT_LOGIC = (
-    Mutant("a worker counts twice", SlotTable, "decide", "bool(entry.workers & worker)", "False"),
+    Mutant("a worker counts twice", SlotTable, "seen", "bool(entry.workers & worker)", "False"),
     Mutant("the bit of a contributor is not kept", SlotTable, "contribute", "entry.workers |= worker", "pass"),
     Mutant("the count is not kept", SlotTable, "contribute", "entry.count += 1", "pass"),
     Mutant("complete with one too few", SlotTable, "decide", "entry.count + 1 >= fan_in", "entry.count + 2 >= fan_in"),
@@ -133,9 +133,9 @@ SLOT_LOGIC = (
            "False"),
     Mutant("other jobs' unfinished entries are the same", SlotTable, "order", "return Order.FOREIGN",
            "return Order.SAME"),
-    Mutant("a lease never ends", SlotTable, "order", "(now - entry.touched) % _TICKS <= lease", "True"),
+    Mutant("a lease never ends", SlotTable, "order", "(now - entry.touched) % cls.TICKS <= lease", "True"),
     Mutant("finished entries of other jobs stay theirs", SlotTable, "order",
-           "not entry.done and (now - entry.touched) % _TICKS <= lease", "True"),
+           "not entry.done and (now - entry.touched) % cls.TICKS <= lease", "True"),
     Mutant("colliding contributions are dropped", SlotTable, "decide", "return Decision.COLLIDE",
            "return Decision.DROP_LATE"),
     Mutant("MAX adds", slots, "combine", "np.maximum(accumulator, words)", "accumulator + words"),

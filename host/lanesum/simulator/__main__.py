@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit status: 1 when a promise was broken."""
     options = _parser().parse_args(arguments)
     try:
-        parts = Parts(native_server=options.native_server, native_workers=options.native)
+        parts = Parts(native_server=options.native_server, native_workers=options.native, chip=options.chip)
         parts.check()
         if options.replay is not None:
             return _replay(Schedule.from_json(options.replay.read_text()), parts, options.json)
@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--replay", type=Path, help="run the one schedule in this file, and show its last steps")
     parser.add_argument("--native", action="store_true", help="with compiled workers")
     parser.add_argument("--native-server", action="store_true", help="with the compiled server")
+    parser.add_argument("--chip", action="store_true", help="with switches that decide as the program for Tofino does")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     return parser
 

@@ -23,7 +23,7 @@ Key = tuple[int, int]  # job, tag
 # Decisions after which a switch says nothing.
 _SILENT = ("claim", "contribute", "drop_late", "collide", "pass_late")
 _MARKS = ECN | COLLISION
-_TICKS = 1 << 16
+_TICKS, _CHIP_TICKS = 1 << 16, 1 << 28
 
 
 @dataclass(slots=True)
@@ -37,13 +37,19 @@ class SwitchEntry:
     marks: int  # flags ECN and COLLISION of contributions
     workers: int = 0
     done: bool = False
+    noted: int = 0  # who came by for this chunk, counted or not
 
 
 class SwitchGhost:
-    """What a switch must find at its entries, whatever it is to whom."""
+    """What a switch must find at its entries, whatever it is to whom.
 
-    def __init__(self, node: str) -> None:
+    ``chip``: it decides as the program for Tofino does.
+    """
+
+    def __init__(self, node: str, *, chip: bool = False) -> None:
         self._node = node
+        self._chip = chip
+        self._ticks = _CHIP_TICKS if chip else _TICKS
         self._entries: dict[tuple[int, int], SwitchEntry] = {}  # by absolute slot and shadow set
 
     def forget(self) -> None:
@@ -99,20 +105,22 @@ class SwitchGhost:
         entry = self._entries.get(register)
         if entry is not None and entry.key != key:
             is_shared = job.role & Role.SHARED and not entry.done
-            if is_shared and (tick - entry.touched) % _TICKS <= job.lease:
+            if is_shared and (tick - entry.touched) % self._ticks <= job.lease:
                 return "collide"
             entry = None
         if entry is None or at > entry.at:
             entry = self._entries[register] = SwitchEntry(key, at, what, tick, 0)
         elif at < entry.at:
             return "pass_late" if job.role & Role.QUORUM else "drop_late"
-        elif what != entry.what:
+        seen_before = (entry.noted if self._chip else entry.workers) >> bit & 1
+        entry.noted |= 1 << bit
+        if what != entry.what:
             return "report_conflict"
-        elif entry.done:
+        if entry.done:
             if not job.role & Role.ASCEND:
                 return "replay"
-            return "ascend_again" if entry.workers >> bit & 1 else "pass_late"
-        elif entry.workers >> bit & 1:
+            return "ascend_again" if seen_before else "pass_late"
+        if seen_before:
             return "report_pending"
         action = "contribute" if entry.workers else "claim"
         entry.workers |= 1 << bit

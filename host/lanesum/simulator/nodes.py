@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lanesum.simulator.layout import Address, Layout
-from lanesum.simulator.parts import Parts
+from lanesum.simulator.parts import PYTHON, Parts
 from lanesum.simulator.placement import Bases, Placement
 from lanesum.simulator.scenario import Resize
 from lanesum_control.model import SwitchJob
@@ -29,9 +29,12 @@ class SwitchNode:
         bases: for its slots.
         words: accumulator words of a packet.
         clock: virtual time in microseconds.
+        parts: which switch.
     """
 
-    def __init__(self, name: str, layout: Layout, bases: Bases, words: int, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, name: str, layout: Layout, bases: Bases, words: int, clock: Callable[[], int], parts: Parts = PYTHON
+    ) -> None:
         self.name = name
         self.jobs: dict[Key, SwitchJob] = {}
         self.boots = 0
@@ -41,6 +44,7 @@ class SwitchNode:
         self._bases = bases
         self._words = words
         self._clock = clock
+        self._parts = parts
         self.knows_jobs = False
         self._switch = self._blank()
         self.boot()
@@ -48,7 +52,8 @@ class SwitchNode:
         self.add_jobs()
 
     def _blank(self) -> ReferenceSwitch:
-        return ReferenceSwitch(self._words, slots=max(1, self._bases.total), clock=self._clock)
+        slots, entries = max(1, self._bases.total), self._parts.entries()
+        return ReferenceSwitch(self._words, slots=slots, clock=self._clock, entries=entries)
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """What leaves, with its port."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from lanesum.aggregation.slots import SlotTable
 from lanesum.errors import ConfigurationError
 from lanesum.native import availability
 from lanesum.server.aggregator import Aggregator
@@ -17,6 +18,7 @@ from lanesum.transport.choose import AnyRounds
 from lanesum.transport.native_rounds import NativeRounds
 from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
+from lanesum_switch.chip_entries import ChipEntries
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,16 @@ class Parts:
     Attributes:
         native_server: the server.
         native_workers: the workers' rounds.
+        chip: switches decide as the program for Tofino does (docs/tofino.md), not as BMv2's.
     """
 
     native_server: bool = False
     native_workers: bool = False
+    chip: bool = False
+
+    def entries(self) -> SlotTable:
+        """The slots of a switch that has just been started."""
+        return ChipEntries() if self.chip else SlotTable()
 
     def aggregator(self, folder: Path | None) -> AnyAggregator:
         """A new server. Raises ConfigurationError when it is to be compiled and is not there."""

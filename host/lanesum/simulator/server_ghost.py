@@ -59,9 +59,13 @@ class Decided:
 
 
 class ServerGhost:
-    """What the server must decide, and whom it must answer. ``decisions``: by name, as the server counts them."""
+    """What the server must decide, and whom it must answer. ``decisions``: by name, as the server counts them.
 
-    def __init__(self) -> None:
+    ``chip``: switches turn what comes late for the second time into a sum that it is not in. Nobody believes them.
+    """
+
+    def __init__(self, *, chip: bool = False) -> None:
+        self._chip = chip
         self.decisions: collections.Counter[str] = collections.Counter()
         self._entries: dict[tuple[int, int, int], ServerEntry] = {}  # by job, tag, and the header's shadow and slot
         self._decided: dict[tuple[int, int], Decided] = {}  # by job, tag
@@ -76,6 +80,10 @@ class ServerGhost:
         named = 1 << worker
         if seen.aggregate:
             named = run.workers_in(placement.places[worker][0] if placement.places else 0, seen)
+        if self._chip and not named >> worker & 1:
+            if decided != ["refused"] or answers:
+                raise Violation(Invariant.ISOLATION, f"the server does {decided} with {seen}, which lacks its sender")
+            return
         decision, there = self._decide(run, seen, named)
         if decided != [decision]:
             raise Violation(Invariant.ANSWERS, f"the server does {decided} with {seen}, not {decision}")

@@ -76,13 +76,13 @@ class Simulation:
         self._layout = Layout(scenario)
         self._bases = Bases(scenario)
         self._switches = {
-            name: SwitchNode(name, self._layout, self._bases, scenario.accumulator_words, self._microseconds)
+            name: SwitchNode(name, self._layout, self._bases, scenario.accumulator_words, self._microseconds, parts)
             for name in self._layout.switches
         }
         self._servers: dict[str, ServerNode] = {}
-        self._server_ghosts = {name: ServerGhost() for name in self._layout.servers}
+        self._server_ghosts = {name: ServerGhost(chip=parts.chip) for name in self._layout.servers}
         self._watched = {
-            name: WatchedSwitch(node, self._layout, self._admitted, self._microseconds, self._say)
+            name: WatchedSwitch(node, self._layout, self._admitted, self._microseconds, self._say, chip=parts.chip)
             for name, node in self._switches.items()
         }
 

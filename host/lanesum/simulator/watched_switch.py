@@ -30,6 +30,7 @@ class WatchedSwitch:
         admitted: the jobs that there are at the time.
         clock: virtual time in microseconds.
         say: takes a step in words, as a format and its arguments.
+        chip: the switch decides as the program for Tofino does.
     """
 
     def __init__(
@@ -39,9 +40,11 @@ class WatchedSwitch:
         admitted: Mapping[Key, JobRun],
         clock: Callable[[], int],
         say: Callable[..., None],
+        *,
+        chip: bool = False,
     ) -> None:
         self.node = node
-        self.ghost = SwitchGhost(node.name)
+        self.ghost = SwitchGhost(node.name, chip=chip)
         self._layout = layout
         self._admitted = admitted
         self._clock = clock
