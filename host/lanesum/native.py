@@ -24,7 +24,7 @@ _CHOICES = ("auto", "off", "required")
 _LATEST = (
     "LATENCY_BUCKETS",
     "ServerPath",
-    "UdpRounds.exchange",
+    "UdpRounds.gather",
     "BlockKernels",
     "UdpServer",
     "PeelingOrder",

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import Aggregate, Codec, CodecError, Result, Round, RoundGroup, Steps, Words
+from lanesum.codecs.kernels import kernels
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import UdpTransport
 from lanesum.transport.errors import SessionClosedError
@@ -153,6 +154,22 @@ class Reductions:
             raise reduction.error
         assert reduction.result is not None
         return reduction.result
+
+    def gather(self, vector: NDArray[np.float32], divisor: float) -> NDArray[np.float32] | None:
+        """See ``UdpTransport.gather``; None also while others are under way."""
+        if self._running:
+            return None
+        try:
+            gathered = self._transport.gather(vector, divisor)
+            if gathered is None:
+                return None
+            values, over = gathered
+            if over is not None:
+                kernels(few=True).sum_rows(over.result().view(np.float32), divisor, values)
+            return values
+        except BaseException:
+            self._transport.abandon()
+            raise
 
     def _go_straight(self, reduction: Reduction, size: int) -> None:
         """One plain round after another, as far as that goes, with nobody else whose turn it might be: what ``drive``

@@ -98,13 +98,30 @@ class NativeLoop:
             pause, core = self._core.exchange(op, words, deadline_s, _SLICE_S)
             if pause == self._reached:
                 return True, core
-            if core is None:  # closed
-                self._check(pause)
-            window = self._rounds.adopt(core, op, words)
-            try:
-                return self._run(pause), window
-            finally:
-                core.await_(core.NOBODY)
+            return self._go_on(pause, core, op, words)
+
+    def gather(
+        self, vector: NDArray[np.float32], worker: int, workers: int, divisor: float, deadline_s: float
+    ) -> tuple[bool, NativeWindow | None, NDArray[np.float32]] | None:
+        """All workers' vectors side by side as a round, from beginning to end as in ``exchange``, and their sum over
+        ``divisor``. None where the vector is not finite: nothing was sent then. Without a window it is over."""
+        words = np.zeros(workers * vector.size, np.uint32)
+        values = np.empty_like(vector)
+        with self._inside:
+            finite, pause, core = self._core.gather(vector, worker, divisor, words, values, deadline_s, _SLICE_S)
+            if pause == self._reached:
+                return True, None, values
+            return (*self._go_on(pause, core, LaneOp.ADD32, words), values) if finite else None
+
+    def _go_on(self, pause: Any, core: Any, op: LaneOp, words: NDArray[np.uint32]) -> tuple[bool, NativeWindow]:
+        """A round that one call was not enough for."""
+        if core is None:  # closed
+            self._check(pause)
+        window = self._rounds.adopt(core, op, words)
+        try:
+            return self._run(pause), window
+        finally:
+            core.await_(core.NOBODY)
 
     def send(self) -> None:
         """See ``Loop.send``."""

@@ -251,14 +251,49 @@ class UdpTransport:
                     if not in_time:
                         raise self._timeout_error(window)
                 round_ = RoundInFlight(window, None)
-            while not round_.finished:
-                self.wait([round_])
-            with _Driving(self):
-                self._end(round_.window)
+            self._wait_for(round_.window)
             return round_.window
         except BaseException:
             self._give_up()
             raise
+
+    def gather(
+        self, vector: NDArray[np.float32], divisor: float
+    ) -> tuple[NDArray[np.float32], RoundOver | None] | None:
+        """The sum of all workers' vectors over ``divisor``, from one round in which they come side by side.
+
+        In float64, in the order of the workers, then rounded to float32, as ``fixed`` has it for few values, in the
+        quickest way. Where one call of the compiled part was not enough, the round, which is over, comes with
+        it, and the sum is still to be made of that. None where another way has to be taken, and nothing was sent:
+        rounds are under way, or are not the compiled part's, or a value is not finite.
+        """
+        loop, ticket = self._loop, self.ticket
+        if self._in_flight or not isinstance(loop, NativeLoop) or ticket.quorum or LaneOp.ADD32 not in ticket.ops:
+            return None
+        try:
+            with _Driving(self):
+                gathered = loop.gather(vector, ticket.worker, ticket.workers, divisor, self._deadline_s)
+                if gathered is None:
+                    return None
+                in_time, window, values = gathered
+                if window is None:
+                    return values, None
+                self._in_flight += 1
+                if not in_time:
+                    raise self._timeout_error(window)
+            self._wait_for(window)
+            return values, window
+        except BaseException:
+            self._give_up()
+            raise
+
+    def _wait_for(self, window: AnyWindow) -> None:
+        """Until a round that is under way alone has ended, and then end it."""
+        round_ = RoundInFlight(window, None)
+        while not round_.finished:
+            self.wait([round_])
+        with _Driving(self):
+            self._end(window)
 
     def _give_up(self) -> None:
         """After an exception in the middle of a call that is a whole round."""
