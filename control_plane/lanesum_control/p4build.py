@@ -15,7 +15,7 @@ from typing import Any
 from lanesum import resources
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
-from lanesum_control.pipelines import MANIFEST, sha256, source_files
+from lanesum_control.manifest import MANIFEST, sha256, source_files
 
 COMPILER = "p4c-bm2-ss"
 # Unused constants are the protocol's: the header file lists all of them for every program.

@@ -17,8 +17,9 @@ from typing import Any
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
 from lanesum_control.capabilities import Capabilities
+from lanesum_control.manifest import MANIFEST
 from lanesum_control.p4info import P4InfoNames
-from lanesum_control.pipelines import MANIFEST, TOFINO_BUILD_FOLDER
+from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
 from lanesum_control.tofino import PROFILES, Chip, TofinoProfile, profile
 
 PAGE = "docs/tofino.md"

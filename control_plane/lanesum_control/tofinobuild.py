@@ -25,7 +25,8 @@ from typing import Any
 from lanesum import resources
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum_control.device_config import Compiled
-from lanesum_control.pipelines import MANIFEST, TOFINO_BUILD_FOLDER, sha256
+from lanesum_control.manifest import MANIFEST, sha256
+from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
 from lanesum_control.tofino import PROFILES, TofinoProfile, nearest_smaller, profile
 from lanesum_control.tofino_report import Resources, measure, write_page
 from lanesum_switch.tna.reduce import reduce

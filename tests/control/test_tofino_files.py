@@ -13,7 +13,8 @@ from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
 from lanesum.resources import checkout_root
-from lanesum_control.pipelines import MANIFEST, TOFINO_BUILD_FOLDER, bmv2_pipeline
+from lanesum_control.manifest import MANIFEST
+from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline
 from lanesum_control.switch import DECISION_TABLES, HOST_TABLES, JOB_TABLES
 from lanesum_control.tofino import PROFILES
 from lanesum_control.tofino_report import PAGE, generated_parts, page_with

@@ -13,8 +13,9 @@ import pytest
 
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum.resources import checkout_root
+from lanesum_control.manifest import MANIFEST, manifest_problems, source_files
 from lanesum_control.p4build import COMPILER, FLAGS, compile_program
-from lanesum_control.pipelines import MANIFEST, bmv2_pipeline, manifest_problems, source_files
+from lanesum_control.pipelines import bmv2_pipeline
 
 P4SRC = (checkout_root() or Path()) / "p4src"
 COMMITTED = json.loads((P4SRC / "build" / MANIFEST).read_text())
