@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lanesum.bench import allreduce, codec, congestion, faults, learning, nmse, server, sparse, transport
+from lanesum.bench import allreduce, codec, comparison, congestion, faults, learning, nmse, server, sparse, transport
 from lanesum.protocol.generate import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -107,6 +107,12 @@ def learning_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(learning.COLUMNS, learning.rows(result)), "", trainings])
 
 
+def comparison_table(result: dict[str, Any]) -> str:
+    """All codecs beside each other."""
+    table = _markdown(comparison.COLUMNS, comparison.rows(result))
+    return "\n".join([*table, "", _on_one_machine(result)])
+
+
 def _averaged(result: dict[str, Any]) -> str:
     left_out = "".join(f" Not measured: {name} ({why})." for name, why in result["left_out"].items())
     return (
@@ -158,6 +164,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
+    "codec comparison": ("codec-comparison.json", "docs/codecs.md", comparison_table),
     "learning figures": ("learning.json", "docs/lgc.md", learning_table),
 }
 # What `--measure` may name, and the arguments of `lanesum bench` that it stands for.
@@ -168,7 +175,8 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     },
     "allreduce-sizes": ("allreduce", "--cases", "hub", "--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
-    "codec": ("codec", "--levels", "avx2,avx512"),
+    "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),
+    "codec-comparison": ("codec", "--part", "comparison"),
     "allreduce-workers": ("allreduce", "--workers", "2,4,8,16", "--values", "4000000", "--repeats", "3"),
 }
 

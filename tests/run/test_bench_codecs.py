@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lanesum.bench import codec, nmse, pictures
+from lanesum.bench import codec, comparison, learning, nmse, pictures
 from lanesum.native import VARIABLE
 
 has_torch = importlib.util.find_spec("torch") is not None
@@ -49,8 +50,9 @@ def test_recorded_gradients_are_those_of_different_batches_at_the_same_weights()
 
 
 def test_speed_beside_pytorch(tmp_path: Path) -> None:
-    result = codec.run(codec.QUICK)
+    result = codec.run(dataclasses.replace(codec.QUICK, parts=("speed",)))
     json.dumps(result)
+    assert result["comparison"] == []
     figures = {(one["codec"], one["by"]): one for one in result["figures"]}
     assert {name for name, _ in figures} == {"thc, 3 bits", "thc, 4 bits", "thc, 5 bits", "thc, 8 bits", "thc-paper"}
     assert (("thc, 4 bits", codec.PEER) in figures) == has_torch == (codec.PEER not in result["left_out"])
@@ -64,9 +66,48 @@ def test_speed_beside_pytorch(tmp_path: Path) -> None:
 
 
 def test_levels_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = codec.Settings(values=4096, repeats=1, levels=("mmx",))
+    settings = codec.Settings(values=4096, repeats=1, levels=("mmx",), parts=("speed",))
     assert "mmx" in codec.run(settings)["left_out"] or "compiled loops" in codec.run(settings)["left_out"]
     monkeypatch.setenv(VARIABLE, "off")
     result = codec.run(settings)
     assert "compiled loops" in result["left_out"]
     assert {one["by"] for one in result["figures"]} <= {"NumPy", codec.PEER}
+
+
+def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
+    result = codec.run(dataclasses.replace(codec.QUICK, parts=("comparison",)))
+    json.dumps(result)
+    assert result["figures"] == []
+    normal = {one["codec"]: one for one in result["comparison"]}
+    there = set(comparison.CODECS) | {comparison.HOOK}
+    assert set(normal) == (there if has_torch else {name for name in there if "lgc" not in name and "'" not in name})
+    for one in result["comparison"]:
+        assert 0 <= one["nmse"] < 2 and one["bits_up"] > 0 and one["bits_down"] > 0 and one["ns_per_value"]["min"] > 0
+    # What adds in the switch costs as much for any number of workers; what is gathered, for each of them.
+    assert normal["none"]["bits_up"] == 32 * 4 and normal["none"]["nmse"] < 1e-14
+    assert normal["fixed"]["bits_up"] < 33 and normal["fp16"]["bits_up"] == 16 * 4
+    assert normal["thc 4"]["nmse"] < normal["qsgd 4"]["nmse"] < normal["terngrad"]["nmse"]
+    assert normal["dgc"]["nmse"] == pytest.approx(normal["topk"]["nmse"], rel=1e-3)
+    if has_torch:
+        assert normal["powersgd"]["nmse"] == pytest.approx(normal[comparison.HOOK]["nmse"], rel=0.05)
+        assert normal["lgc"]["bits_up"] < 0.3 * normal["topk"]["bits_up"]
+    assert all(len(row) == len(comparison.COLUMNS) for row in comparison.rows(result))
+    pictures.codec(result, tmp_path / "codec.png")
+    assert (tmp_path / "codec.png").stat().st_size > 10_000
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_trainings_beside_each_other(tmp_path: Path) -> None:
+    result = learning.run(learning.QUICK)
+    json.dumps(result)
+    figures = {one["codec"]: one for one in result["figures"]}
+    assert set(figures) == {"topk", "lgc"}
+    for one in figures.values():
+        assert 0 < one["accuracy"] <= 1 and one["loss"] > 0 and one["bytes_up"] == one["bytes_down"]
+    phases = figures["lgc"]["phases"]
+    assert sum(one["bytes_up"] for one in phases.values()) == figures["lgc"]["bytes_up"]
+    assert sum(one["all_reduces"] for one in phases.values()) == 40
+    rows = list(learning.rows(result))
+    assert all(len(row) == len(learning.COLUMNS) for row in rows) and "compressed 31 x" in rows[1][-1]
+    pictures.learning(result, tmp_path / "learning.png")
+    assert (tmp_path / "learning.png").stat().st_size > 10_000

@@ -6,6 +6,8 @@ Both encode one vector and decode one sum of four workers on one thread; turns a
 session drives it: all norms, then the words of all pieces, then the values of all pieces. PyTorch's version is what one
 would write with its vector operations: the rotation of a block of 4,096 as two products with Hadamard matrices of 64,
 dithers from its own generator, codes packed by shifts. It sends other random bits, and is as exact.
+
+The other part compares all codecs: :mod:`lanesum.bench.comparison`.
 """
 
 from __future__ import annotations
@@ -20,16 +22,19 @@ from typing import Any
 
 import numpy as np
 
+from lanesum.bench import comparison
 from lanesum.bench.figures import spread, text
 from lanesum.bench.machine import machine
 from lanesum.codecs import THC, Aggregate, CodecContext, PaperTHC, kernels
 from lanesum.codecs.base import Codec, Round, RoundGroup, Vector
 from lanesum.codecs.packing import lane_contribution
+from lanesum.errors import ConfigurationError
 from lanesum.native import availability
 
 COLUMNS = ("codec", "by", "norm", "encode", "decode", "together, ns per value", "times as fast as PyTorch")
 WORKERS = 4
 PEER = "PyTorch"
+PARTS = ("speed", "comparison")
 _BLOCK, _FACTOR = 4096, 64
 
 
@@ -41,21 +46,47 @@ class Settings:
         values: of the vector, a multiple of 4096.
         repeats: turns; the first is not counted.
         levels: vector instructions to use; none for the widest that there are.
+        compared: values of the drawn vectors with which all codecs are compared.
+        recorded: whether to compare them with gradients recorded from training, too.
+        parts: ``speed`` of THC beside PyTorch, ``comparison`` of all codecs (:mod:`lanesum.bench.comparison`).
     """
 
     values: int = 1 << 22
     repeats: int = 7
     levels: tuple[str, ...] = ()
+    compared: int = 1 << 18
+    recorded: bool = True
+    parts: tuple[str, ...] = PARTS
+
+    def __post_init__(self) -> None:
+        if not self.parts or set(self.parts) - set(PARTS):
+            raise ConfigurationError(f"There are the parts {' and '.join(PARTS)}.")
 
 
-QUICK = Settings(values=1 << 16, repeats=2)
+QUICK = Settings(values=1 << 16, repeats=2, compared=1 << 12, recorded=False)
 Times = dict[str, float]
 
 
 def run(settings: Settings) -> dict[str, Any]:
     """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why."""
-    vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
     left_out: dict[str, str] = {}
+    figures = _speed(settings, left_out) if "speed" in settings.parts else []
+    compared = []
+    if "comparison" in settings.parts:
+        compared = comparison.run(settings.compared, settings.repeats, settings.recorded, left_out)
+    return {
+        "machine": machine(),
+        "values": settings.values,
+        "repeats": settings.repeats,
+        "workers": WORKERS,
+        "figures": figures,
+        "comparison": compared,
+        "left_out": left_out,
+    }
+
+
+def _speed(settings: Settings, left_out: dict[str, str]) -> list[dict[str, Any]]:
+    vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
     cases: dict[tuple[str, str], Callable[[], Times]] = {}
     for level in _levels(settings, left_out):
         for bits in (4, 3, 5, 8):
@@ -74,14 +105,7 @@ def run(settings: Settings) -> dict[str, Any]:
             if turn:
                 runs[case].append({step: seconds / settings.values * 1e9 for step, seconds in times.items()})
     peer = runs.get(("thc, 4 bits", PEER))
-    return {
-        "machine": machine(),
-        "values": settings.values,
-        "repeats": settings.repeats,
-        "workers": WORKERS,
-        "figures": [_figure(case, some, peer) for case, some in runs.items()],
-        "left_out": left_out,
-    }
+    return [_figure(case, some, peer) for case, some in runs.items()]
 
 
 def _levels(settings: Settings, left_out: dict[str, str]) -> tuple[str, ...]:

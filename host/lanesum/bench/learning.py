@@ -10,6 +10,7 @@ DGC and learned compression select the same share of values.
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,20 +69,16 @@ QUICK = Settings(codecs=(BASELINE, "lgc"), steps=(("digits", 40),), seeds=1)
 
 def run(settings: Settings) -> dict[str, Any]:
     """Measure; returns a JSON-ready object with ``figures``. Raises MissingToolError without PyTorch."""
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingToolError("Training needs PyTorch.", 'Run: pip install "lanesum[train]"') from error
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the same sums, and sooner for models as small as these
-    try:
+    if importlib.util.find_spec("torch") is None:
+        raise MissingToolError("Training needs PyTorch.", 'Run: pip install "lanesum[train]"')
+    from lanesum.bench.gradients import one_thread
+
+    with one_thread():
         figures = [
             _figure(task, name, [train(task, name, steps, settings, seed) for seed in range(settings.seeds)])
             for task, steps in settings.steps
             for name in settings.codecs
         ]
-    finally:
-        torch.set_num_threads(threads)
     return {"machine": machine(), **dataclasses.asdict(settings), "figures": figures, "left_out": {}}
 
 
@@ -145,9 +142,7 @@ def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) 
 def _figure(task: str, name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     first = runs[0]
     means = {key: float(np.mean([one[key] for one in runs])) for key in ("accuracy", "loss", "bytes_up", "bytes_down")}
-    spread = {f"{key}s": [one[key] for one in runs] for key in ("loss",)} | {
-        "accuracies": [one["accuracy"] for one in runs]
-    }
+    spread = {"losses": [one["loss"] for one in runs], "accuracies": [one["accuracy"] for one in runs]}
     dense = first["steps"] * first["values"] * WORD_BYTES
     return {
         "task": task,

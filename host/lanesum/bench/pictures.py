@@ -195,14 +195,56 @@ def nmse(result: dict[str, Any], path: Path) -> None:
 
 
 def codec(result: dict[str, Any], path: Path) -> None:
-    """Processor time of a coordinate. Raises MissingToolError."""
-    figures = result["figures"]
-    title = f"THC, {result['values']:,} float32 on one thread: norm, encode and decode"
-    with _figure(path, 1, title, result["machine"], width=9.0) as (axes,):
-        labels = [f"{figure['codec']}, {figure['by']}" for figure in figures]
-        colors = [_COLORS[0] if figure["by"] == "PyTorch" else _COLORS[1] for figure in figures]
-        _bars(axes, labels, [figure["together"] for figure in figures], colors)
-        axes.set_xlabel("nanoseconds of processor time per value")
+    """Processor time of THC; of all codecs, error against bits and against time. Raises MissingToolError."""
+    figures, compared = result["figures"], result["comparison"]
+    names = list(dict.fromkeys(figure["vectors"] for figure in compared))
+    panels = ([("speed", "")] if figures else []) + [
+        (axis, name) for name in names for axis in ("bits_up", "ns_per_value")
+    ]
+    with _figure(path, len(panels), "Codecs, on one thread", result["machine"], width=9.0) as all_axes:
+        for axes, (axis, name) in zip(all_axes, panels, strict=True):
+            if axis == "speed":
+                labels = [f"{figure['codec']}, {figure['by']}" for figure in figures]
+                colors = [_COLORS[0] if figure["by"] == "PyTorch" else _COLORS[1] for figure in figures]
+                _bars(axes, labels, [figure["together"] for figure in figures], colors)
+                axes.set_title(f"THC, {result['values']:,} float32: norm, encode and decode")
+                axes.set_xlabel("nanoseconds of processor time per value")
+            else:
+                _errors(axes, [one for one in compared if one["vectors"] == name], axis)
+                axes.set_title(f"{name}: error of one all-reduce of {result['workers']} workers")
+
+
+def _errors(axes: Any, figures: Sequence[dict[str, Any]], axis: str) -> None:
+    """A point for each codec, with its name."""
+    for figure in figures:
+        across = figure[axis]["median"] if axis == "ns_per_value" else figure[axis]
+        family = figure["codec"].split(" ")[0].split("-")[0].rstrip(",")
+        color = {"thc": _COLORS[1], "fixed": _COLORS[3], "lgc": _COLORS[5]}.get(family, _COLORS[0])
+        axes.plot(across, figure["nmse"], "o", color=color, markersize=6)
+        axes.annotate(figure["codec"], (across, figure["nmse"]), (4, 3), textcoords="offset points", fontsize=8)
+    axes.set_xscale("log", base=2 if axis == "bits_up" else 10)
+    axes.set_yscale("log")
+    axes.set_xlabel("bits up per value" if axis == "bits_up" else "ns of processor time per value")
+    axes.set_ylabel("NMSE")
+    axes.grid(alpha=0.25)
+
+
+def learning(result: dict[str, Any], path: Path) -> None:
+    """Final loss against bytes, for every task. Raises MissingToolError."""
+    tasks = list(dict.fromkeys(figure["task"] for figure in result["figures"]))
+    title = f"Training with {result['workers']} workers: loss in the end, and what a worker has sent"
+    with _figure(path, len(tasks), title, result["machine"], width=6.0) as panels:
+        for axes, task in zip(panels, tasks, strict=True):
+            for number, figure in enumerate(one for one in result["figures"] if one["task"] == task):
+                across, color = figure["bytes_up"] / 1e6, _COLORS[number % len(_COLORS)]
+                axes.plot([across] * len(figure["losses"]), figure["losses"], ".", color=color, alpha=0.5)
+                axes.plot(across, figure["loss"], _MARKERS[number % len(_MARKERS)], color=color, label=figure["codec"])
+            axes.set_title(task)
+            axes.set_xscale("log")
+            axes.set_xlabel("MB up per worker, whole training")
+            axes.grid(alpha=0.25)
+            axes.legend(frameon=False, fontsize=9)
+        panels[0].set_ylabel("loss on what was not trained with")
 
 
 def _by(figures: Sequence[dict[str, Any]]) -> list[str]:

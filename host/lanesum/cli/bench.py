@@ -233,22 +233,32 @@ def nmse(
 def codec(
     values: Annotated[int | None, typer.Option(min=4096, help="Length of the vector, a multiple of 4096.")] = None,
     levels: Annotated[str, typer.Option(help="Vector instructions, separated by commas; the widest there are.")] = "",
+    part: Annotated[str, typer.Option(help="speed (of THC) or comparison (of all codecs); both.")] = "",
     repeats: Repeats = None,
     picture: Picture = None,
     quick: Quick = False,
     as_json: Json = False,
 ) -> None:
-    """Processor time of a coordinate in THC, beside the same in PyTorch's operations where that is installed."""
+    """Processor time of THC beside PyTorch's operations; error, bits and time of all codecs beside each other."""
     from lanesum.bench import codec as bench
+    from lanesum.bench import comparison
 
     if values is not None and values % 4096:
         raise ConfigurationError(
             f"--values {values} is not a multiple of 4096.", "PyTorch's version takes whole blocks."
         )
     settings = bench.QUICK if quick else bench.Settings()
-    given = _given(values=values, levels=tuple(levels.split(",")) if levels else None, repeats=repeats)
+    given = _given(
+        values=values,
+        levels=tuple(levels.split(",")) if levels else None,
+        parts=(part,) if part else None,
+        repeats=repeats,
+    )
     result = bench.run(dataclasses.replace(settings, **given))
-    _show(result, [(bench.COLUMNS, bench.rows)], as_json, "codec", picture)
+    tables = [(bench.COLUMNS, bench.rows)] if result["figures"] else []
+    if result["comparison"]:
+        tables.append((comparison.COLUMNS, comparison.rows))
+    _show(result, tables, as_json, "codec", picture)
 
 
 @app.command()

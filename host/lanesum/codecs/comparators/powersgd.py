@@ -74,7 +74,8 @@ class PowerSGD:
         self.workers = checked_workers(self.name, workers)
         self.rank = rank
         self.matrices = None if matrices is None else dict(matrices)
-        self.codec = FixedPoint(workers=workers)
+        # Gathering would be one round trip less and n times as much to send: it is bytes that this scheme is about.
+        self.codec = FixedPoint(workers=workers, gathered=0)
         self._factors: dict[str, Vector] = {}
 
     def describe(self) -> str:
