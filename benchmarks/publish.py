@@ -110,7 +110,7 @@ def learning_table(result: dict[str, Any]) -> str:
 def comparison_table(result: dict[str, Any]) -> str:
     """All codecs beside each other."""
     table = _markdown(comparison.COLUMNS, comparison.rows(result))
-    return "\n".join([*table, "", _on_one_machine(result)])
+    return "\n".join([*table, "", f"Times are medians of {result['repeats']} runs, {_machine(result)}."])
 
 
 def _averaged(result: dict[str, Any]) -> str:

@@ -16,6 +16,8 @@ from lanesum.errors import MissingToolError
 # Okabe and Ito's palette: told apart by colour-blind readers, and in grey.
 _COLORS = ("#999999", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 _MARKERS = "osD^v<>P"
+# Errors below this are not told apart in a picture.
+_EXACT = 1e-6
 
 
 @contextlib.contextmanager
@@ -201,7 +203,8 @@ def codec(result: dict[str, Any], path: Path) -> None:
     panels = ([("speed", "")] if figures else []) + [
         (axis, name) for name in names for axis in ("bits_up", "ns_per_value")
     ]
-    with _figure(path, len(panels), "Codecs, on one thread", result["machine"], width=9.0) as all_axes:
+    width = 9.0 if not compared else 6.5
+    with _figure(path, len(panels), "Codecs, on one thread", result["machine"], width=width) as all_axes:
         for axes, (axis, name) in zip(all_axes, panels, strict=True):
             if axis == "speed":
                 labels = [f"{figure['codec']}, {figure['by']}" for figure in figures]
@@ -215,18 +218,20 @@ def codec(result: dict[str, Any], path: Path) -> None:
 
 
 def _errors(axes: Any, figures: Sequence[dict[str, Any]], axis: str) -> None:
-    """A point for each codec, with its name."""
-    for figure in figures:
+    """A marker for each codec; what is as good as exact lies on the lower edge."""
+    for number, figure in enumerate(figures):
         across = figure[axis]["median"] if axis == "ns_per_value" else figure[axis]
-        family = figure["codec"].split(" ")[0].split("-")[0].rstrip(",")
-        color = {"thc": _COLORS[1], "fixed": _COLORS[3], "lgc": _COLORS[5]}.get(family, _COLORS[0])
-        axes.plot(across, figure["nmse"], "o", color=color, markersize=6)
-        axes.annotate(figure["codec"], (across, figure["nmse"]), (4, 3), textcoords="offset points", fontsize=8)
+        color, marker = _COLORS[number % len(_COLORS)], _MARKERS[number // len(_COLORS)]
+        error = max(figure["nmse"], _EXACT)
+        axes.plot(across, error, marker, color=color, markersize=7, label=figure["codec"], linestyle="none")
     axes.set_xscale("log", base=2 if axis == "bits_up" else 10)
     axes.set_yscale("log")
+    axes.set_ylim(_EXACT / 2, 3)
     axes.set_xlabel("bits up per value" if axis == "bits_up" else "ns of processor time per value")
-    axes.set_ylabel("NMSE")
+    axes.set_ylabel(f"NMSE ({_EXACT:g} and less: on the edge)")
     axes.grid(alpha=0.25)
+    if axis == "ns_per_value":
+        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def learning(result: dict[str, Any], path: Path) -> None:
