@@ -11,12 +11,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.errors import NotOfferedError
 from lanesum_control.model import SwitchJob
-from lanesum_control.p4info import P4InfoNames
 from lanesum_switch.tna.chips import pipe_of
+
+if TYPE_CHECKING:
+    from lanesum_control.p4info import P4InfoNames
 
 OWNER_REGISTER = "IngressPipeline.slots.slot_owner"
 OWNER_WORD_TABLE = "IngressPipeline.slots.owner"

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import collections
+import subprocess
+import sys
 
 import pytest
 
@@ -39,3 +41,12 @@ def test_the_differences_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(watched_switch, "SwitchGhost", of_bmv2)
     assert sum(run(Schedule.draw(seed), parts=CHIP).violation is not None for seed in SEEDS) >= 3
+
+
+def test_neither_needs_p4runtime() -> None:
+    """The reference switch says what it offers without reading a program."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('p4', 'p4.v1', 'grpc', 'p4runtime_sh')))\n"
+        "import lanesum.simulator.__main__, lanesum_switch.reference_switch, lanesum_switch.chip_entries"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
