@@ -53,7 +53,7 @@ class Settings:
     """
 
     codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", *LEARNED)
-    steps: tuple[tuple[str, int], ...] = (("digits", 330), ("transformer", 300))
+    steps: tuple[tuple[str, int], ...] = (("digits", 330), ("transformer", 600))
     workers: int = 4
     seeds: int = 2
     density: float = 0.01
