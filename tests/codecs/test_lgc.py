@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import CodecError, ErrorFeedback, Part
+from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, Part, RoundGroup
 from lanesum.codecs.lgc import Phase
 from lanesum.codecs.lgc.selection import Layout
 from lanesum.codecs.simulate import Simulation, simulate
@@ -278,6 +278,27 @@ def test_workers_that_differ_are_told(job: list[Any], states: tuple[str, list[di
         run([*poisoned(name, np.copy, kept)[:3], other[3]], 15)
     with pytest.raises(CodecError, match="do not match"):
         run([*job_of(name)[:3], other[3]], 15)
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_the_next_all_reduce_waits_for_what_is_learned(name: str) -> None:
+    """Rounds of a phase in which something is learned, or told to all, never say that they are the last."""
+    (codec,) = job_of(name, 1, training=2, guard=1.0)
+    for number in range(6):
+        phase = codec.phase("weight")
+        steps = codec.all_reduce(gradients(number, 1)[0], CodecContext(workers=1, worker=0, parts=PARTS, complete=True))
+        said, made = [], next(steps)
+        try:
+            while True:
+                group = isinstance(made, RoundGroup)
+                rounds = made.rounds if isinstance(made, RoundGroup) else (made,)
+                said.append(any(one.last() for one in rounds))
+                replies = tuple(Aggregate(one.words.copy(), 1) for one in rounds)
+                made = steps.send(replies if group else replies[0])
+        except StopIteration:
+            pass
+        assert said[:-1] == [False] * (len(said) - 1)
+        assert said[-1] is (phase is Phase.DENSE)
 
 
 def test_few_values_stay_without_an_autoencoder() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from comparator_vectors import drawn, nmse
 
-from lanesum.codecs import CodecError, ErrorFeedback, Part, PowerSGD
+from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, Part, PowerSGD, Round
 from lanesum.codecs.comparators.powersgd import orthonormal
 from lanesum.codecs.simulate import simulate
 
@@ -116,3 +116,18 @@ def test_checkpoints_and_what_does_not_fit() -> None:
     thin.load_state_dict(codec.state_dict())
     with pytest.raises(CodecError, match="25 columns, but another shape"):
         simulate(thin, [x], tensor="t")
+
+
+def test_only_what_follows_nothing_is_the_last_round() -> None:
+    """The first factor's sum is followed by the second's; small parameters' alone are followed by nothing."""
+    for size, expected in ((2500, [False, False, False, True]), (9, [False, True])):
+        codec = PowerSGD(workers=1)
+        steps = codec.all_reduce(drawn("Gaussian", size), CodecContext(workers=1, worker=0, complete=True))
+        said, made = [], next(steps)
+        try:
+            while True:
+                assert isinstance(made, Round)
+                said.append(made.last())
+                made = steps.send(Aggregate(made.words.copy(), 1))
+        except StopIteration:
+            assert said == expected

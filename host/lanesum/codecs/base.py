@@ -252,6 +252,19 @@ class Codec(Protocol):
         """
 
 
+def followed(steps: Steps) -> Steps:
+    """As ``steps``, of a codec inside another, but none of its rounds is the last: more comes after them."""
+    try:
+        yielded = next(steps)
+        while True:
+            for one in yielded.rounds if isinstance(yielded, RoundGroup) else (yielded,):
+                one.last = never
+            yielded = steps.send((yield yielded))
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+
+
 def description(codec: Codec) -> str:
     """Name and parameters of ``codec`` in one line; equal on two workers exactly if they may sum each other's words.
 

@@ -23,12 +23,11 @@ from lanesum.codecs.base import (
     CodecError,
     Part,
     Result,
-    RoundGroup,
     RoundShape,
     Steps,
     Vector,
     description,
-    never,
+    followed,
 )
 from lanesum.codecs.comparators.checks import checked_workers, finite_vector, parts_of
 from lanesum.codecs.error_feedback import checked_memory
@@ -125,7 +124,7 @@ class PowerSGD:
         lefts = [(matrix @ start).reshape(-1) for matrix, start in zip(matrices, starts, strict=True)]
         sent = np.concatenate([*lefts, *(vector[part.start : part.stop] for part in rest)])
         left: Steps = self.codec.all_reduce(sent, inner)
-        first: Result = yield from (_followed(left) if compressed else left)
+        first: Result = yield from (followed(left) if compressed else left)
         values = np.empty_like(vector)
         place = sum(left.size for left in lefts)
         for part in rest:
@@ -195,20 +194,6 @@ def orthonormal(matrix: Matrix) -> Matrix:
         for other in columns[number + 1 :]:
             other -= _dot(column, other) * column
     return np.stack(columns, axis=1).astype(np.float32)
-
-
-def _followed(steps: Steps) -> Steps:
-    """As ``steps``, but more rounds come after them."""
-    try:
-        yielded = next(steps)
-        while True:
-            rounds = yielded.rounds if isinstance(yielded, RoundGroup) else (yielded,)
-            for one in rounds:
-                one.last = never
-            yielded = steps.send((yield yielded))
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result
 
 
 def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

@@ -24,6 +24,7 @@ from lanesum.codecs.base import (
     Steps,
     Vector,
     Words,
+    followed,
 )
 from lanesum.codecs.comparators.checks import checked_workers, finite_vector, parts_of
 from lanesum.codecs.fixed import FixedPoint
@@ -271,8 +272,11 @@ class LGC(abc.ABC):
         """The mean of the selected values through the autoencoder, or without it where the guard says so."""
 
     def _as_they_are(self, sent: Vector, context: CodecContext) -> Generator[Any, Any, Exchanged]:
-        """Selected values by ``fixed``: for training, and where the guard trips."""
-        result: Result = yield from self._exact.all_reduce(sent, context)
+        """Selected values by ``fixed``: for training, and where the guard trips.
+
+        The next all-reduce does not begin before their sums are there: what is learned from them would depend on time.
+        """
+        result: Result = yield from followed(self._exact.all_reduce(sent, context))
         return result.values, sent if result.residual is None else sent - result.residual
 
     def _own_trainer(self) -> Trainer:
