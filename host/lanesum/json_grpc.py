@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from concurrent import futures
 from typing import Any
+from urllib.parse import quote
 
 from lanesum.closing import Serving
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
@@ -18,8 +19,10 @@ from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 # A list of all jobs with a thousand members each goes beyond gRPC's own limit of 4 MiB.
 MAX_MESSAGE_BYTES = 64 << 20
 _THREADS = 8
-# Refusals quote what they refuse; gRPC passes them on in a header of at most 16 KiB, and some characters as nine bytes.
-_MOST_WORDS = 1500
+# Refusals quote what they refuse, and gRPC passes them on percent-encoded in its headers. Beyond 8 KiB it refuses
+# a share of all answers, at random, and beyond 16 KiB all of them.
+_MOST_ENCODED_BYTES = 7 << 10
+_LONGEST_CHARACTER = 12  # bytes of one, percent-encoded
 
 # A message in, a message out. A LanesumError that it raises reaches the caller as a RefusedCallError.
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
@@ -118,7 +121,10 @@ class JsonService(Serving):
 
 def _cut(text: str) -> str:
     """Both ends of what is too long: the next step comes last."""
-    return text if len(text) <= _MOST_WORDS else f"{text[: _MOST_WORDS // 2]} ... {text[-_MOST_WORDS // 2 :]}"
+    if len(quote(text)) <= _MOST_ENCODED_BYTES:
+        return text
+    kept = _MOST_ENCODED_BYTES // _LONGEST_CHARACTER // 2
+    return f"{text[:kept]} ... {text[-kept:]}"
 
 
 def _method(handler: Handler) -> Any:

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import grpc
 import pytest
@@ -21,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lanesum import json_grpc, rpc
-from lanesum.json_grpc import MAX_MESSAGE_BYTES
+from lanesum.json_grpc import MAX_MESSAGE_BYTES, _cut
 from lanesum.server import AggregationServer
 from lanesum.server import service as server_service
 from lanesum.server.service import ServerService
@@ -187,6 +188,17 @@ def test_bytes_that_are_no_message(site: Site, data: bytes) -> None:
             status = site.call(service, method, data)
             ignores = method in (rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, server_service.STATUS)
             assert status in REFUSED or (ignores and status == "OK"), (method, status)
+
+
+@pytest.mark.parametrize("character", ["x", " ", "\u00e9", "\u20ac", "\U0001f600"])
+@pytest.mark.parametrize("length", [500, 1000, 3000, 10_000, 1_000_000])
+def test_a_refusal_fits_into_what_grpc_never_refuses(character: str, length: int) -> None:
+    """From 8 KiB on it refuses some, so that a call would fail only now and then."""
+    text = f"The name {character * length} is too long. Use a shorter one."
+    kept = _cut(text)
+    assert len(quote(kept)) < 8000
+    assert kept.startswith("The name ") and kept.endswith("Use a shorter one.")
+    assert (kept == text) == (len(quote(text)) <= 7 << 10)
 
 
 def test_a_message_beyond_the_limit_and_a_method_that_is_none(site: Site) -> None:
