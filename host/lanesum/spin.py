@@ -9,7 +9,8 @@ import os
 from lanesum.errors import ConfigurationError
 
 VARIABLE = "LANESUM_SPIN"
-DEFAULT_US = 0
+# About what it takes to be woken. Whoever else could use the processor has it between two looks.
+DEFAULT_US = 30
 # Beyond that nobody gains: to be woken takes tens of microseconds.
 MOST_US = 1000
 

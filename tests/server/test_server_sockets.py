@@ -28,7 +28,7 @@ from lanesum.server import AggregationServer, Place, ServerJob
 from lanesum.server.client import RemoteServer
 from lanesum.server.loops import NativeLoop, Offload
 from lanesum.server.service import serve
-from lanesum.spin import longest_spin_s
+from lanesum.spin import DEFAULT_US, longest_spin_s
 from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -278,7 +278,7 @@ def test_how_long_to_look_before_sleeping_comes_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, implementation: str
 ) -> None:
     monkeypatch.delenv("LANESUM_SPIN", raising=False)
-    assert longest_spin_s() == 0
+    assert longest_spin_s() == DEFAULT_US / 1e6
     monkeypatch.setenv("LANESUM_SPIN", "50")
     assert longest_spin_s() == 50e-6
     test_workers_in_threads_get_exact_sums()

@@ -128,7 +128,7 @@ def server(
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option(help="Threads of the compiled server. By default one for each processor, four at most."),
+        typer.Option(help="Threads of the compiled server. By default one for two processors, four at most."),
     ] = None,
     offload: Annotated[
         str,

@@ -34,8 +34,8 @@ class AggregationServer(Serving):
         address: IPv4 address and UDP port; port 0 picks one, see attribute ``address``.
         journal_folder: see ``Aggregator``.
         loss: for tests; the server is then the one in Python.
-        threads: of the compiled server; as many as this process has processors, four at most, when not given. In
-            Python there is always one.
+        threads: of the compiled server; when not given, one for every two processors that this process may use, since
+            the kernel's work for datagrams takes about as long, and four at most. In Python there is always one.
         offload: of the compiled server, see ``NativeLoop``.
 
     Attributes:
@@ -56,7 +56,7 @@ class AggregationServer(Serving):
         offload: Offload = "auto",
     ) -> None:
         if threads is None:
-            threads = min(_MOST_THREADS_BY_DEFAULT, len(os.sched_getaffinity(0)))
+            threads = max(1, min(_MOST_THREADS_BY_DEFAULT, len(os.sched_getaffinity(0)) // 2))
         if threads < 1:
             raise ConfigurationError(f"threads = {threads}: the aggregation server has at least one.")
         check_offload(offload)
