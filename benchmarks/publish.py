@@ -173,7 +173,10 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         name: (name,)
         for name in ("switch", "faults", "congestion", "allreduce", "server", "transport", "nmse", "learning")
     },
-    "allreduce-sizes": ("allreduce", "--cases", "hub", "--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
+    "allreduce-sizes": (
+        *("allreduce", "--cases", "hub", "--rates", "1000"),
+        *("--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
+    ),
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),
     "codec-comparison": ("codec", "--part", "comparison"),
