@@ -55,7 +55,7 @@ class Settings:
     count: int = 500
     chunks: int = 4096
     seconds: float = 1.0
-    repeats: int = 5
+    repeats: int = 11
     rate_mbit: float = 1000.0
     window: int = 64
     accumulator_words: int = FULL_ACCUMULATOR_WORDS
