@@ -374,7 +374,7 @@ class Flights:
                 flight.path.rtt.sample(now - state.sent_at)
                 if link.pacer is not None:
                     link.pacer.sample(now - state.sent_at)
-            elif state.probed and now - state.sent_at < flight.path.rtt.timeout_s:
+            elif state.probed and now - state.sent_at < flight.path.rtt.quick_timeout_s:
                 flight.credit += _PROBES
             link.congestion.result(state.first_on_link, link.sequence, marked)
         return True

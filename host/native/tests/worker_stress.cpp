@@ -135,11 +135,12 @@ void session(std::mt19937 &random) {
     for (auto &word : words) {
         word = static_cast<std::uint32_t>(random());
     }
-    // A few rounds are under way; the first of them that is through makes room for the next.
+    // A few rounds are under way; the first of them that is through makes room for the next, unless so many that are
+    // through wait behind one that is not.
     std::deque<std::shared_ptr<transport::RoundWindow>> windows;
     const std::size_t in_flight = 1 + random() % 3;
     for (bool closed = false; !closed;) {
-        while (windows.size() < in_flight) {
+        while (windows.size() < in_flight && rounds.can_start()) {
             windows.push_back(rounds.start(LaneOp::ADD32, words));
             windows.back()->await(windows.back()->chunks());
         }

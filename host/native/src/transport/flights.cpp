@@ -342,7 +342,7 @@ bool Flights::take_result(RoundWindow &window, const Header &header, std::span<c
             if (link.pacer) {
                 link.pacer->sample(now - state->sent_at);
             }
-        } else if (state->probed && now - state->sent_at < own.path->rtt.timeout_s()) {
+        } else if (state->probed && now - state->sent_at < own.path->rtt.quick_timeout_s()) {
             own.credit += PROBES;
         }
         link.congestion->result(state->first_on_link, link.sequence, marked);
