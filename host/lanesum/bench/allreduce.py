@@ -318,7 +318,6 @@ def run(settings: Settings) -> dict[str, Any]:
         "accumulator_words": settings.accumulator_words,
         "mtu": MTU,
         "native": availability().core is not None,
-        "implementation": availability().reason,
         "machine": machine(),
         "figures": figures,
         "left_out": left_out,

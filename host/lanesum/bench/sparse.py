@@ -120,7 +120,6 @@ def run(settings: Settings) -> dict[str, Any]:
         "offload": settings.offload,
         "accumulator_words": settings.accumulator_words,
         "native": availability().core is not None,
-        "implementation": availability().reason,
         "machine": machine(),
         "figures": figures,
         "left_out": {},
