@@ -16,6 +16,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -81,9 +82,26 @@ def veth_namespace(name: str, ports: Sequence[int]) -> Iterator[str]:
             _run("ip", "-n", name, "link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
             for end in ends:
                 _run("ip", "-n", name, "link", "set", end, "arp", "off", "up")
+        wait_for_links([end for port in ports for end in (switch_interface(port), f"h{port}")], name)
         yield name
     finally:
         _run("ip", "netns", "delete", name)
+
+
+def wait_for_links(names: Sequence[str], namespace: str | None = None) -> None:
+    """Wait until links that were set up do carry frames.
+
+    The kernel tells a link later that its peer is up, and until then drops, without an error, what is sent.
+    Raises TimeoutError where one does not come up.
+    """
+    where = [] if namespace is None else ["-n", namespace]
+    deadline = time.monotonic() + _GRACE_S
+    for name in names:
+        # Unlike the file in /sys, this asks under the lock under which the kernel activates the link.
+        while '"operstate":"UP"' not in _run("ip", *where, "-j", "link", "show", "dev", name):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"The link {name} is not up after {_GRACE_S:g} s.")
+            time.sleep(0.01)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -96,8 +114,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)
+def _run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 @contextlib.contextmanager

@@ -28,6 +28,7 @@ from lanesum_switch.ports.runner import PortRunner, queue_depths
 from lanesum_switch.ports.server import ServerPort, ServerPortConfig
 from lanesum_switch.ports.trunk import TrunkPort
 from lanesum_switch.ports.udp import UdpPort, UdpPortConfig, open_udp_ports
+from lanesum_switch.veth import wait_for_links
 
 
 class Crossover:
@@ -79,6 +80,7 @@ def veth() -> Iterator[tuple[str, str]]:
         pytest.skip("needs root and ip(8) to make a veth pair")
     for name in names:
         subprocess.run(["ip", "link", "set", name, "up"], check=True)
+    wait_for_links(names)
     yield names
     subprocess.run(["ip", "link", "delete", names[0]], check=True)
 
