@@ -362,7 +362,7 @@ class Controller:
         word. Raises AdmissionError."""
         taken = {owner_word(job.number, job.incarnation.tag) for job in self._jobs.values()} | {0}
         for _ in range(_TAG_DRAWS):
-            drawn = Incarnation.of(request, self.network.servers)
+            drawn = Incarnation.of(request, self.network.servers, self._fleet.looks_up)
             if owner_word(number, drawn.tag) not in taken:
                 return drawn
         raise AdmissionError(
@@ -483,13 +483,15 @@ class Controller:
         return tickets(job, placement, self.network, self._accumulator_words)
 
     def _left_out_words(self, job: Job) -> str:
-        placement = self._plan.placements[job.number]
+        request, placement = job.request, self._plan.placements[job.number]
         words = [f"; {switch} is left out: {why}" for switch, why in placement.left_out.items()]
         for assignment in placement.assignments:
             summed = self._plan.ops[job.number, assignment.switch]
             others = [op.name for op in job.ops() if op not in summed]
             if others:
                 words.append(f"; {assignment.switch} leaves {', '.join(others)} to the server")
+        if request.code_table() is not None and job.code_table is None:
+            words.append(f"; {request.codec} without a code table, because not all switches use one")
         return "".join(words)
 
     def _admitted(self, job: Job) -> AdmittedJob:

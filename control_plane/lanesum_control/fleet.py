@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from lanesum.protocol.lanes import LaneOp
 from lanesum_control.allocation import SlotRange, steps
 from lanesum_control.capabilities import Capabilities
 from lanesum_control.errors import ControlError, SwitchUnreachableError, SwitchWriteError
@@ -62,6 +63,11 @@ class Fleet:
     def capabilities(self) -> dict[str, Capabilities]:
         """What every switch does for jobs."""
         return {name: switch.capabilities for name, switch in self._switches.items()}
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether all switches sum by a code table."""
+        return all(LaneOp.TABLE8 in does.ops for does in self.capabilities.values())
 
     def apply(self, desired: Desired) -> list[Refusal]:
         """Bring every switch that is there to ``desired``; what those that are away miss is repaired when they return.

@@ -117,11 +117,14 @@ class JobRequest:
         """With every operation named, as admitted jobs have them."""
         return self if self.ops is not None else dataclasses.replace(self, ops=carried_by(accumulator_words))
 
-    def code_table(self) -> bytes | None:
-        """Raises ConfigurationError: unknown codec, or more workers than its lanes hold."""
+    def code_table(self, looks_up: bool = True) -> bytes | None:
+        """That of the codec; ``looks_up`` says whether the switches can use one.
+
+        Raises ConfigurationError: unknown codec, or more workers than its lanes hold.
+        """
         if self.codec is None:
             return None
-        table = codecs.get(self.codec, workers=len(self.workers)).code_table
+        table = codecs.for_job(self.codec, workers=len(self.workers), lookup=looks_up).code_table
         return None if table is None else table.tobytes()
 
     def to_message(self) -> dict[str, Any]:
@@ -179,6 +182,7 @@ class Incarnation:
         seed: seed of the shared random bits, 64 bits.
         slots: packets under way at most, the same for all its workers; a resized job's workers keep theirs.
         servers: addresses of the aggregation servers; which one has a slot depends on how many there are.
+        looks_up: whether all switches looked codes up when it began; else its codec does without, if it can.
         taken: tickets that were handed out, by worker.
     """
 
@@ -187,13 +191,14 @@ class Incarnation:
     seed: int
     slots: int
     servers: tuple[Address, ...]
+    looks_up: bool
     taken: dict[int, Taken] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, request: JobRequest, servers: tuple[Address, ...]) -> Incarnation:
+    def of(cls, request: JobRequest, servers: tuple[Address, ...], looks_up: bool) -> Incarnation:
         """A new one."""
         seed = secrets.randbits(64) if request.seed is None else request.seed
-        return cls(secrets.randbits(32), secrets.randbits(32), seed, request.slots, servers)
+        return cls(secrets.randbits(32), secrets.randbits(32), seed, request.slots, servers, looks_up)
 
     @property
     def differing(self) -> bool:
@@ -221,9 +226,14 @@ class Job:
         """Hosts whose workers have not taken their tickets yet."""
         return [name for worker, name in enumerate(self.request.workers) if worker not in self.incarnation.taken]
 
+    @property
+    def code_table(self) -> bytes | None:
+        """What its codes are looked up in, 16 bytes."""
+        return self.request.code_table(self.incarnation.looks_up)
+
     def ops(self) -> tuple[LaneOp, ...]:
         """The operations that it may use."""
-        table = self.request.code_table()
+        table = self.code_table
         return tuple(op for op in self.request.ops or () if op is not LaneOp.TABLE8 or table is not None)
 
     def wanted(self, *, strict: bool = False) -> Wanted:
@@ -236,7 +246,7 @@ class Job:
             group=self.group,
             members=(),
             ops=self.ops(),
-            code_table=self.request.code_table(),
+            code_table=self.code_table,
         )
         return Wanted(
             base=base,
@@ -285,7 +295,7 @@ def tickets(job: Job, placement: Placement, network: Network, accumulator_words:
         servers=incarnation.servers,
         seed=incarnation.seed,
         ops=job.ops(),
-        code_table=request.code_table(),
+        code_table=job.code_table,
         epoch=incarnation.epoch,
         quorum=request.threshold,
         places=placement.places,

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lanesum.closing import Closing
+from lanesum.udp_socket import Address
 from lanesum_control.allocation import SlotRange
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _MAX_JOB = 0xFFFF
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
@@ -30,7 +31,7 @@ CREATE TABLE jobs (
 CREATE TABLE incarnations (
     job INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
     tag INTEGER NOT NULL, epoch INTEGER NOT NULL, seed TEXT NOT NULL, slots INTEGER NOT NULL,
-    servers TEXT NOT NULL
+    servers TEXT NOT NULL, looks_up INTEGER NOT NULL
 );
 CREATE TABLE tickets (
     job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE, worker INTEGER NOT NULL,
@@ -120,7 +121,7 @@ class Store(Closing):
         """All jobs, oldest first."""
         with self._typed_errors():
             rows = self._db.execute(
-                "SELECT number, multicast_group, admission, request, tag, epoch, seed, slots, servers"
+                "SELECT number, multicast_group, admission, request, tag, epoch, seed, slots, servers, looks_up"
                 " FROM jobs JOIN incarnations ON job = number ORDER BY admission"
             ).fetchall()
             taken = self._db.execute("SELECT job, worker, claimant, origin, description FROM tickets").fetchall()
@@ -131,9 +132,9 @@ class Store(Closing):
                     group,
                     order,
                     JobRequest.from_message(json.loads(request)),
-                    Incarnation(tag, epoch, int(seed), slots, tuple((ip, port) for ip, port in json.loads(servers))),
+                    Incarnation(tag, epoch, int(seed), slots, _addresses(servers), bool(looks_up)),
                 )
-                for number, group, order, request, tag, epoch, seed, slots, servers in rows
+                for number, group, order, request, tag, epoch, seed, slots, servers, looks_up in rows
             }
         except (ValueError, TypeError, AdmissionError) as error:
             raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a copy.") from error
@@ -172,9 +173,9 @@ class Store(Closing):
                 (job.number, request.name, job.group, job.order, json.dumps(request.to_message())),
             )
             self._db.execute(
-                "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?, ?, ?)",
                 # A seed has 64 bits, SQLite's integers 63.
-                (job.number, now.tag, now.epoch, str(now.seed), now.slots, json.dumps(now.servers)),
+                (job.number, now.tag, now.epoch, str(now.seed), now.slots, json.dumps(now.servers), now.looks_up),
             )
             self._db.execute("DELETE FROM tickets WHERE job = ?", (job.number,))
             for worker, taken in now.taken.items():
@@ -214,3 +215,7 @@ class Store(Closing):
 
     def close(self) -> None:
         self._db.close()
+
+
+def _addresses(text: str) -> tuple[Address, ...]:
+    return tuple((ip, port) for ip, port in json.loads(text))

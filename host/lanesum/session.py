@@ -150,13 +150,13 @@ class Session(Closing):
         self._reductions = Reductions(self._transport, self._aggregated, self._compare)
 
     def resolve_codec(self, codec: str | Codec) -> Codec:
-        """The codec for this job, by name or as given.
+        """The codec for this job, by name or as given; by name it is one without a code table where the job has none.
 
         Raises ConfigurationError when it is unknown, has no room for the job's workers, sums by another code table than
         the job was admitted with, or cannot do without a worker in a job that has a quorum.
         """
         if isinstance(codec, str):
-            codec = codecs.get(codec, workers=self.ticket.workers)
+            codec = codecs.for_job(codec, workers=self.ticket.workers, lookup=self.ticket.code_table is not None)
         if codec.workers < self.ticket.workers:
             raise ConfigurationError(
                 f"Codec {codec.name} was built for {codec.workers} workers; the job has {self.ticket.workers}."
@@ -173,7 +173,7 @@ class Session(Closing):
             held = "no code table" if self.ticket.code_table is None else f"table {list(self.ticket.code_table)}"
             raise ConfigurationError(
                 f"Codec {codec.name} sums by table {list(table)}, but job {self.ticket.job} was admitted with {held}.",
-                "Admit the job for the codec that its workers use.",
+                "Admit the job for the codec that its workers use, or name it: by its name, thc does without a table.",
             )
         return codec
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from control_fakes import Site, request, what
 
+from lanesum import codecs
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum_control.capabilities import EVERYTHING, Capabilities, owner_word
@@ -18,6 +20,7 @@ from lanesum_control.controller import JobRequest
 from lanesum_control.errors import AdmissionError, NotOfferedError
 from lanesum_control.model import HostPort, Member, Role, SwitchJob
 from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
+from lanesum_control.store import Store
 
 ON_CHIP = {
     LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.ADD8X4, LaneOp.OR, LaneOp.MAX, LaneOp.EXPAND16, LaneOp.EXPAND8TO16,
@@ -105,7 +108,7 @@ def site() -> Site:
 
 
 def test_a_switch_gets_the_operations_that_it_sums(site: Site) -> None:
-    admitted = site.start().admit(request())
+    admitted = site.start().admit(request(codec="thc-paper"))
     job = admitted.switch_jobs["s1"]
     assert set(job.ops) == ON_CHIP
     assert job.code_table is None
@@ -115,12 +118,41 @@ def test_a_switch_gets_the_operations_that_it_sums(site: Site) -> None:
 
 def test_what_is_left_to_the_server_is_said(site: Site) -> None:
     controller = site.start()
-    controller.admit(request())
+    controller.admit(request(codec="thc-paper"))
     assert "s1 leaves TABLE8, EXPAND3TO8, EXPAND5TO8 to the server" in what(controller, "a")[0]
 
 
+def test_where_no_codes_are_looked_up_the_codec_does_without(site: Site) -> None:
+    """Switch and server add codes as they are; workers build their codec by their tickets."""
+    admitted = site.start().admit(request())
+    assert {ticket.code_table for ticket in admitted.tickets} == {None}
+    assert admitted.switch_jobs["s1"].code_table is None
+    assert LaneOp.TABLE8 not in admitted.tickets[0].ops
+    assert LaneOp.EXPAND8 in admitted.switch_jobs["s1"].ops
+    codec = codecs.for_job("thc", workers=len(admitted.tickets), lookup=False)
+    assert codec.code_table is None and codec.describe() != codecs.get("thc", workers=len(admitted.tickets)).describe()
+
+
+def test_a_running_job_keeps_its_table(tmp_path: Path) -> None:
+    """Its workers have built their codec by it, whatever the switches can do when the controller starts again."""
+    site, state = Site(), tmp_path / "state.db"
+    with Store(state) as store:
+        before = site.start(store=store).admit(request()).tickets
+    site.switches["s1"].capabilities = CHIP
+    site.switches["s1"].connected = False
+    with Store(state) as store:
+        controller = site.start(store=store)
+        job = controller.job("a")
+        assert job.tickets == before and before[0].code_table is not None
+        assert LaneOp.TABLE8 not in job.switch_jobs["s1"].ops
+        controller.join("a", 0)
+        controller.join("a", 1)
+        controller.leave("a", "w1")
+        assert controller.job("a").tickets[0].code_table is None, "the next incarnation is built by what is there"
+
+
 def test_a_job_of_nothing_else_is_left_out(site: Site) -> None:
-    admitted = site.start().admit(request(ops=(LaneOp.TABLE8,)))
+    admitted = site.start().admit(request(codec="thc-paper", ops=(LaneOp.TABLE8,)))
     assert admitted.switch_jobs == {}
     assert admitted.left_out == {"s1": "its program sums none of the job's operations"}
     assert site.switches["s1"].jobs == {}
@@ -130,7 +162,7 @@ def test_what_one_rack_leaves_to_the_server_the_upper_switch_does_too() -> None:
     """It would wait in vain for the sum of that rack."""
     site = Site("tree2x2")
     site.switches["s2"].capabilities = CHIP
-    jobs = site.start().admit(request()).switch_jobs
+    jobs = site.start().admit(request(codec="thc-paper")).switch_jobs
     assert set(jobs["s1"].ops) == set(LaneOp)
     assert jobs["s1"].code_table is not None
     assert set(jobs["s2"].ops) == set(jobs["s0"].ops) == ON_CHIP

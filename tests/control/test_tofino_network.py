@@ -39,7 +39,7 @@ class Site:
     controller: Controller
     server: AggregationServer
 
-    def reduce(self, job: AdmittedJob, codec: codecs.Codec) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def reduce(self, job: AdmittedJob, codec: codecs.Codec | str) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Means of two vectors in a row, the same at every worker; and the codec's own."""
         results: dict[int, list[np.ndarray]] = {}
 
@@ -56,6 +56,8 @@ class Site:
         assert set(results) == set(range(len(HOSTS)))
         for other in results.values():
             assert [got.tobytes() for got in other] == [got.tobytes() for got in results[0]]
+        if isinstance(codec, str):
+            codec = codecs.for_job(codec, workers=len(HOSTS), lookup=job.tickets[0].code_table is not None)
         seed = job.tickets[0].seed
         alone = [
             simulate.simulate(
@@ -91,15 +93,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     ("codec", "op"),
     [
         (codecs.get("thc-uniform", workers=len(HOSTS)), LaneOp.EXPAND8),
+        ("thc", LaneOp.EXPAND8),
         (codecs.THC(workers=len(HOSTS), bits=4, lanes=16), LaneOp.EXPAND16),
         (codecs.THC(workers=len(HOSTS), bits=8), LaneOp.EXPAND8TO16),
         (codecs.get("fixed", workers=len(HOSTS)), LaneOp.ADD32),
     ],
     ids=lambda what: what.name if isinstance(what, LaneOp) else "",
 )
-def test_sums_of_the_chip_s_program_are_the_codec_s(site: Site, codec: codecs.Codec, op: LaneOp) -> None:
+def test_sums_of_the_chip_s_program_are_the_codec_s(site: Site, codec: codecs.Codec | str, op: LaneOp) -> None:
     before = site.controller.counters()
-    job = site.controller.admit(JobRequest(op.name.lower(), HOSTS, slots=8, codec=None))
+    name = codec if isinstance(codec, str) else None
+    job = site.controller.admit(JobRequest(op.name.lower(), HOSTS, slots=8, codec=name))
     assert op in job.switch_jobs["s1"].ops
     got, alone = site.reduce(job, codec)
     assert [sum_.tobytes() for sum_ in got] == [sum_.tobytes() for sum_ in alone]

@@ -250,12 +250,25 @@ def test_a_codec_whose_table_the_switch_does_not_hold_is_refused() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1)
         with pytest.raises(ConfigurationError, match="admitted with no code table"):
-            Session(ticket, codec="thc")
+            Session(ticket, codec="thc-paper")
+        with pytest.raises(ConfigurationError, match="admitted with no code table"):
+            Session(ticket, codec=THC(workers=1))
         other = dataclasses.replace(ticket, code_table=bytes(range(16)))
         with pytest.raises(ConfigurationError, match=r"admitted with table \[0, 1, 2"):
             Session(other, codec="thc")
         with Session(ticket, codec="thc-uniform") as session, pytest.raises(ConfigurationError, match="no code table"):
-            session.all_reduce(np.ones(8, np.float32), codec="thc")
+            session.all_reduce(np.ones(8, np.float32), codec="thc-paper")
+
+
+def test_by_name_thc_is_one_without_a_table_where_the_job_has_none() -> None:
+    vector = np.random.default_rng(1).normal(size=5000).astype(np.float32)
+    with AggregationServer((LOCALHOST, 0)) as server:
+        (ticket,) = tickets_for(server, 1)
+        server.aggregator.admit(ServerJob.from_tickets([ticket]))
+        with Session(ticket, codec="thc") as session:
+            assert isinstance(session.codec, THC) and session.codec.op is LaneOp.EXPAND8
+            got = session.all_reduce(vector)
+    assert np.square(got - vector).sum() < 0.013 * np.square(vector).sum()
 
 
 def test_a_ticket_is_good_for_one_session() -> None:

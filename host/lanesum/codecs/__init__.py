@@ -74,6 +74,7 @@ __all__ = [
     "TopK",
     "Union",
     "description",
+    "for_job",
     "get",
     "names",
 ]
@@ -104,6 +105,16 @@ _PRESETS: dict[str, tuple[Callable[..., Codec], dict[str, Any]]] = {
 def names() -> list[str]:
     """Names that :func:`get` knows, sorted."""
     return sorted(_PRESETS)
+
+
+def for_job(name: str, *, workers: int, lookup: bool) -> Codec:
+    """The codec ``name`` as the workers of a job have it, who know it by its name only.
+
+    ``lookup``: whether those who sum for the job look codes up. Where they do not, it is the codec without a table, if
+    it can be had so. Raises what :func:`get` raises.
+    """
+    optional = name in _PRESETS and "lookup" in inspect.signature(_PRESETS[name][0]).parameters
+    return get(name, workers=workers, **({} if lookup or not optional else {"lookup": False}))
 
 
 def get(name: str, *, workers: int, **parameters: Any) -> Codec:

@@ -69,6 +69,7 @@ class Policy:
             all workers; nobody's memory changes. ``"zero"``: those values count as zero. With a quorum, a worker that
             was left out of the round that tells has sent zeros.
         error_feedback: remember, by parameter, what codecs could not say. Not where they are nearly exact.
+        lookup: whether those who sum look codes up, for codecs that are named.
 
     All decisions come from what all workers know. Use one object per worker, and ``state_dict`` in checkpoints.
     """
@@ -87,6 +88,7 @@ class Policy:
         warm_up: int = 0,
         not_finite: NotFinite = "raise",
         error_feedback: bool = True,
+        lookup: bool = True,
     ) -> None:
         if warm_up < 0:
             raise ConfigurationError(f"A warm-up cannot take {warm_up} all-reduces.", "Give warm_up=0 or more.")
@@ -95,7 +97,7 @@ class Policy:
                 f"There is no {not_finite!r} for values that are not finite.", f"Use one of {', '.join(_NOT_FINITE)}."
             )
         # The registry imports this module.
-        from lanesum.codecs import get
+        from lanesum.codecs import for_job
 
         self.workers = workers
         self.rules = tuple(rules)
@@ -103,7 +105,7 @@ class Policy:
         self.not_finite: NotFinite = not_finite
         self.error_feedback = error_feedback
         self._codecs = {
-            number: get(rule.codec, workers=workers) if isinstance(rule.codec, str) else rule.codec
+            number: for_job(rule.codec, workers=workers, lookup=lookup) if isinstance(rule.codec, str) else rule.codec
             for number, rule in enumerate(self.rules)
         }
         self._codecs[_WARM] = FixedPoint(workers=workers)

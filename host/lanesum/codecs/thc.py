@@ -73,7 +73,8 @@ class THC:
 
     ``bits``: 3, 4, 5 or 8, of a code on the way up. ``lanes``: 8 or 16, bits of a lane on the way down; None for the
     narrowest that holds the sum. ``block``: coordinates with one norm and one rotation, a power of two from 32 to
-    65536.
+    65536. ``lookup``: whether codes may be looked up where they are summed (TABLE8), where that makes the error
+    smaller; without it they are added as they are (EXPAND8), which more switches can do.
 
     Raises ConfigurationError for values that do not fit together. The codec keeps no state between calls; wrap it
     in :class:`lanesum.codecs.error_feedback.ErrorFeedback` to carry the clamping and rounding error over.
@@ -83,7 +84,9 @@ class THC:
 
     name = "thc"
 
-    def __init__(self, *, workers: int, bits: int = 4, lanes: int | None = None, block: int = 4096) -> None:
+    def __init__(
+        self, *, workers: int, bits: int = 4, lanes: int | None = None, block: int = 4096, lookup: bool = True
+    ) -> None:
         if not 1 <= workers <= MOST_WORKERS:
             raise ConfigurationError(f"thc cannot serve {workers} workers.", f"Give a number from 1 to {MOST_WORKERS}.")
         if not LEAST_BLOCK <= block <= MOST_BLOCK or block & (block - 1):
@@ -95,7 +98,7 @@ class THC:
         self.block = block
         self.lanes = _lane_bits(bits, lanes, workers)
         self.op = OPS[bits, self.lanes]
-        self.grid = best_grid(bits, workers, LANE_MAX[self.lanes], self.op is LaneOp.TABLE8)
+        self.grid = best_grid(bits, workers, LANE_MAX[self.lanes], lookup and self.op is LaneOp.TABLE8)
         if self.op is LaneOp.TABLE8 and self.grid.uniform:
             self.op = LaneOp.EXPAND8
         #: The codec's arithmetic, on runs of blocks.
