@@ -20,7 +20,11 @@ def run(
     ] = "star4",
     runner: Annotated[str | None, typer.Option(help="loopback or mininet; chosen when not given.")] = None,
     switch: Annotated[
-        str | None, typer.Option(help="embedded, bmv2, or none (the aggregation server sums); chosen when not given.")
+        str | None,
+        typer.Option(
+            help="embedded, bmv2, none (the aggregation server sums), or a profile of the program for Tofino, such as "
+            "tofino1-w32, in the embedded switch; chosen when not given."
+        ),
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Number of workers; all of the topology's by default.")] = None,
     codec: Annotated[str, typer.Option(help="Codec, for example thc, thc-paper or fixed.")] = "thc",

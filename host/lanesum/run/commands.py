@@ -66,6 +66,8 @@ def switch_command(plan: RunPlan, name: str, scratch: Scratch, interfaces: Mappi
     command = lanesum_command("switch", "--topology", plan.topology_source, "--name", name)
     command += ["--p4runtime", scratch.p4runtime(name)]
     command += ["--loopback"] if interfaces is None else interface_options(interfaces)
+    if plan.profile is not None:
+        command += ["--tofino"]
     if plan.faults is not None:
         command += ["--faults", plan.faults_source, "--fault-counts", str(scratch.fault_counts)]
     return command
@@ -97,6 +99,8 @@ def controller_command(plan: RunPlan, scratch: Scratch, *, listen: str) -> list[
         command += ["--server", scratch.server_control(server)]
     for name in plan.switches:
         command += ["--switch", f"{name}={scratch.p4runtime(name)}"]
+    if plan.profile is not None:
+        command += ["--tofino", plan.profile]
     return command + (["--loopback"] if plan.runner == "loopback" else [])
 
 

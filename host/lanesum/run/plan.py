@@ -20,6 +20,7 @@ from lanesum.run.switch_ports import check_apart
 from lanesum.transport.udp import DEFAULT_DEADLINE_S
 from lanesum_control.controller import worker_names
 from lanesum_control.jobs import DEFAULT_SLOTS
+from lanesum_control.tofino import PROFILES
 from lanesum_control.topology import Topology, load
 from lanesum_switch import veth
 from lanesum_switch.bmv2 import PROGRAM as BMV2
@@ -34,6 +35,7 @@ _TARGETS: dict[SwitchKind, str] = {
     "bmv2": "simple_switch_grpc (BMv2)",
     "none": "aggregation server, no switch,",
 }
+_PROFILES = tuple(profile.name for profile in PROFILES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class RunPlan:
 
     Attributes:
         why: one sentence for the user on the choice of runner and switch.
+        profile: the embedded switch runs this profile of the program for Tofino instead of BMv2's.
         quorum: contributions that make a result; 0 means all workers'.
         seed: of weights, order of the data, and the codec's random bits: the same seed, the same weights.
         deadline_s: longest time without progress before the workers give up.
@@ -58,6 +61,7 @@ class RunPlan:
     epochs: int
     slots: int
     out: Path
+    profile: str | None = None
     quorum: int = 0
     seed: int = 1
     deadline_s: float = DEFAULT_DEADLINE_S
@@ -82,7 +86,8 @@ class RunPlan:
     @property
     def target(self) -> str:
         """How reports name what summed the gradients."""
-        return f"{_TARGETS[self.switch]} on {self.runner}"
+        program = "" if self.profile is None else f" with {self.profile}"
+        return f"{_TARGETS[self.switch]}{program} on {self.runner}"
 
 
 def mininet_obstacle() -> str:
@@ -131,7 +136,8 @@ def make_plan(
         codec: name of a codec.
         epochs: passes over the training data.
         out: folder for report and logs.
-        switch: ``embedded``, ``bmv2``, ``none`` (the aggregation server sums), or None to choose.
+        switch: ``embedded``, ``bmv2``, ``none`` (the aggregation server sums), a profile of the program for Tofino,
+            which the embedded switch runs then, or None to choose.
         quorum: contributions that make a result; 0 means all workers'.
         seed: of everything that is drawn at random.
         deadline_s: seconds without progress before the workers give up.
@@ -157,7 +163,8 @@ def make_plan(
         raise ConfigurationError(f"quorum = {quorum} is not between 0 and the {len(chosen)} workers.")
     if deadline_s <= 0:
         raise ConfigurationError(f"deadline = {deadline_s:g} must be positive.")
-    final, kind, why = _place(runner, switch)
+    profile = switch if switch in _PROFILES else None
+    final, kind, why = _place(runner, "embedded" if profile else switch)
     if servers is not None or on_workers:
         network = _with_servers(network, 1 if servers is None else servers, on_workers)
         topology = str(out / TOPOLOGY)  # for the processes that read it
@@ -181,6 +188,7 @@ def make_plan(
         epochs=epochs,
         slots=DEFAULT_SLOTS,
         out=out,
+        profile=profile,
         quorum=quorum,
         seed=seed,
         deadline_s=deadline_s,
@@ -206,7 +214,8 @@ def _fault_names(network: Topology, switch: SwitchKind, workers: Sequence[str]) 
 def _place(runner: str | None, switch: str | None) -> tuple[Runner, SwitchKind, str]:
     """Runner, switch, and why these."""
     if switch is not None and switch not in _TARGETS:
-        raise ConfigurationError(f"There is no switch {switch!r}.", f"Known switches: {', '.join(_TARGETS)}.")
+        known = ", ".join([*_TARGETS, *_PROFILES])
+        raise ConfigurationError(f"There is no switch {switch!r}.", f"Known switches: {known}.")
     obstacle = mininet_obstacle()
     if runner == "mininet" and obstacle:
         raise MissingToolError(
