@@ -35,7 +35,7 @@ SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: help run test test-code lint setup p4 tofino generate soak bench native-sanitize fuzz model clean
+.PHONY: help run test test-quick test-code lint setup p4 tofino generate soak bench native-sanitize fuzz model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
@@ -44,6 +44,9 @@ run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH
 	@$(BIN)/lanesum run $(RUN_OPTIONS)
 
 test: $(READY_TO_TEST) lint test-code ## everything: lint, types, all tests (TEST_PROCESSES=)
+
+test-quick: $(READY_TO_TEST) lint ## the same without whole trainings and measurements, sanitizers and soaks
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "not long"
 
 test-code: $(READY_TO_TEST)
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES)

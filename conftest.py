@@ -38,6 +38,15 @@ FIRST = (
     "tests/run/test_bench_rounds.py",
     "tests/simulator/test_mutants.py",
 )
+# Whole trainings and measurements, as users start them, and what runs for as long as it is given: not in `make test-quick`.
+LONG = (
+    "tests/run/test_bench",
+    "tests/run/test_faults.py",
+    "tests/run/test_run.py",
+    "tests/native/test_sanitizers.py",
+    "tests/simulator/test_soak.py",
+    "tests/torch/test_digits.py",
+)
 # Files whose tests share nothing.
 TEST_BY_TEST = ("tests/run/test_run.py", "tests/run/test_bench_rounds.py", "tests/simulator/test_mutants.py")
 # The conformance suite starts a switch of each kind once and keeps it.
@@ -45,7 +54,7 @@ _CONFORMANCE = re.compile(r"bmv2_tests/.*\[.*(reference|embedded|bmv2)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    missing = [path for path in FIRST if not (ROOT / path).exists()]
+    missing = [path for path in FIRST + LONG if not list(ROOT.glob(f"{path.rstrip('/')}*"))]
     if missing:
         raise pytest.UsageError(f"conftest.py names {', '.join(missing)}, which is not there")
     # A script that runs tests in the background has them, and all that they start, ignore Ctrl-C.
@@ -77,6 +86,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((place for place, start in enumerate(FIRST) if item.nodeid.startswith(start)), len(FIRST))
 
     items.sort(key=place)
+    for item in items:
+        if item.nodeid.startswith(LONG):
+            item.add_marker("long")
 
 
 class Sharing(LoadScopeScheduling):
