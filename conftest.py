@@ -38,7 +38,7 @@ FIRST = (
     "tests/run/test_bench_rounds.py",
     "tests/simulator/test_mutants.py",
 )
-# Whole trainings and measurements, as users start them, and what runs for as long as it is given: for `make test`, not for
+# Whole trainings and measurements, as users start them, and what runs for as long as it is given: not in
 # `make test-quick`.
 LONG = (
     "tests/run/test_bench",
