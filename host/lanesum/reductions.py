@@ -63,6 +63,7 @@ class Reduction:
     size: int | None  # values of the vector, until they have been compared with the other workers'
     keys: frozenset[str]  # names of the vector and its parameters
     expected: float  # rounds that it takes, if that is known
+    arrived: Callable[[], bool] | None = None  # whether the vector is there; beginning waits for it otherwise
     result: Result | None = None
     error: BaseException | None = None
     begun: bool = False
@@ -132,9 +133,17 @@ class Reductions:
     def __len__(self) -> int:
         return len(self._running)
 
-    def submit(self, codec: Codec, steps: Steps, size: int, keys: Iterable[str]) -> Reduction:
-        """Put an all-reduce behind the others, and begin it as far as that goes. ``keys``: what is summed, by name."""
-        reduction = Reduction(codec, steps, size, frozenset(keys), self._expected(codec, size))
+    def submit(
+        self,
+        codec: Codec,
+        steps: Steps,
+        size: int,
+        keys: Iterable[str],
+        arrived: Callable[[], bool] | None = None,
+    ) -> Reduction:
+        """Put an all-reduce behind the others, and begin it as far as that goes. ``keys``: what is summed, by name;
+        ``arrived``: whether its first step would not wait for a device, None where it never does."""
+        reduction = Reduction(codec, steps, size, frozenset(keys), self._expected(codec, size), arrived)
         self._running.append(reduction)
         self._guard(self._begin_all)
         return reduction
@@ -233,7 +242,7 @@ class Reductions:
 
         def work() -> None:
             self._transport.attend()
-            while self._running and self._step():
+            while self._running and self._step(patient=False):
                 pass
 
         if self._running:
@@ -271,9 +280,10 @@ class Reductions:
         self._transport.wait(waiting)
         return any(one.finished or one.ready for one in waiting)
 
-    def _step(self) -> bool:
-        """One piece of work, the oldest first; False when only packets can bring more."""
-        return self._decode() or self._start() or self._encode() or self._begin_next()
+    def _step(self, *, patient: bool = True) -> bool:
+        """One piece of work, the oldest first; False when only packets can bring more, or, to those who are not
+        ``patient``, a device."""
+        return self._decode() or self._start() or self._encode() or self._begin_next(patient)
 
     def _decode(self) -> bool:
         for reduction in self._running:
@@ -320,11 +330,13 @@ class Reductions:
                     return True
         return False
 
-    def _begin_next(self) -> bool:
+    def _begin_next(self, patient: bool) -> bool:
         for number, reduction in enumerate(self._running):
             if not reduction.begun:
                 if any(reduction.depends_on(before) for before in itertools.islice(self._running, number)):
                     return False
+                if reduction.arrived is not None and not reduction.arrived() and not (patient and number == 0):
+                    return False  # packets of those before it are not kept waiting for a device
                 reduction.begun = True
                 if len(self._running) > 1:
                     self._transport.attend()  # what was started before is on its way meanwhile
@@ -334,7 +346,7 @@ class Reductions:
 
     def _begin_all(self) -> None:
         """What a submission may do at once: begin, and put on their way the rounds that need no sum."""
-        while self._start() or self._begin_next():
+        while self._start() or self._begin_next(patient=False):
             pass
         self._transport.attend()
 

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.errors import MismatchError, RoundSize
 from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S, WrapSocket
+
+if TYPE_CHECKING:
+    from lanesum.gpu.staging import Staging
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +70,22 @@ def aggregate_of(ticket: JobTicket, words: NDArray[np.uint32], contributors: NDA
     return Aggregate(words, counts, sets[of_word, ticket.worker], Members(sets, of_word))
 
 
+def _is_tensor(array: object) -> bool:
+    """PyTorch is not imported for it: who has a tensor has done so."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
 class Pending:
     """An all-reduce under way; made by ``Session.all_reduce_async``. Not for several threads at once."""
 
-    def __init__(self, reductions: Reductions, reduction: Reduction, shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, reductions: Reductions, reduction: Reduction, shape: tuple[int, ...], staging: Staging | None = None
+    ) -> None:
         self._reductions = reductions
         self._reduction = reduction
         self._shape = shape
+        self._staging = staging
 
     def done(self) -> bool:
         """It has ended, well or not. Does what can be done for it without waiting."""
@@ -84,7 +97,7 @@ class Pending:
         """Work for all that are under way until this one has ended; False when ``Session.wake`` came before."""
         return self._reductions.drive(self._reduction)
 
-    def result(self) -> NDArray[np.float32]:
+    def result(self) -> Any:
         """The sum (or mean) in the shape of the array; waits for it. Raises what ``Session.all_reduce`` does."""
         return self.outcome().values.reshape(self._shape)
 
@@ -96,7 +109,27 @@ class Pending:
         if reduction.error is not None:
             raise reduction.error
         assert reduction.result is not None
+        _hand_over(reduction.result, self._staging)
         return reduction.result
+
+
+def _hand_over(result: Result, staging: Staging | None) -> None:
+    """What was made on a device may be used by what the calling thread launches there."""
+    if staging is not None:
+        tensors: list[Any] = [result.values] if result.residual is None else [result.values, result.residual]
+        staging.hand_over(*tensors)
+
+
+@dataclass(slots=True)
+class _Begun:
+    """An all-reduce as ``Reductions`` takes it; on a device, the ``staging`` of that."""
+
+    codec: Codec
+    steps: Steps
+    size: int
+    keys: tuple[str, ...]
+    arrived: Callable[[], bool] | None = None
+    staging: Staging | None = None
 
 
 class Session(Closing):
@@ -182,26 +215,32 @@ class Session(Closing):
         """Packets, bytes, retransmissions and the latency of chunks so far; a snapshot."""
         return self._transport.stats
 
+    @overload
     def all_reduce(
-        self,
-        array: NDArray[Any],
-        *,
-        codec: str | Codec | None = None,
-        average: bool = False,
-        name: str = "",
-    ) -> NDArray[np.float32]:
+        self, array: NDArray[Any], *, codec: str | Codec | None = None, average: bool = False, name: str = ""
+    ) -> NDArray[np.float32]: ...
+
+    @overload
+    def all_reduce(
+        self, array: Any, *, codec: str | Codec | None = None, average: bool = False, name: str = ""
+    ) -> Any: ...
+
+    def all_reduce(self, array: Any, *, codec: str | Codec | None = None, average: bool = False, name: str = "") -> Any:
         """Sum (or average) ``array`` over all workers.
 
         Args:
-            array: floating point, any shape; computed in float32. Every worker passes the same shape.
+            array: floating point, any shape; computed in float32. Every worker passes the same shape. A NumPy array or
+                a PyTorch tensor, of the host or of a device: see ``docs/gpu.md`` for the latter.
             codec: name or object; the session's codec when None.
             average: divide by the number of contributors.
             name: name of the tensor, for error messages and for the error-feedback memory.
 
         Returns:
-            float32 array of the same shape, bit-identical on all workers.
+            float32 array of the same shape, bit-identical on all workers; or such a tensor on the same device, ready
+            for what the calling thread launches there.
 
         Raises:
+            ConfigurationError: what is no dense array of floating-point numbers.
             CodecError: NaN or infinity, or too many workers for the codec's lanes; nothing was sent. The session ends
                 with it, because the other workers are left waiting for this all-reduce.
             AggregationTimeoutError: no progress until the deadline; names the missing workers where known.
@@ -209,7 +248,10 @@ class Session(Closing):
             ResultGoneError: with a quorum, when this worker is so late that nobody keeps the result any more.
             SessionClosedError: the session is closed or failed earlier.
         """
-        array = np.asarray(array)
+        if type(array) is not np.ndarray:
+            if _is_tensor(array):
+                return self.reduce(array, codec=codec, average=average, name=name).values.reshape(array.shape)
+            array = np.asarray(array)
         if codec is None and self._gathers(array):
             values = self._reductions.gather(array.reshape(-1), self.ticket.workers if average else 1)
             if values is not None:
@@ -230,61 +272,81 @@ class Session(Closing):
 
     def all_reduce_async(
         self,
-        array: NDArray[Any],
+        array: Any,
         *,
         codec: str | Codec | None = None,
         average: bool = False,
         name: str = "",
         keep_residual: bool = False,
         parts: Sequence[Part] = (),
+        memory: Any = None,
     ) -> Pending:
         """Begin an ``all_reduce``, and return before it has ended.
 
         Several may be under way: the next one is encoded and sent while the sums of the one before come back. All
         workers submit the same ones in the same order; they need not wait for them in that order, or at the same points
-        of their programs. ``array`` must not change until its all-reduce is ``done``. What can go wrong is raised by
-        ``Pending.result``, and is the same for all that are under way, because the session ends with it; only
-        ConfigurationError, for what cannot be reduced at all, is raised here.
+        of their programs. ``array`` must not change until its all-reduce is ``done``, or, on a device, until its
+        ``result`` was asked for. What can go wrong is raised by ``Pending.result``, and is the same for all that are
+        under way, because the session ends with it; only ConfigurationError, for what cannot be reduced at all, is
+        raised here.
+
+        Of a device's tensor nothing is waited for here: it is begun once what makes it has happened there.
 
         ``codec``, ``average`` and ``name``: as of ``all_reduce``; ``keep_residual``: see ``Pending.outcome``;
-        ``parts``: see ``reduce``.
+        ``parts`` and ``memory``: see ``reduce``.
         """
-        begun = self._begin(array, codec, average, name, keep_residual, parts)
-        return Pending(self._reductions, self._reductions.submit(*begun), np.shape(array))
+        begun = self._begin(array, codec, average, name, keep_residual, parts, memory)
+        reduction = self._reductions.submit(begun.codec, begun.steps, begun.size, begun.keys, begun.arrived)
+        return Pending(self._reductions, reduction, tuple(np.shape(array)), begun.staging)
 
     def reduce(
         self,
-        array: NDArray[Any],
+        array: Any,
         *,
         codec: str | Codec | None = None,
         average: bool = False,
         name: str = "",
         keep_residual: bool = False,
         parts: Sequence[Part] = (),
+        memory: Any = None,
     ) -> Result:
         """As ``all_reduce``, with the codec's whole result: flat values, and the residual when asked for.
 
         ``parts``: the parameters that the array is made of, in order; errors name them, and a policy needs them.
+        ``memory``: see ``CodecContext``; only for codecs with ``adds_memory``.
         """
-        return self._reductions.reduce(*self._begin(array, codec, average, name, keep_residual, parts))
+        begun = self._begin(array, codec, average, name, keep_residual, parts, memory)
+        result = self._reductions.reduce(begun.codec, begun.steps, begun.size, begun.keys)
+        _hand_over(result, begun.staging)
+        return result
 
     def _begin(
         self,
-        array: NDArray[Any],
+        array: Any,
         codec: str | Codec | None,
         average: bool,
         name: str,
         keep_residual: bool,
         parts: Sequence[Part],
-    ) -> tuple[Codec, Steps, int, tuple[str, ...]]:
-        """Of the next all-reduce: codec, the codec's steps, number of values, and what is summed, by name."""
+        memory: Any,
+    ) -> _Begun:
+        """The next all-reduce."""
         chosen = self.codec if codec is None else self.resolve_codec(codec)
-        array = np.asarray(array)
-        if array.dtype.kind != "f":
-            raise ConfigurationError(
-                f"all_reduce takes floating-point arrays, not {array.dtype}.", "Convert the array to float32 first."
-            )
-        vector = np.ascontiguousarray(array, np.float32).reshape(-1)
+        vector: Any
+        is_tensor = type(array) is not np.ndarray and _is_tensor(array)
+        if is_tensor:
+            from lanesum.gpu import tensors  # PyTorch is there, as its tensor is
+
+            vector = tensors.flat(array)
+            size = vector.numel()
+        else:
+            array = np.asarray(array)
+            if array.dtype.kind != "f":
+                raise ConfigurationError(
+                    f"all_reduce takes floating-point arrays, not {array.dtype}.", "Convert the array to float32 first."
+                )
+            vector = np.ascontiguousarray(array, np.float32).reshape(-1)
+            size = vector.size
         context = CodecContext(
             workers=self.ticket.workers,
             worker=self.ticket.worker,
@@ -296,10 +358,14 @@ class Session(Closing):
             parts=tuple(parts),
             complete=not self.ticket.quorum,
             in_pieces=self._transport.takes_pieces,
+            memory=memory,
         )
         self._all_reduces += 1
         keys = (name, *[part.key for part in parts])
-        return chosen, chosen.all_reduce(vector, context), vector.size, keys
+        if not is_tensor:
+            return _Begun(chosen, chosen.all_reduce(vector, context), size, keys)
+        begun = tensors.begin(chosen, vector, context)
+        return _Begun(chosen, begun.steps, size, keys, begun.arrived, begun.own)
 
     def wake(self) -> None:
         """Have ``Pending.wait`` come back, or the next one not wait; the one call for any thread."""

@@ -65,6 +65,9 @@ class CodecContext:
     ``complete`` says that every sum is over all workers: the job has no quorum. ``in_pieces`` says so too, and that the
     driver makes rounds piece by piece where they have :attr:`Round.pieces`. ``parts``: the parameters that the vector
     is made of, one after the other; none where nobody knows.
+
+    ``memory``: what a codec with ``adds_memory`` adds to the vector first, as long and on the same device; None for
+    nothing. It is the codec's: the residual may be written there.
     """
 
     workers: int
@@ -77,6 +80,7 @@ class CodecContext:
     complete: bool = False
     in_pieces: bool = False
     parts: tuple[Part, ...] = ()
+    memory: Any = None
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not 0 <= self.worker < self.workers:
@@ -225,7 +229,12 @@ Steps: TypeAlias = Generator[Round | RoundGroup, Any, Result]
 
 @runtime_checkable
 class Codec(Protocol):
-    """The protocol that sessions, policies and tests rely on."""
+    """The protocol that sessions, policies and tests rely on.
+
+    A codec may have attributes beyond it. ``takes_device``: ``all_reduce`` takes PyTorch tensors of a device, too, and
+    its result has tensors of that device then; what it launches goes to ``lanesum.gpu.staging``'s stream, which follows
+    whatever made the vector. ``adds_memory``: of such a tensor it adds ``CodecContext.memory`` itself.
+    """
 
     @property
     def name(self) -> str:

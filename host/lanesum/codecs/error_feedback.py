@@ -24,7 +24,8 @@ class ErrorFeedback:
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
-        self._memory: dict[str, Vector] = {}
+        #: Arrays, or tensors of the device where the last vectors were.
+        self._memory: dict[str, Any] = {}
 
     @property
     def name(self) -> str:
@@ -51,6 +52,11 @@ class ErrorFeedback:
         """As the codec inside."""
         return getattr(self.codec, "remembers_sums", False)
 
+    @property
+    def takes_device(self) -> bool:
+        """As the codec inside; the memory is on the device then."""
+        return getattr(self.codec, "takes_device", False)
+
     def describe(self) -> str:
         """Description of the codec inside: what one worker remembers is no business of the others."""
         return description(self.codec)
@@ -74,7 +80,10 @@ class ErrorFeedback:
                     f"Tensor {key!r} has shape {np.shape(x)}, but its error-feedback memory has {memory.shape}.",
                     f"Call forget({key!r}) where the tensor was rebuilt, or name it differently.",
                 )
-            x = x + memory
+            if getattr(self.codec, "adds_memory", False) and not isinstance(x, np.ndarray):
+                context = replace(context, memory=_beside(x, memory))
+            else:
+                x = _sum(x, memory)
         result = yield from self.codec.all_reduce(x, replace(context, keep_residual=True))
         assert result.residual is not None
         self._memory[key] = result.residual
@@ -83,7 +92,7 @@ class ErrorFeedback:
     def memory(self, tensor: str) -> Vector | None:
         """A copy of what is remembered of ``tensor`` (float32), or None."""
         kept = self._memory.get(tensor)
-        return None if kept is None else kept.copy()
+        return None if kept is None else _copied(kept)
 
     def forget(self, tensor: str | None = None) -> None:
         """Drop the memory of ``tensor``, or of all; what is not there is no error."""
@@ -97,7 +106,10 @@ class ErrorFeedback:
 
         And ``"inner"``, the state of the codec inside, where that has one.
         """
-        state: dict[str, Any] = {"codec": self.name, "memory": {key: kept.copy() for key, kept in self._memory.items()}}
+        state: dict[str, Any] = {
+            "codec": self.name,
+            "memory": {key: _copied(kept) for key, kept in self._memory.items()},
+        }
         inner: Any = self.codec
         return {**state, "inner": inner.state_dict()} if hasattr(inner, "state_dict") else state
 
@@ -110,6 +122,39 @@ class ErrorFeedback:
         if hasattr(inner, "load_state_dict"):
             inner.load_state_dict(state.get("inner", {}))
         self._memory = loaded
+
+
+def _sum(x: Any, memory: Any) -> Any:
+    """A new vector, where ``x`` is."""
+    if isinstance(x, np.ndarray):
+        return x + _beside(x, memory)
+    from lanesum.gpu.staging import staging
+
+    with staging(x.device).stream():
+        return x + _beside(x, memory)
+
+
+def _beside(x: Any, memory: Any) -> Any:
+    """``memory`` where ``x`` is; it may come from a checkpoint, or from elsewhere."""
+    if isinstance(x, np.ndarray) and isinstance(memory, np.ndarray):
+        return memory
+    from lanesum.gpu.staging import on_host, staging
+
+    if isinstance(x, np.ndarray):
+        return on_host(memory)
+    if not isinstance(memory, np.ndarray) and memory.device == x.device:
+        return memory
+    own = staging(x.device)
+    with own.stream():
+        return own.put(on_host(memory))
+
+
+def _copied(memory: Any) -> Vector:
+    if isinstance(memory, np.ndarray):
+        return memory.copy()
+    from lanesum.gpu.staging import on_host
+
+    return on_host(memory).copy()
 
 
 def checked_memory(memory: Any) -> dict[str, Vector]:

@@ -175,11 +175,16 @@ def mode() -> str:
     return text
 
 
+def on_device(device: torch.device) -> bool:
+    """Whether its tensors have to be staged."""
+    return device.type != "cpu" or mode() == "interpret"
+
+
 def codec_takes(codec: object, device: torch.device) -> bool:
     """Whether ``codec`` is to get tensors of ``device`` as they are: it has kernels for them (``takes_device``)."""
-    if not getattr(codec, "takes_device", False):
+    if not getattr(codec, "takes_device", False) or not on_device(device):
         return False
-    return mode() == "interpret" if device.type == "cpu" else device.type == "cuda" and mode() != "off"
+    return device.type in ("cpu", "cuda") and mode() != "off"
 
 
 def on_host(array: NDArray[np.float32] | torch.Tensor) -> NDArray[np.float32]:

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-from numpy.typing import NDArray
 
 from lanesum.closing import Closing
 from lanesum.codecs.base import Codec, Result, description
 from lanesum.errors import ConfigurationError
+from lanesum.gpu.staging import Mark, codec_takes, on_device, staging
 from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
 from lanesum.session import Pending, RoundObserver, Session
 from lanesum.torch.memory import ParameterMemory, Part
@@ -158,17 +158,23 @@ class State(Closing):
             raise ConfigurationError(
                 "lanesum averages dense gradients; this bucket is sparse.", "Build the embedding with sparse=False."
             )
-        cuda = buffer.device.type == "cuda"
-        future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=[buffer.device] if cuda else None)
+        devices = [buffer.device] if buffer.device.type == "cuda" else None
+        future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
         if buffer.numel() == 0:
             future.set_result(buffer)
             return future
         parts = self._parameters.parts(bucket.parameters())
-        # On CUDA this runs in the current stream and waits for it, so the gradient is complete when it is read.
-        # A float32 CPU buffer is not copied: DDP leaves it alone until the future is done.
-        vector: NDArray[np.float32] = buffer.detach().to("cpu", torch.float32).numpy()
-        one = _Bucket(self, future, f"bucket {bucket.index()}", vector, parts, buffer)
-        self._thread.submit(one.begin)
+        name = f"bucket {bucket.index()}"
+        one: _Bucket
+        if not on_device(buffer.device):
+            # A float32 buffer is not copied: DDP leaves it alone until the future is done.
+            one = _Bucket(self, future, name, parts, buffer, buffer.detach().to(torch.float32).numpy())
+            self._thread.submit(one.begin)
+        else:
+            # The gradient may be still to be computed, which this thread must not wait for.
+            made = staging(buffer.device).mark()
+            one = _DeviceBucket(self, future, name, parts, buffer, made)
+            self._thread.submit(one.begin, after=one.wait_for_gradient)
         self._raise_after_backward(one.done)
         return future
 
@@ -270,16 +276,16 @@ class State(Closing):
 
 
 class _Bucket:
-    """One bucket, in the communication thread: begun, then completed in any case."""
+    """One bucket of the host, in the communication thread: begun, then completed in any case."""
 
     def __init__(
         self,
         state: State,
         future: torch.futures.Future[torch.Tensor],
         name: str,
-        vector: NDArray[np.float32],
         parts: list[Part],
         buffer: torch.Tensor,
+        vector: Any,
     ) -> None:
         self.done = threading.Event()
         self.parts = parts
@@ -298,27 +304,34 @@ class _Bucket:
         try:
             if state.error is not None:
                 raise state.error
-            vector = self._vector
             if state.memory is not None:
                 keys = {part.key for part in self.parts}
                 for other in state._under_way:
                     # Two buckets of a backward have no parameter in common, but others may hand in what they like.
                     if keys & {part.key for part in other.parts}:
                         other.keep()
-                vector = state.memory.add_to(vector, self.parts)
-            self._pending = state.session.all_reduce_async(
-                vector,
-                codec=state.codec,
-                average=True,
-                name=self._name,
-                keep_residual=state.memory is not None,
-                parts=self.parts,
-            )
+            self._pending = self._start()
         except Exception as error:
             self._fail(error)
             return None
         state._under_way.append(self)
         return self
+
+    def _start(self) -> Pending:
+        memory = self._state.memory
+        return self._all_reduce(self._vector if memory is None else memory.add_to(self._vector, self.parts))
+
+    def _all_reduce(self, vector: Any, memory: Any = None) -> Pending:
+        state = self._state
+        return state.session.all_reduce_async(
+            vector,
+            codec=state.codec,
+            average=True,
+            name=self._name,
+            keep_residual=state.memory is not None,
+            parts=self.parts,
+            memory=memory,
+        )
 
     def wait(self) -> bool:
         assert self._pending is not None
@@ -338,23 +351,24 @@ class _Bucket:
 
     def complete(self) -> None:
         """Put the mean into the buffer, complete the future in any case."""
-        state = self._state
-        assert state._under_way.popleft() is self
+        assert self._state._under_way.popleft() is self
         try:
-            mean = torch.from_numpy(self.keep().values)
-            with _side_stream(self._buffer.device):
-                self._buffer.copy_(mean)
-                # Counted before anybody who waits for the bucket can look.
-                state._buckets += 1
-                state._elements += self._vector.size
-                now = time.perf_counter()
-                state._busy_s += now - state._busy_since
-                state._busy_since = now
-                self._future.set_result(self._buffer)
+            self._finish()
         except Exception as error:
             self._fail(error)
         else:
             self.done.set()
+
+    def _finish(self) -> None:
+        state, mean = self._state, self.keep().values
+        self._buffer.copy_(torch.from_numpy(mean) if isinstance(mean, np.ndarray) else mean)
+        # Counted before anybody who waits for the bucket can look.
+        state._buckets += 1
+        state._elements += self._buffer.numel()
+        now = time.perf_counter()
+        state._busy_s += now - state._busy_since
+        state._busy_since = now
+        self._future.set_result(self._buffer)
 
     def _fail(self, error: Exception) -> None:
         # The first failure is the cause; what fails after it, or because of close(), follows from it.
@@ -365,9 +379,46 @@ class _Bucket:
             self.done.set()
 
 
-def _side_stream(device: torch.device) -> contextlib.AbstractContextManager[object]:
-    """A stream of its own on CUDA: a future records an event there when it completes, and DDP waits for that."""
-    return torch.cuda.stream(torch.cuda.Stream(device)) if device.type == "cuda" else contextlib.nullcontext()
+class _DeviceBucket(_Bucket):
+    """One bucket of a device: what is done there is launched in a stream of lanesum's own."""
+
+    def __init__(
+        self,
+        state: State,
+        future: torch.futures.Future[torch.Tensor],
+        name: str,
+        parts: list[Part],
+        buffer: torch.Tensor,
+        made: Mark,
+    ) -> None:
+        super().__init__(state, future, name, parts, buffer, None)
+        self._made = made
+        self._staging = staging(buffer.device)
+
+    def wait_for_gradient(self) -> None:
+        # A device that has failed says so again when something is launched there, to those who can handle it.
+        with contextlib.suppress(Exception):
+            self._made.wait()
+
+    def _start(self) -> Pending:
+        memory = self._state.memory
+        with self._staging.stream():
+            self._staging.follow(self._made, self._buffer)
+            vector = self._buffer.detach().to(torch.float32)
+            if memory is None:
+                return self._all_reduce(vector)
+            if getattr(self._state.codec, "adds_memory", False) and codec_takes(self._state.codec, vector.device):
+                return self._all_reduce(vector, memory.of(vector, self.parts))
+            return self._all_reduce(memory.add_to(vector, self.parts))
+
+    def keep(self) -> Result:
+        with self._staging.stream():
+            return super().keep()
+
+    def _finish(self) -> None:
+        # The future notes where the current stream is when it completes, and DDP's stream waits for that.
+        with self._staging.stream():
+            super()._finish()
 
 
 def _with_tensors(state: Any) -> Any:

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduces of PyTorch tensors: tensors of the host are looked at as arrays, those of a device are staged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from lanesum.codecs.base import Codec, CodecContext, Result, Steps, Vector
+from lanesum.errors import ConfigurationError
+from lanesum.gpu.staging import Staging, codec_takes, on_device, staging
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An all-reduce of a tensor.
+
+    Attributes:
+        steps: of the codec; their result has tensors of the device.
+        arrived: whether what the first step needs is there; it waits for that otherwise. None: it is.
+        own: the device's, None on the host.
+    """
+
+    steps: Steps
+    arrived: Callable[[], bool] | None
+    own: Staging | None
+
+
+def flat(tensor: torch.Tensor) -> torch.Tensor:
+    """``tensor`` as float32, contiguous, of one dimension, where it is; no copy where it is so already.
+
+    Raises ConfigurationError where it has no floating-point numbers, or is not dense.
+    """
+    if tensor.layout is not torch.strided:
+        raise ConfigurationError(f"all_reduce takes dense tensors, not {tensor.layout}.", "Call .to_dense() first.")
+    if not tensor.is_floating_point():
+        raise ConfigurationError(
+            f"all_reduce takes floating-point tensors, not {tensor.dtype}.", "Convert the tensor to float32 first."
+        )
+    return tensor.detach().to(torch.float32).contiguous().view(-1)
+
+
+def begin(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Begun:
+    """``codec``'s steps for what ``flat`` has returned; launches what is to be launched, and waits for nothing."""
+    if not on_device(tensor.device):
+        return Begun(_of_host(codec.all_reduce(tensor.numpy(), context)), None, None)
+    own = staging(tensor.device)
+    made = own.mark()
+    own.follow(made, tensor)
+    if codec_takes(codec, tensor.device):
+        return Begun(codec.all_reduce(tensor, context), made.reached, own)
+    pinned = own.pinned(tensor.numel(), torch.float32)
+    with own.stream():
+        fetched = own.fetch(tensor, pinned)
+    return Begun(_staged(codec, pinned, fetched.wait, context, own), fetched.reached, own)
+
+
+def on_host_instead(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Steps:
+    """What a codec that takes tensors of a device does with those that it has no kernels for: another one's steps.
+
+    ``tensor``: as it gets them itself. The result has tensors of the device.
+    """
+    own = staging(tensor.device)
+    pinned = own.pinned(tensor.numel(), torch.float32)
+    with own.stream():
+        fetched = own.fetch(tensor, pinned)
+    return _staged(codec, pinned, fetched.wait, context, own)
+
+
+def _of_host(steps: Steps) -> Steps:
+    result = yield from steps
+    return _with(result, torch.from_numpy)
+
+
+def _staged(codec: Codec, pinned: torch.Tensor, wait: Callable[[], None], context: CodecContext, own: Staging) -> Steps:
+    """The ``codec``'s steps on what is in ``pinned`` memory after ``wait``."""
+    wait()
+    result = yield from codec.all_reduce(pinned.numpy(), context)
+    with own.stream():
+        return _with(result, own.put)
+
+
+def _with(result: Result, made: Callable[[Vector], Any]) -> Result:
+    residual = None if result.residual is None else made(result.residual)
+    return Result(made(result.values), residual, result.skipped)
