@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from lanesum import arrays, codecs
 from lanesum.closing import Closing
-from lanesum.codecs.base import Aggregate, Codec, CodecContext, Members, Part, Result, Round, Steps
+from lanesum.codecs.base import Aggregate, Codec, CodecContext, Members, Part, Result, Round, Steps, is_tensor
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError
 from lanesum.offload import Offload
@@ -68,12 +67,6 @@ def aggregate_of(ticket: JobTicket, words: NDArray[np.uint32], contributors: NDA
     of_word = np.repeat(of_packet.reshape(-1), ticket.accumulator_words)[: words.size]
     counts = sets.sum(axis=1, dtype=np.int64)[of_word]
     return Aggregate(words, counts, sets[of_word, ticket.worker], Members(sets, of_word))
-
-
-def _is_tensor(array: object) -> bool:
-    """PyTorch is not imported for it: who has a tensor has done so."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(array, torch.Tensor)
 
 
 class Pending:
@@ -249,7 +242,7 @@ class Session(Closing):
             SessionClosedError: the session is closed or failed earlier.
         """
         if type(array) is not np.ndarray:
-            if _is_tensor(array):
+            if is_tensor(array):
                 return self.reduce(array, codec=codec, average=average, name=name).values.reshape(array.shape)
             array = np.asarray(array)
         if codec is None and self._gathers(array):
@@ -333,8 +326,8 @@ class Session(Closing):
         """The next all-reduce."""
         chosen = self.codec if codec is None else self.resolve_codec(codec)
         vector: Any
-        is_tensor = type(array) is not np.ndarray and _is_tensor(array)
-        if is_tensor:
+        of_torch = type(array) is not np.ndarray and is_tensor(array)
+        if of_torch:
             from lanesum.gpu import tensors  # PyTorch is there, as its tensor is
 
             vector = tensors.flat(array)
@@ -362,7 +355,7 @@ class Session(Closing):
         )
         self._all_reduces += 1
         keys = (name, *[part.key for part in parts])
-        if not is_tensor:
+        if not of_torch:
             return _Begun(chosen, chosen.all_reduce(vector, context), size, keys)
         begun = tensors.begin(chosen, vector, context)
         return _Begun(chosen, begun.steps, size, keys, begun.arrived, begun.own)

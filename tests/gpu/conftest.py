@@ -5,9 +5,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "torch"))  # its fake device and its jobs
 
 # Nothing else in this process, or in those that other tests start, has kernels of its own.
 os.environ["TRITON_INTERPRET"] = "1"

@@ -21,6 +21,7 @@ them on their way before it waits, and sends a tuple of as many aggregates in.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -291,15 +292,26 @@ def checked_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
 
     Whether all elements are finite is left to the codec's own first pass: see :func:`refuse_not_finite`.
     """
+    refuse_more_workers(context, workers)
+    if not isinstance(x, np.ndarray) or x.dtype != _FLOAT32 or x.ndim != 1:
+        found = f"{x.dtype} with shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
+        raise CodecError(f"Expected {_named(context)} as a float32 array of one dimension, not {found}.")
+    return np.ascontiguousarray(x)
+
+
+def refuse_more_workers(context: CodecContext, workers: int) -> None:
+    """Raise a CodecError where the job has more than a codec was built for."""
     if context.workers > workers:
         raise CodecError(
             f"{context.workers} workers would sum lanes that are sized for {workers}.",
             "Build the codec with the job's number of workers.",
         )
-    if not isinstance(x, np.ndarray) or x.dtype != _FLOAT32 or x.ndim != 1:
-        found = f"{x.dtype} with shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
-        raise CodecError(f"Expected {_named(context)} as a float32 array of one dimension, not {found}.")
-    return np.ascontiguousarray(x)
+
+
+def is_tensor(x: object) -> bool:
+    """Whether ``x`` is PyTorch's. That is not imported for it: who has a tensor has done so."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
 
 
 def refuse_not_finite(x: Vector, context: CodecContext) -> NoReturn:

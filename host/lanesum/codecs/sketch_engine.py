@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, checked_vector
+from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, checked_vector, is_tensor
 from lanesum.codecs.fixed import INT32_MAX, FixedPoint
 from lanesum.codecs.sketch_plan import (
     BLOCKS,
@@ -68,6 +68,8 @@ class SparseCodec:
     remembers_sums = True
     #: Error feedback gains nothing.
     nearly_exact = True
+    #: Values stay there; index and keys come to the host, and so does the whole vector where it is sent dense.
+    takes_device = True
     _methods: tuple[Method, ...] = ()
 
     def __init__(
@@ -144,6 +146,11 @@ class SparseCodec:
         ``cells`` (ADD32). Then, where there was no sketch, where its unit does not suit the values, or where keys are
         left over, a round ``values``. Or, where that is cheaper, the rounds of ``fixed``.
         """
+        if is_tensor(x):
+            from lanesum.gpu.sketch import all_reduce  # PyTorch is there, as its tensor is
+
+            of_device: Result = yield from all_reduce(self, x, context)
+            return of_device
         vector = checked_vector(x, context, self.workers)
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
@@ -155,13 +162,25 @@ class SparseCodec:
         if plan.method is Method.DENSE:
             result: Result = yield from self._dense.all_reduce(vector, context)
             record.add(nonzero_counts(result.values), None)
-        else:
-            reduction = SparseReduction(vector, context, plan, record.exponent(self.peak), self.peak)
-            outcome: Outcome = yield from reduction.steps()
-            result = outcome.result
-            record.add(outcome.counts, outcome.magnitude)
-        self._records.keep(context.tensor, vector.size, record)
-        return result
+            self._records.keep(context.tensor, vector.size, record)
+            return result
+        summed: Result = yield from self._sum(SparseReduction, vector, vector.size, context)
+        return summed
+
+    def plans_values(self, context: CodecContext, size: int) -> bool:
+        """Whether the next all-reduce of so many values of ``context.tensor`` looks at blocks: it is not dense."""
+        if not size or (context.complete and self._dense.gathers(size)):
+            return False
+        return self._plan(self._records.of(context.tensor, size), size).method is not Method.DENSE
+
+    def _sum(self, reduction: type[SparseReduction], vector: Any, size: int, context: CodecContext) -> Steps:
+        """By blocks."""
+        record = self._records.of(context.tensor, size)
+        steps = reduction(vector, context, self._plan(record, size), record.exponent(self.peak), self.peak).steps()
+        outcome: Outcome = yield from steps
+        record.add(outcome.counts, outcome.magnitude)
+        self._records.keep(context.tensor, size, record)
+        return outcome.result
 
     def _plan(self, record: Record, size: int) -> Plan:
         expected = record.expected()

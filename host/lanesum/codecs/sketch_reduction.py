@@ -63,36 +63,36 @@ class SparseReduction:
 
     ``exponent``: of the unit that all workers expect to suit, where the plan has a sketch. ``peak``: integer that no
     worker's value goes beyond. Raises CodecError if a value is not finite.
+
+    Rounds, index and keys are those of :class:`lanesum.gpu.sketch.DeviceReduction`, too; what has to do with values,
+    which is all of ``_scan`` and what comes behind ``_encode_cells``, is done there on the device.
     """
 
     def __init__(self, vector: Vector, context: CodecContext, plan: Plan, exponent: int | None, peak: int) -> None:
-        self._vector, self._context, self._plan, self._peak = vector, context, plan, peak
+        self._vector, self._size = vector, math.prod(vector.shape)
+        self._context, self._plan, self._peak = context, plan, peak
         self._expected = exponent if plan.method is Method.SKETCH else None
         self._work = sketch_kernels()
         self._sketch_seed, self._filter_seed = (
             round_seed(context.seed, context.round, use) for use in (_SKETCH, _FILTER)
         )
-        keys = np.empty(self._blocks, np.uint32)
-        count, self._largest = self._work.nonzero_blocks(vector, plan.block, keys)
-        if self._largest >= INFINITY_BITS:
-            refuse_not_finite(vector, context)
-        self._own = keys[:count].copy()
+        self._own, self._largest = self._scan()
         self._index = np.zeros(plan.index_words, np.uint32)
-        self._cells = np.zeros(0 if self._expected is None else plan.cells.count * plan.block, np.uint32)
+        self._cells = self._new_cells(0 if self._expected is None else plan.cells.count * plan.block)
         self._keys = self._missing = np.empty(0, np.uint32)
         self._order: Any = None
         self._magnitude: float | None = None
-        self._values = np.empty(0, np.float32)
-        self._said: tuple[int, Vector] | None = None
+        self._values: Any = None
+        self._said: tuple[int, Any] | None = None
 
     @property
     def _blocks(self) -> int:
-        return -(-self._vector.size // self._plan.block)
+        return -(-self._size // self._plan.block)
 
     def steps(self) -> Outcomes:
         """The rounds; see :meth:`lanesum.codecs.sketch_engine.SparseCodec.all_reduce`."""
         context, block = self._context, self._plan.block
-        header = _header(self._largest, self._plan, self._expected, self._vector.size)
+        header = _header(self._largest, self._plan, self._expected, self._size)
         index = RoundPieces(self._encode_index, self._decode_index, [self._index.size], LaneOp.OR.shape)
         rounds = [Round(LaneOp.MAX, header, label="scale"), self._round(LaneOp.OR, self._index, "index", index)]
         if self._expected is not None:
@@ -108,31 +108,27 @@ class SparseReduction:
             self._decode_index(0, aggregates[1])
 
         exponent = self._expected
-        sums = np.zeros(0, np.uint32)
+        sums: Any = None
         if exponent is not None and suits(exponent, magnitude, self._peak):
-            sums = np.empty(self._keys.size * block, np.uint32)
-            self._work.peel(sums, self._order, block, aggregates[2])
+            sums = self._read(aggregates[2])
             self._scatter(sums, self._keys, exponent)
         else:
             exponent = exponent_for(magnitude, self._peak)
             self._missing = np.arange(self._keys.size, dtype=np.uint32)
-        if self._missing.size:
+        if self._missing.size or sums is None:
             missing = self._keys[self._missing]
-            values = self._value_pieces(missing, exponent)
-            reply = yield values
-            words = _summed(reply, values, context)
-            if values.pieces is None:
-                self._scatter(words, missing, exponent)
-            if missing.size == self._keys.size:
-                sums = words
-            else:
-                sums.reshape(-1, block)[self._missing] = words.reshape(-1, block)
+            words: Any = np.empty(0, np.uint32)
+            if missing.size:
+                values = self._value_pieces(missing, exponent)
+                reply = yield values
+                words = _summed(reply, values, context)
+                if values.pieces is None:
+                    self._scatter(words, missing, exponent)
+            sums = self._with_missing(sums, words)
 
         self._prepare(exponent)
         union = _keys_inside(aggregates[1], self._plan, self._keys.size, self._blocks)
-        seen = np.empty(len(BLOCKS), np.int64)
-        self._work.count_blocks(sums, self._keys, block, seen)
-        counts = union_counts(seen.tolist(), self._vector.size, block, union)
+        counts = union_counts(self._count(sums), self._size, block, union)
         residual = self._said[1] if self._said is not None else None
         return Outcome(Result(self._values, residual), counts, magnitude)
 
@@ -175,9 +171,23 @@ class SparseReduction:
             count = self._work.keys_of_bits(index, keys)
         self._keys = keys[:count].copy()
         if self._expected is not None:
-            missing = np.empty_like(self._keys)
-            self._order, left = self._work.peeling_order(self._keys, self._sketch_seed, self._plan.cells, missing)
-            self._missing = missing[:left]
+            self._find_order()
+
+    def _scan(self) -> tuple[Keys, int]:
+        """Keys of this worker's blocks, and the bits of the largest magnitude."""
+        keys = np.empty(self._blocks, np.uint32)
+        count, largest = self._work.nonzero_blocks(self._vector, self._plan.block, keys)
+        if largest >= INFINITY_BITS:
+            refuse_not_finite(self._vector, self._context)
+        return keys[:count].copy(), largest
+
+    def _new_cells(self, words: int) -> Words:
+        return np.zeros(words, np.uint32)
+
+    def _find_order(self) -> None:
+        missing = np.empty_like(self._keys)
+        self._order, left = self._work.peeling_order(self._keys, self._sketch_seed, self._plan.cells, missing)
+        self._missing = missing[:left]
 
     def _encode_cells(self, _: int) -> None:
         assert self._expected is not None
@@ -203,7 +213,7 @@ class SparseReduction:
 
     def _prepare(self, exponent: int) -> None:
         """What needs nobody's sum: memory for the result, and what this worker's own words say of its vector."""
-        if not self._values.size:
+        if self._values is None:
             # Written to now, so that memory that is new to the process is there when the sums are.
             self._values = arrays.empty(self._vector.size, np.float32)
             self._values.fill(0)
@@ -214,6 +224,24 @@ class SparseReduction:
             said = np.zeros_like(self._vector)
             self._work.scatter_floats(integers, self._own, block, exponent, 1, said)
             self._said = exponent, np.subtract(self._vector, said, out=said)
+
+    def _read(self, cells: Words) -> Any:
+        """The sums of all keys that a sketch tells, 0 for the others."""
+        sums = np.empty(self._keys.size * self._plan.block, np.uint32)
+        self._work.peel(sums, self._order, self._plan.block, cells)
+        return sums
+
+    def _with_missing(self, sums: Any, words: Words) -> Any:
+        """All keys' sums, from those of a sketch, if there was one, and the words of the round ``values``."""
+        if sums is None:
+            return words
+        sums.reshape(-1, self._plan.block)[self._missing] = words.reshape(-1, self._plan.block)
+        return sums
+
+    def _count(self, sums: Any) -> list[int]:
+        seen = np.empty(len(BLOCKS), np.int64)
+        self._work.count_blocks(sums, self._keys, self._plan.block, seen)
+        return seen.tolist()
 
     def _gather(self, keys: Keys, exponent: int, integers: Words) -> None:
         self._work.gather_integers(self._vector, keys, self._plan.block, exponent, self._peak, integers)

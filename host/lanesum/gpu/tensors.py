@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from lanesum.codecs.base import Codec, CodecContext, Result, Steps, Vector
+from lanesum.codecs.base import Codec, CodecContext, CodecError, Result, Steps, Vector, refuse_more_workers
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Staging, codec_takes, on_device, staging
 
@@ -42,6 +42,14 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
             f"all_reduce takes floating-point tensors, not {tensor.dtype}.", "Convert the tensor to float32 first."
         )
     return tensor.detach().to(torch.float32).contiguous().view(-1)
+
+
+def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torch.Tensor:
+    """As :func:`lanesum.codecs.base.checked_vector`, of a tensor of a device."""
+    refuse_more_workers(context, workers)
+    if x.dtype is not torch.float32 or x.dim() != 1:
+        raise CodecError(f"Expected a float32 tensor of one dimension, not {x.dtype} with shape {tuple(x.shape)}.")
+    return x.contiguous()
 
 
 def begin(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Begun:
