@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from lanesum.codecs.base import Aggregate, Codec, CodecError, Result, Round, RoundGroup, Steps, Words
 from lanesum.codecs.kernels import kernels
 from lanesum.protocol.lanes import LaneOp
-from lanesum.transport import UdpTransport
+from lanesum.transport import JobTicket, UdpTransport
 from lanesum.transport.errors import SessionClosedError
 from lanesum.transport.in_flight import RoundInFlight
 
@@ -46,7 +46,7 @@ class _Started:
     round: Round
     flight: RoundInFlight
     overlap: Callable[[], object] | None
-    size: int | None
+    compared: _Lengths | None
 
 
 @dataclass(slots=True, eq=False)
@@ -95,16 +95,30 @@ class Reduction:
         return remembers and self.codec is before.codec and not self.keys.isdisjoint(before.keys)
 
 
-def _with_size(reduction: Reduction, round_: Round) -> tuple[Words, int | None]:
+@dataclass(frozen=True, slots=True)
+class _Lengths:
+    """The number of values as compared in a round: the own one, and in how many words behind the round's own."""
+
+    size: int
+    words: int
+
+
+def _with_size(reduction: Reduction, round_: Round, ticket: JobTicket) -> tuple[Words, _Lengths | None]:
     """The words of a round, and behind them the number of values, if the round is the one to compare it."""
-    words, size = round_.words, None
-    if round_.op is LaneOp.MAX and reduction.size is not None and round_.pieces is None:
-        size = reduction.size
-        # The largest of the complements tells the smallest length. In most rounds both fit into the padding.
-        lengths = np.array([size, ~size], np.int64).astype(np.uint32)
-        words = np.concatenate((words, lengths))
+    words, compared, size = round_.words, None, reduction.size
+    if size is not None and round_.pieces is None:
+        if round_.op is LaneOp.MAX:
+            # The largest of the complements tells the smallest length. In most rounds both fit into the padding.
+            lengths = np.array([size, ~size], np.int64).astype(np.uint32)
+        elif round_.op is LaneOp.ADD32 and getattr(reduction.codec, "packs_values", False):
+            lengths = np.zeros(ticket.workers, np.uint32)
+            lengths[ticket.worker] = size % (1 << 32)
+        else:
+            lengths = np.empty(0, np.uint32)
+        if lengths.size:
+            words, compared = np.concatenate((words, lengths)), _Lengths(size, lengths.size)
     reduction.size = None  # compared once
-    return words, size
+    return words, compared
 
 
 def _known(contributors: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -200,7 +214,7 @@ class Reductions:
                 reduction.rounds += 1
                 if complete:
                     reduction.last = [made.last]
-                words, compared = _with_size(reduction, made)
+                words, compared = _with_size(reduction, made, self._transport.ticket)
                 over = exchange(made.op, words)
                 reply = self._aggregate(codec, made, compared, over.result(), over.contributors)
         except StopIteration as stop:
@@ -313,9 +327,9 @@ class Reductions:
 
     def _start_round(self, reduction: Reduction, round_: Round) -> None:
         reduction.rounds += 1
-        words, size = _with_size(reduction, round_)
+        words, compared = _with_size(reduction, round_, self._transport.ticket)
         flight = self._transport.begin_round(round_.op, words, round_.pieces)
-        reduction.started.append(_Started(round_, flight, round_.overlap, size))
+        reduction.started.append(_Started(round_, flight, round_.overlap, compared))
 
     def _encode(self) -> bool:
         for reduction in self._running:
@@ -356,7 +370,7 @@ class Reductions:
         for one in reduction.started:
             words, contributors = self._transport.finish(one.flight)
             came = functools.partial(_known, contributors)
-            aggregates.append(self._aggregate(reduction.codec, one.round, one.size, words, came))
+            aggregates.append(self._aggregate(reduction.codec, one.round, one.compared, words, came))
         reduction.started.clear()
         reply = tuple(aggregates) if reduction.grouped else aggregates[0]
         self._advance(reduction, functools.partial(reduction.steps.send, reply))
@@ -365,14 +379,18 @@ class Reductions:
         self,
         codec: Codec,
         round_: Round,
-        size: int | None,
+        compared: _Lengths | None,
         words: NDArray[np.uint32],
         contributors: Contributors,
     ) -> Aggregate:
-        """``size``: as ``_with_size`` has put it behind the words."""
-        if size is not None:
-            self._compare(size, *words[-2:].tolist())
-            words = words[:-2]
+        """``compared``: what ``_with_size`` has put behind the words."""
+        if compared is not None:
+            lengths = words[-compared.words :]
+            if round_.op is LaneOp.MAX:
+                self._compare(compared.size, *lengths.tolist())
+            else:
+                self._compare(compared.size, int(lengths.max()), ~int(lengths.min()) % (1 << 32))
+            words = words[: -compared.words]
             packets = -(-words.size // self._transport.ticket.accumulator_words)
             contributors = functools.partial(_first, contributors, max(1, packets))
         return self._aggregated(codec, round_, words, contributors)

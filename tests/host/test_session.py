@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.codecs import THC, CodecContext, CodecError, Result, Round, RoundGroup, Steps
-from lanesum.errors import ConfigurationError
+from lanesum import codecs
+from lanesum.codecs import THC, CodecContext, CodecError, ErrorFeedback, Result, Round, RoundGroup, Steps
+from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.server.udp import Loss
@@ -567,3 +568,32 @@ def test_lengths_are_compared_in_the_first_round_of_a_group() -> None:
         outcomes = run_workers(tickets, work, errors=True, codec=_LargestAndSum())
     for outcome in outcomes:
         assert isinstance(outcome, MismatchError) and "30 to 31 values" in str(outcome)
+
+
+# Some of these become as many words, and where three workers have them, sums alone would not tell.
+@pytest.mark.parametrize("sizes", [(3, 4), (5000, 5001), (31, 32, 30)])
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [(name, 0) for name in codecs.names() if not name.startswith("lgc")]
+    + [(name, 2) for name in ("auto", "sketch", "topk", "union")],
+)
+def test_no_codec_sums_vectors_of_different_lengths(name: str, before: int, sizes: tuple[int, ...]) -> None:
+    """Not even where it remembers vectors of each of these lengths. Error feedback around it makes no difference."""
+    workers = len(sizes)
+    table = codecs.get(name, workers=workers).code_table
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, workers, code_table=None if table is None else table.tobytes())
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> np.ndarray:
+            codec = codecs.get(name, workers=workers)
+            wrapped = codec if getattr(codec, "keeps_error_feedback", False) or before else ErrorFeedback(codec)
+            session.codec = session.resolve_codec(wrapped)
+            for size in sizes * before:
+                assert session.all_reduce(np.ones(size, np.float32), name="t").size == size
+            return session.all_reduce(np.ones(sizes[session.ticket.worker], np.float32), name="t")
+
+        outcomes = run_workers(tickets, work, errors=True, codec="fixed", deadline_s=2.0)
+    assert all(isinstance(outcome, LanesumError) for outcome in outcomes), outcomes
+    told = MismatchError if not before else (MismatchError, CodecError)  # one by what they remember
+    assert any(isinstance(outcome, told) for outcome in outcomes), outcomes

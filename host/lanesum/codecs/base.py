@@ -235,6 +235,8 @@ class Codec(Protocol):
     A codec may have attributes beyond it. ``takes_device``: ``all_reduce`` takes PyTorch tensors of a device, too, and
     its result has tensors of that device then; what it launches goes to ``lanesum.gpu.staging``'s stream, which follows
     whatever made the vector. ``adds_memory``: of such a tensor it adds ``CodecContext.memory`` itself.
+    ``packs_values``: vectors of different lengths may become as many words, and its first round is one of all workers
+    (ADD32): a session compares the lengths in it, as it does in every first round that is a maximum.
     """
 
     @property

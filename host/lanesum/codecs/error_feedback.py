@@ -53,6 +53,11 @@ class ErrorFeedback:
         return getattr(self.codec, "remembers_sums", False)
 
     @property
+    def packs_values(self) -> bool:
+        """As the codec inside."""
+        return getattr(self.codec, "packs_values", False)
+
+    @property
     def takes_device(self) -> bool:
         """As the codec inside; the memory is on the device then."""
         return getattr(self.codec, "takes_device", False)

@@ -37,6 +37,8 @@ class GatheredFloats:
     code_table: NDArray[np.uint8] | None = None
     #: Without a worker's message its place in the sum is zero, which nobody could tell from a gradient.
     needs_all_workers = True
+    #: A word is about several values, so words do not tell how many there are.
+    packs_values = True
 
     def __init__(self, *, workers: int, format: FloatFormat = "fp32") -> None:
         if format not in _BITS:

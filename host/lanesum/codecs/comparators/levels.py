@@ -43,6 +43,8 @@ class Levels:
     code_table: NDArray[np.uint8] | None = None
     #: Without a worker, gathered codes or the offsets in a sum of codes would be read wrongly.
     needs_all_workers = True
+    #: A word is about several values, so words do not tell how many there are.
+    packs_values = True
 
     def __init__(
         self, *, workers: int, bits: int, bucket: int | None, norm: Norm, clip: float | None, scale: Scale

@@ -29,6 +29,8 @@ class SignVote:
     code_table: NDArray[np.uint8] | None = None
     #: Mean magnitudes are gathered.
     needs_all_workers = True
+    #: A word is about several values, so words do not tell how many there are.
+    packs_values = True
 
     def __init__(self, *, workers: int, scaled: bool = True) -> None:
         self.workers = checked_workers(self.name, workers)
