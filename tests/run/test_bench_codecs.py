@@ -8,11 +8,15 @@ import dataclasses
 import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from lanesum.bench import codec, comparison, learning, nmse, pictures
+from lanesum.cli.app import app
+from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.native import VARIABLE
 
 has_torch = importlib.util.find_spec("torch") is not None
@@ -92,6 +96,50 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
         assert normal["powersgd"]["nmse"] == pytest.approx(normal[comparison.HOOK]["nmse"], rel=0.05)
         assert normal["lgc"]["bits_up"] < 0.3 * normal["topk"]["bits_up"]
     assert all(len(row) == len(comparison.COLUMNS) for row in comparison.rows(result))
+    pictures.codec(result, tmp_path / "codec.png")
+    assert (tmp_path / "codec.png").stat().st_size > 10_000
+
+
+def test_a_gpu_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is measured, and said by the command line in a line."""
+    if has_torch:
+        monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for names in (("cuda",), ("cpu", "cuda")):
+        with pytest.raises(MissingToolError, match=r"finds no CUDA device on this machine|needs PyTorch"):
+            codec.run(dataclasses.replace(codec.QUICK, devices=names))
+    with pytest.raises(ConfigurationError, match=r"no device 'tpu'.*cpu, cuda"):
+        codec.run(dataclasses.replace(codec.QUICK, devices=("tpu",)))
+    with pytest.raises(ConfigurationError, match=r"compared as 'thc'.*thc 4"):
+        codec.Settings(codecs=("thc",))
+    ended = CliRunner().invoke(app, ["bench", "codec", "--device", "cuda", "--quick", "--json"])
+    assert isinstance(ended.exception, MissingToolError) and not ended.stdout
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_codecs_on_several_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The other device is the host's memory again, through which tensors are staged; without kernels of any kind."""
+    import torch
+
+    from lanesum.bench import devices
+
+    monkeypatch.setenv("LANESUM_GPU", "interpret")
+    fake = devices.Device(torch.device("cpu"), {"kind": "none", "name": "Another 9000"})
+    found = devices.device
+    monkeypatch.setattr(codec, "device", lambda name: fake if name == "cuda" else found(name))
+    some = ("none", "fixed", "thc-paper", "signsgd")
+    settings = dataclasses.replace(codec.QUICK, parts=("comparison",), devices=("cpu", "cuda"), codecs=some)
+    result = codec.run(settings)
+    json.dumps(result)
+    assert [one["kind"] for one in result["devices"]] == ["cpu", "none"]
+    by: dict[str, list[dict[str, Any]]] = {name: [] for name in some}
+    for one in result["comparison"]:
+        by[one["codec"]].append(one)
+    for here, there in by.values():
+        assert here["device"] == result["machine"]["processor"] and there["device"] == "Another 9000"
+        assert {**here, "device": 0, "ns_per_value": 0} == {**there, "device": 0, "ns_per_value": 0}
+        assert there["ns_per_value"]["min"] > 0
+    labels = [row[1] for row in comparison.rows(result)]
+    assert labels[0].startswith("none, ") and labels[1] == "none, Another 9000"
     pictures.codec(result, tmp_path / "codec.png")
     assert (tmp_path / "codec.png").stat().st_size > 10_000
 

@@ -4,7 +4,8 @@
 
 The error is that of one all-reduce without error feedback: NMSE of the mean of four workers, against the exact one.
 Codecs that remember or learn have some all-reduces before. Time is one worker's, encoding and decoding, on one thread:
-what the network does is played back to it. Bits are payload, up and down, per value and worker; those of gathered
+what the network does is played back to it. On a GPU it is the time of a watch, from vectors there to values there, with
+all copies to and from the host. Bits are payload, up and down, per value and worker; those of gathered
 messages grow with the number of workers.
 """
 
@@ -12,13 +13,13 @@ from __future__ import annotations
 
 import copy
 import importlib.util
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lanesum import codecs
+from lanesum.bench.devices import Device
 from lanesum.bench.figures import spread
 from lanesum.codecs import Aggregate, Codec, CodecContext, RoundGroup
 from lanesum.codecs.base import Vector, Words
@@ -59,8 +60,19 @@ CODECS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def run(values: int, repeats: int, recorded: bool, left_out: dict[str, str]) -> list[dict[str, Any]]:
-    """Measure with ``values`` drawn values, and ``recorded`` gradients of the transformer; JSON-ready figures."""
+def run(
+    values: int,
+    repeats: int,
+    recorded: bool,
+    left_out: dict[str, str],
+    devices: Sequence[Device],
+    names: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """Measure with ``values`` drawn values, and ``recorded`` gradients of the transformer; JSON-ready figures, one for
+    every device.
+
+    ``names``: some of ``CODECS``; all, and PyTorch's hook, where there are none.
+    """
     torch_there = importlib.util.find_spec("torch") is not None
     inputs = {"Gaussian": _drawn(values)}
     if torch_there and recorded:
@@ -72,10 +84,10 @@ def run(values: int, repeats: int, recorded: bool, left_out: dict[str, str]) -> 
     figures = []
     for name, records in inputs.items():
         for label, (codec, parameters) in CODECS.items():
-            if torch_there or not codec.startswith("lgc"):
-                figures.append(_figure(name, label, records, repeats, codec, parameters))
-        if torch_there:
-            figures.append(_hook(name, records, repeats))
+            if (torch_there or not codec.startswith("lgc")) and label in (names or CODECS):
+                figures += _figures(name, label, records, repeats, codec, parameters, devices)
+        if torch_there and not names:
+            figures += [_hook(name, records, repeats, device) for device in devices]
     return figures
 
 
@@ -86,9 +98,15 @@ def _drawn(values: int) -> list[list[Vector]]:
     ]
 
 
-def _figure(
-    name: str, label: str, records: list[list[Vector]], repeats: int, codec: str, parameters: dict[str, Any]
-) -> dict[str, Any]:
+def _figures(
+    name: str,
+    label: str,
+    records: list[list[Vector]],
+    repeats: int,
+    codec: str,
+    parameters: dict[str, Any],
+    devices: Sequence[Device],
+) -> list[dict[str, Any]]:
     job = [codecs.get(codec, workers=WORKERS, **parameters) for _ in range(WORKERS)]
     before = 1 + sum(parameters.get(key, 0) for key in ("warm_up", "training"))
     if getattr(job[0], "remembers_sums", False):
@@ -106,20 +124,27 @@ def _figure(
     first = copy.deepcopy(job[0])
     went = simulate(job, vectors, seed=_SEED, round=before, tensor="gradient", complete=True)
     context = CodecContext(workers=WORKERS, worker=0, seed=_SEED, round=before, tensor="gradient", complete=True)
-    seconds = [
-        _replayed(copy.deepcopy(first), vectors[0], context, went.aggregates, went.values) for _ in range(repeats + 1)
-    ]
     size = vectors[0].size
-    return {
-        "vectors": name,
-        "codec": label,
-        "coordinates": size,
-        "bits_up": sum(went.sent) * WORD_BITS / size,
-        "bits_down": sum(words.size for words in went.aggregates) * WORD_BITS / size,
-        "round_trips": went.round_trips,
-        "nmse": _error(went.values, vectors),
-        "ns_per_value": spread([one / size * 1e9 for one in seconds[1:]]),
-    }
+    figures = []
+    for device in devices:
+        seconds = [
+            _replayed(copy.deepcopy(first), vectors[0], context, went.aggregates, went.values, device)
+            for _ in range(repeats + 1)
+        ]
+        figures.append(
+            {
+                "vectors": name,
+                "codec": label,
+                "device": device.name,
+                "coordinates": size,
+                "bits_up": sum(went.sent) * WORD_BITS / size,
+                "bits_down": sum(words.size for words in went.aggregates) * WORD_BITS / size,
+                "round_trips": went.round_trips,
+                "nmse": _error(went.values, vectors),
+                "ns_per_value": spread([one / size * 1e9 for one in seconds[1:]]),
+            }
+        )
+    return figures
 
 
 def _error(values: Vector, vectors: Sequence[Vector]) -> float:
@@ -128,12 +153,13 @@ def _error(values: Vector, vectors: Sequence[Vector]) -> float:
 
 
 def _replayed(
-    codec: Codec, vector: Vector, context: CodecContext, aggregates: Sequence[Words], expected: Vector
+    codec: Codec, vector: Vector, context: CodecContext, aggregates: Sequence[Words], expected: Vector, device: Device
 ) -> float:
-    """Processor seconds of one worker, to which the sums come back that were there before."""
+    """Seconds of one worker, to which the sums come back that were there before: on the host, with the same bits."""
     left = iter(aggregates)
-    start = time.process_time()
-    steps = codec.all_reduce(vector, context)
+    there = device.vector(vector)
+    start = device.clock()
+    steps = device.steps(codec, there, context)
     try:
         made = next(steps)
         while True:
@@ -142,12 +168,12 @@ def _replayed(
             else:
                 made = steps.send(Aggregate(next(left).copy(), WORKERS))
     except StopIteration as stop:
-        seconds = time.process_time() - start
-        assert stop.value.values.tobytes() == expected.tobytes(), f"{codec.name} decodes other bits"
+        seconds = device.clock() - start
+        assert device.values(stop.value.values).tobytes() == expected.tobytes(), f"{codec.name} decodes other bits"
     return seconds
 
 
-def _hook(name: str, records: list[list[Vector]], repeats: int) -> dict[str, Any]:
+def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) -> dict[str, Any]:
     """PyTorch's, of rank 1, in a group of one process that has the workers' mean: both are linear."""
     import torch
     import torch.distributed as dist
@@ -167,10 +193,10 @@ def _hook(name: str, records: list[list[Vector]], repeats: int) -> dict[str, Any
             return (self.weight * gradient).sum()
 
     def timed(state, bucket):  # type: ignore[no-untyped-def]  # DDP compares annotations, which are strings here
-        start = time.process_time()
+        start = device.clock()
         future = hooks.powerSGD_hook(state, bucket)
         future.wait()
-        seconds.append(time.process_time() - start)
+        seconds.append(device.clock() - start)
         return future
 
     own = not dist.is_initialized()
@@ -179,7 +205,7 @@ def _hook(name: str, records: list[list[Vector]], repeats: int) -> dict[str, Any
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        model = DistributedDataParallel(Square())
+        model = DistributedDataParallel(Square().to(device.of or "cpu"))
         state = hooks.PowerSGDState(None, 1, start_powerSGD_iter=2, use_error_feedback=False)
         model.register_comm_hook(state, timed)
         # The first two are summed as they are; then as many as our own has had, and the same vectors at last.
@@ -188,8 +214,8 @@ def _hook(name: str, records: list[list[Vector]], repeats: int) -> dict[str, Any
             mean = np.zeros(side * side, np.float32)
             mean[:size] = np.mean(vectors, axis=0, dtype=np.float64)
             model.zero_grad()
-            model(torch.from_numpy(mean).reshape(side, side)).backward()
-        values = model.module.weight.grad.numpy().reshape(-1)[:size]
+            model(torch.from_numpy(mean).reshape(side, side).to(device.of or "cpu")).backward()
+        values = model.module.weight.grad.cpu().numpy().reshape(-1)[:size]
     finally:
         torch.set_num_threads(threads)
         if own:
@@ -198,6 +224,7 @@ def _hook(name: str, records: list[list[Vector]], repeats: int) -> dict[str, Any
     return {
         "vectors": name,
         "codec": HOOK,
+        "device": device.name,
         "coordinates": size,
         "bits_up": bits,
         "bits_down": bits,
@@ -208,12 +235,13 @@ def _hook(name: str, records: list[list[Vector]], repeats: int) -> dict[str, Any
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    """One for every kind of vectors and codec."""
+    """One for every kind of vectors, codec and device."""
     number: Callable[[float], str] = lambda value: f"{value:.4f}" if value >= 0.001 else f"{value:.1e}"  # noqa: E731
+    several = len({one.get("device") for one in result["comparison"]}) > 1
     for one in result["comparison"]:
         yield (
             one["vectors"],
-            one["codec"],
+            f"{one['codec']}, {one['device']}" if several else one["codec"],
             f"{one['bits_up']:.2f}",
             f"{one['bits_down']:.2f}",
             str(one["round_trips"]),

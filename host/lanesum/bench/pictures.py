@@ -16,6 +16,7 @@ from lanesum.errors import MissingToolError
 # Okabe and Ito's palette: told apart by colour-blind readers, and in grey.
 _COLORS = ("#999999", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 _MARKERS = "osD^v<>P"
+_FILLS = ("full", "none", "left", "bottom")
 # Errors below this are not told apart in a picture.
 _EXACT = 1e-6
 
@@ -204,33 +205,47 @@ def codec(result: dict[str, Any], path: Path) -> None:
         (axis, name) for name in names for axis in ("bits_up", "ns_per_value")
     ]
     width = 9.0 if not compared else 6.5
-    with _figure(path, len(panels), "Codecs, on one thread", result["machine"], width=width) as all_axes:
+    devices = list(dict.fromkeys(one["device"] for one in compared if "device" in one))
+    title = "Codecs" if len(devices) > 1 else "Codecs, on one thread"
+    if len(devices) == 1 and devices[0] != result["machine"]["processor"]:
+        title = f"Codecs, on {devices[0]}"
+    with _figure(path, len(panels), title, result["machine"], width=width) as all_axes:
         for axes, (axis, name) in zip(all_axes, panels, strict=True):
             if axis == "speed":
                 labels = [f"{figure['codec']}, {figure['by']}" for figure in figures]
-                colors = [_COLORS[0] if figure["by"] == "PyTorch" else _COLORS[1] for figure in figures]
+                colors = [_COLORS[0] if figure["by"].startswith("PyTorch") else _COLORS[1] for figure in figures]
                 _bars(axes, labels, [figure["together"] for figure in figures], colors)
                 axes.set_title(f"THC, {result['values']:,} float32: norm, encode and decode")
-                axes.set_xlabel("nanoseconds of processor time per value")
+                axes.set_xlabel("nanoseconds per value, of processor time or on a GPU")
             else:
-                _errors(axes, [one for one in compared if one["vectors"] == name], axis)
+                _errors(axes, [one for one in compared if one["vectors"] == name], axis, devices)
                 axes.set_title(f"{name}: error of one all-reduce of {result['workers']} workers")
 
 
-def _errors(axes: Any, figures: Sequence[dict[str, Any]], axis: str) -> None:
-    """A marker for each codec; what is as good as exact lies on the lower edge."""
-    for number, figure in enumerate(figures):
+def _errors(axes: Any, figures: Sequence[dict[str, Any]], axis: str, devices: Sequence[str]) -> None:
+    """A marker for each codec, filled in another way for each device; what is as good as exact lies on the lower edge.
+    Bits are the same on all devices."""
+    codecs = list(dict.fromkeys(figure["codec"] for figure in figures))
+    for figure in figures:
+        device = devices.index(figure["device"]) if "device" in figure else 0
+        if axis == "bits_up" and device:
+            continue
+        number = codecs.index(figure["codec"])
         across = figure[axis]["median"] if axis == "ns_per_value" else figure[axis]
         color, marker = _COLORS[number % len(_COLORS)], _MARKERS[number // len(_COLORS)]
+        label, fill = None if device else figure["codec"], _FILLS[device % len(_FILLS)]
         error = max(figure["nmse"], _EXACT)
-        axes.plot(across, error, marker, color=color, markersize=7, label=figure["codec"], linestyle="none")
+        axes.plot(across, error, marker, color=color, markersize=7, label=label, linestyle="none", fillstyle=fill)
     axes.set_xscale("log", base=2 if axis == "bits_up" else 10)
     axes.set_yscale("log")
     axes.set_ylim(_EXACT / 2, 3)
-    axes.set_xlabel("bits up per value" if axis == "bits_up" else "ns of processor time per value")
+    axes.set_xlabel("bits up per value" if axis == "bits_up" else "ns per value, of processor time or on a GPU")
     axes.set_ylabel(f"NMSE ({_EXACT:g} and less: on the edge)")
     axes.grid(alpha=0.25)
     if axis == "ns_per_value":
+        for place, name in enumerate(devices if len(devices) > 1 else ()):
+            fill = _FILLS[place % len(_FILLS)]
+            axes.plot([], [], "o", color="#333333", markersize=7, label=name, linestyle="none", fillstyle=fill)
         axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 

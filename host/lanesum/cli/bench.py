@@ -234,12 +234,14 @@ def codec(
     values: Annotated[int | None, typer.Option(min=4096, help="Length of the vector, a multiple of 4096.")] = None,
     levels: Annotated[str, typer.Option(help="Vector instructions, separated by commas; the widest there are.")] = "",
     part: Annotated[str, typer.Option(help="speed (of THC) or comparison (of all codecs); both.")] = "",
+    device: Annotated[str, typer.Option(help="Of cpu and cuda, separated by commas.")] = "cpu",
+    codecs: Annotated[str, typer.Option(help="Rows of the comparison, separated by semicolons; all.")] = "",
     repeats: Repeats = None,
     picture: Picture = None,
     quick: Quick = False,
     as_json: Json = False,
 ) -> None:
-    """Processor time of THC beside PyTorch's operations; error, bits and time of all codecs beside each other."""
+    """Time of THC beside PyTorch's operations; error, bits and time of all codecs beside each other."""
     from lanesum.bench import codec as bench
     from lanesum.bench import comparison
 
@@ -252,6 +254,8 @@ def codec(
         values=values,
         levels=tuple(levels.split(",")) if levels else None,
         parts=(part,) if part else None,
+        devices=tuple(device.split(",")),
+        codecs=tuple(codecs.split(";")) if codecs else None,
         repeats=repeats,
     )
     result = bench.run(dataclasses.replace(settings, **given))
