@@ -355,6 +355,8 @@ class Session(Closing):
         )
         self._all_reduces += 1
         keys = (name, *[part.key for part in parts])
+        if memory is not None and not (of_torch and tensors.adds_memory(chosen, vector)):
+            raise ConfigurationError(f"Codec {chosen.name} adds no memory to this vector.", "Add it before.")
         if not of_torch:
             return _Begun(chosen, chosen.all_reduce(vector, context), size, keys)
         begun = tensors.begin(chosen, vector, context)

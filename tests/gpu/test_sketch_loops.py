@@ -86,6 +86,7 @@ def test_integers(seed: int, size: int, block: int, exponent: int, bits: int) ->
     np.testing.assert_array_equal(words(left), np.subtract(x, said).view(np.uint32))
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @few
 @given(seeds, st.integers(1, 5000), blocks, st.integers(-149, 120), st.integers(1, 2**31 - 1))
 def test_floats(seed: int, size: int, block: int, exponent: int, divisor: int) -> None:

@@ -78,7 +78,7 @@ class AddsMemory(OnDevice):
     def all_reduce(self, x: Any, context: CodecContext) -> Steps:
         memory = context.memory
         result = yield from super().all_reduce(x if memory is None else x + memory, context)
-        if memory is not None:
+        if memory is not None and result.residual is not None:
             result.residual = memory.copy_(result.residual)
         return result
 
@@ -223,6 +223,15 @@ def test_memory_is_added_by_codecs_that_do_so_themselves(device: FakeDevice) -> 
         with served_job(1, "fixed") as tickets:
             seen += run(tickets, [one], lambda inner=inner: ErrorFeedback(inner))
     assert seen[0] == seen[1] == seen[2]
+
+
+def test_memory_that_nobody_would_add_is_refused(device: FakeDevice) -> None:
+    with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
+        for x in (np.ones(3, np.float32), torch.ones(3)):
+            with pytest.raises(ConfigurationError, match="adds no memory"):
+                session.reduce(x, memory=torch.ones(3))
+        kept = session.reduce(torch.ones(3), memory=torch.ones(3), codec=AddsMemory(workers=1)).values
+        assert list(kept) == [2, 2, 2]
 
 
 def test_kernels_can_be_turned_off(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:

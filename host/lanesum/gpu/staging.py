@@ -135,7 +135,9 @@ class CudaStaging(Staging):
             tensor.record_stream(current)
 
     def pinned(self, size: int, dtype: torch.dtype) -> torch.Tensor:
-        return torch.empty(size, dtype=dtype, pin_memory=True)
+        # Else a thread that has not chosen a device would take memory of the first one for it.
+        with torch.cuda.device(self.device):
+            return torch.empty(size, dtype=dtype, pin_memory=True)
 
     def fetch(self, source: torch.Tensor, target: torch.Tensor) -> Mark:
         if source.dtype != target.dtype:

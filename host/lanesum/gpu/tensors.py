@@ -44,6 +44,11 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to(torch.float32).contiguous().view(-1)
 
 
+def adds_memory(codec: Codec, tensor: torch.Tensor) -> bool:
+    """Whether ``codec`` adds ``CodecContext.memory`` to such a tensor itself."""
+    return getattr(codec, "adds_memory", False) and codec_takes(codec, tensor.device)
+
+
 def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torch.Tensor:
     """As :func:`lanesum.codecs.base.checked_vector`, of a tensor of a device."""
     refuse_more_workers(context, workers)

@@ -19,7 +19,8 @@ import torch.distributed as dist
 from lanesum.closing import Closing
 from lanesum.codecs.base import Codec, Result, description
 from lanesum.errors import ConfigurationError
-from lanesum.gpu.staging import Mark, codec_takes, on_device, staging
+from lanesum.gpu.staging import Mark, on_device, staging
+from lanesum.gpu.tensors import adds_memory
 from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
 from lanesum.session import Pending, RoundObserver, Session
 from lanesum.torch.memory import ParameterMemory, Part
@@ -407,7 +408,7 @@ class _DeviceBucket(_Bucket):
             vector = self._buffer.detach().to(torch.float32)
             if memory is None:
                 return self._all_reduce(vector)
-            if getattr(self._state.codec, "adds_memory", False) and codec_takes(self._state.codec, vector.device):
+            if adds_memory(self._state.codec, vector):
                 return self._all_reduce(vector, memory.of(vector, self.parts))
             return self._all_reduce(memory.add_to(vector, self.parts))
 
