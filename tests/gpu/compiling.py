@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compile kernels to machine code for GPUs that are not there, in a process in which Triton does not interpret.
+
+``python compiling.py MODULE``: compiles the ``CASES`` of a module of this folder, and prints what ``facts`` finds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+CAPABILITIES = (80, 90)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel: module and name, types of its arguments by name, and what is fixed when it is compiled."""
+
+    module: str
+    name: str
+    types: Mapping[str, str]
+    constants: Mapping[str, Any]
+    capability: int
+    options: Mapping[str, Any] = field(default_factory=lambda: {"enable_fp_fusion": False})
+
+
+def compiled(cases_of: str, cache: Path) -> list[dict[str, Any]]:
+    """``facts`` of all ``CASES`` of a module, in order. Raises CalledProcessError where one does not compile."""
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(cache)
+    command = [sys.executable, __file__, cases_of]
+    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    found: list[dict[str, Any]] = json.loads(ended.stdout)
+    return found
+
+
+def facts(case: Case) -> dict[str, Any]:
+    """Bytes of machine code, and the instructions with floating-point numbers."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    kernel = getattr(importlib.import_module(case.module), case.name)
+    signature = {name: case.types.get(name, "constexpr") for name in kernel.arg_names}
+    constants = {(kernel.arg_names.index(name),): value for name, value in case.constants.items()}
+    assert {name for name, kind in signature.items() if kind == "constexpr"} == set(case.constants), case
+    target = GPUTarget("cuda", case.capability, 32)
+    made = triton.compile(ASTSource(kernel, signature, constants), target=target, options=dict(case.options))
+    return {
+        "kernel": f"{case.name} for {case.capability}",
+        "bytes": len(made.asm["cubin"]),
+        "instructions": sorted(_instructions(made.asm["ptx"].splitlines())),
+    }
+
+
+def _instructions(lines: Iterable[str]) -> set[str]:
+    words = (word for line in lines for word in line.split()[:2])
+    return {word for word in words if ".f32" in word or ".f64" in word}
+
+
+if __name__ == "__main__":
+    print(json.dumps([facts(case) for case in importlib.import_module(sys.argv[1]).CASES]))

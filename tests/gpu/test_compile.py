@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels become machine code for GPUs, and nothing that rounds otherwise than NumPy does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
+from compiling import compiled
+
+
+@pytest.mark.parametrize("cases", ["sketch_cases"])
+def test_kernels_compile(cases: str, tmp_path: Path) -> None:
+    found = compiled(cases, tmp_path)
+    assert any("mul.rn.f64" in made["instructions"] or "mul.f32" in made["instructions"] for made in found)
+    for made in found:
+        assert made["bytes"] > 1000, made
+        for instruction in made["instructions"]:
+            # Products and sums are rounded one by one, quotients to the nearest, and denormals stay what they are.
+            assert not instruction.startswith("fma") and ".approx" not in instruction, made
+            assert ".full" not in instruction and ".ftz" not in instruction, made
