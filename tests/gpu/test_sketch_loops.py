@@ -60,6 +60,14 @@ def test_keys_and_the_largest_magnitude(seed: int, size: int, block: int, densit
     assert largest_found == largest
 
 
+def test_more_blocks_than_pytorch_looks_at_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "_MOST", 300)
+    x = moderate(3, 1001)
+    x[x < 2] = 0
+    found, _ = loops.nonzero_blocks(tensor(x), 1)
+    assert found.tolist() == np.flatnonzero(x).tolist() and found[-1] > 3 * 300
+
+
 @pytest.mark.parametrize("bad", [np.nan, -np.nan, np.inf, -np.inf])
 def test_the_largest_magnitude_tells_of_values_that_are_not_finite(bad: float) -> None:
     x = moderate(1, 100)

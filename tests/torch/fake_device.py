@@ -18,26 +18,37 @@ WAIT_S = 60.0
 
 
 class FakeMark:
-    """Reached once it was waited for, and then what it stands for has happened; or when the test says so."""
+    """Reached when the ``gate`` is open."""
 
-    def __init__(self, device: FakeDevice, happen: Callable[[], object], gate: threading.Event | None) -> None:
+    def __init__(self, device: FakeDevice, gate: threading.Event | None) -> None:
         self._device = device
-        self._happen = happen
         self._gate = gate
-        self._lock = threading.Lock()
-        self.happened = False
 
     def reached(self) -> bool:
-        return self.happened
+        return self._gate is None or self._gate.is_set()
 
     def wait(self) -> None:
         self._device.note("wait")
-        if self._gate is not None:
-            assert self._gate.wait(WAIT_S), "the test never lets it happen"
+        assert self._gate is None or self._gate.wait(WAIT_S), "the test never lets it happen"
+
+
+class FakeCopy:
+    """Happens when somebody waits for it."""
+
+    def __init__(self, device: FakeDevice, copy: Callable[[], object]) -> None:
+        self._device = device
+        self._copy: Callable[[], object] | None = copy
+        self._lock = threading.Lock()
+
+    def reached(self) -> bool:
+        return self._copy is None
+
+    def wait(self) -> None:
+        self._device.note("wait")
         with self._lock:
-            if not self.happened:
-                self._happen()
-                self.happened = True
+            if self._copy is not None:
+                self._copy()
+                self._copy = None
 
 
 class FakeDevice(Staging):
@@ -67,7 +78,7 @@ class FakeDevice(Staging):
     def mark(self) -> Mark:
         self.note("mark")
         gate = self.gates.pop(0) if self.gates and not self._is_inside() else None
-        return FakeMark(self, lambda: None, gate)
+        return FakeMark(self, gate)
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[None]:
@@ -89,7 +100,7 @@ class FakeDevice(Staging):
     def fetch(self, source: torch.Tensor, target: torch.Tensor) -> Mark:
         assert self._is_inside(), "launched in a stream of the caller's"
         self.note("fetch")
-        return FakeMark(self, lambda: target.copy_(source), None)
+        return FakeCopy(self, lambda: target.copy_(source))
 
     def put(self, array: Any, target: torch.Tensor | None = None) -> torch.Tensor:
         assert self._is_inside(), "launched in a stream of the caller's"

@@ -22,6 +22,8 @@ from lanesum.gpu.philox import keys as halves
 _PROGRAM = 1024
 # Levels that are launched before the host looks whether that was enough; more are launched at once each time.
 _LEVELS = 8
+# PyTorch looks at so many elements at once, and no more.
+_MOST = 1 << 30
 # No FMA: what NumPy rounds twice is rounded twice.
 _OPTIONS: dict[str, Any] = {"enable_fp_fusion": False}
 
@@ -43,7 +45,7 @@ def nonzero_blocks(values: torch.Tensor, block: int) -> tuple[torch.Tensor, int]
     largest = torch.zeros(1, dtype=torch.int32, device=values.device)
     grid, shape = _launch(blocks, block)
     kernels.nonzero_blocks[grid](values, values.numel(), blocks, flags, largest, **shape, **_OPTIONS)
-    keys = torch.nonzero(flags).view(-1).to(torch.int32)
+    keys = _places(flags).to(torch.int32)
     return keys, int(largest.item())
 
 
@@ -100,7 +102,7 @@ def peeling_order(keys: torch.Tensor, seed: int, cells: Cells) -> tuple[DeviceOr
             if not left or len(found) < launched:
                 break
             launched *= 2
-    return DeviceOrder(placed, order, levels), torch.nonzero(order < 0).view(-1)
+    return DeviceOrder(placed, order, levels), _places(order < 0)
 
 
 def peel(order: DeviceOrder, block: int, sketch: torch.Tensor) -> torch.Tensor:
@@ -138,12 +140,20 @@ def residual(values: torch.Tensor, keys: torch.Tensor, block: int, exponent: int
 def count_blocks(integers: torch.Tensor, keys: torch.Tensor, block: int, levels: int) -> list[int]:
     """How many blocks of ``2**i`` values have an integer other than zero, for every ``i`` below ``levels``. The thread
     waits for them."""
-    found = torch.nonzero(integers).view(-1)
+    found = _places(integers)
     if not found.numel():
         return [0] * levels
     places = (keys.to(torch.int64) & 0xFFFFFFFF)[found // block] * block + found % block
     counts = [((places[1:] >> level) != (places[:-1] >> level)).sum() + 1 for level in range(levels)]
     return [int(count) for count in torch.stack(counts).tolist()]
+
+
+def _places(of: torch.Tensor) -> torch.Tensor:
+    """Where it is not zero (int64), increasing. The thread waits for them."""
+    if of.numel() <= _MOST:
+        return torch.nonzero(of).view(-1)
+    pieces = range(0, of.numel(), _MOST)
+    return torch.cat([torch.nonzero(of[first : first + _MOST]).view(-1) + first for first in pieces])
 
 
 def _launch(keys: int, block: int) -> tuple[Callable[[Any], tuple[int]] | tuple[int], dict[str, int]]:

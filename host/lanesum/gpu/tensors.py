@@ -21,7 +21,7 @@ class Begun:
 
     Attributes:
         steps: of the codec; their result has tensors of the device.
-        arrived: whether what the first step needs is there; it waits for that otherwise. None: it is.
+        arrived: whether the vector is there; the first step waits for it otherwise. None: it is.
         own: the device's, None on the host.
     """
 
@@ -69,7 +69,8 @@ def begin(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Begun:
     pinned = own.pinned(tensor.numel(), torch.float32)
     with own.stream():
         fetched = own.fetch(tensor, pinned)
-    return Begun(_staged(codec, pinned, fetched.wait, context, own), fetched.reached, own)
+    # The copy is soon over, where the vector is there: not worth finding something else to do meanwhile.
+    return Begun(_staged(codec, pinned, fetched.wait, context, own), made.reached, own)
 
 
 def on_host_instead(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Steps:
