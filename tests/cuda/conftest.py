@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A real GPU, where there is one; what is tested elsewhere with Triton's interpreter is compiled here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+sys.path.append(str(Path(__file__).parents[1] / "torch"))  # its jobs
+
+
+@pytest.fixture
+def gpu() -> torch.device:
+    """Skips where there is none. ``LANESUM_TEST_DEVICE=cpu``, with all that interprets, tries the tests themselves."""
+    chosen = os.environ.get("LANESUM_TEST_DEVICE", "cuda")
+    if chosen == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device, and PyTorch finds none")
+    if chosen == "cuda" and os.environ.get("TRITON_INTERPRET") == "1":
+        pytest.skip("Triton interprets in this process: run tests/cuda by itself")
+    return torch.device(chosen)

@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers with a GPU and without one in one job: the same bits, and nobody waits who need not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+from test_torch_state import FakeBucket, parameters  # noqa: E402
+from torch_ranks import served_job  # noqa: E402
+
+import lanesum.torch  # noqa: E402
+from lanesum.codecs import get  # noqa: E402
+from lanesum.codecs import sketch_reference as reference  # noqa: E402
+from lanesum.codecs.sketch_plan import cells_for  # noqa: E402
+from lanesum.gpu.staging import CudaStaging, staging  # noqa: E402
+from lanesum.session import Session  # noqa: E402
+from lanesum.transport.errors import AggregationTimeoutError  # noqa: E402
+
+CODECS = ["fixed", "thc", "sketch", "topk", "bf16"]
+
+
+def vector(worker: int, step: int, size: int) -> np.ndarray:
+    """A tenth of it is not zero, in runs, of different magnitudes in every step."""
+    generator = np.random.default_rng([worker, step])
+    there = np.repeat(np.random.default_rng(step).random(size // 50 + 1) < 0.1, 50)[:size]
+    return (generator.standard_normal(size, np.float32) * there * 10.0**step).astype(np.float32)
+
+
+def both(codec: str, work: Callable[[Session, bool], Any]) -> list[Any]:
+    """What two workers come to, the first one with a GPU."""
+    outcomes: list[Any] = [None, None]
+
+    def one(ticket: Any) -> None:
+        try:
+            with Session(ticket, codec=get(codec, workers=2), deadline_s=20.0) as session:
+                outcomes[ticket.worker] = work(session, ticket.worker == 0)
+        except BaseException as error:  # handed to the test
+            outcomes[ticket.worker] = error
+
+    with served_job(2, codec) as tickets:
+        threads = [threading.Thread(target=one, args=(ticket,)) for ticket in tickets]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    for error in sorted(errors, key=lambda error: isinstance(error, AggregationTimeoutError)):
+        raise error  # the cause; the other one has waited for it
+    return outcomes
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("size", [3000, 20001])
+def test_sums_have_the_same_bits(codec: str, size: int, gpu: torch.device) -> None:
+    def work(session: Session, on_gpu: bool) -> list[bytes]:
+        sums = []
+        for step in range(4):
+            x: Any = vector(session.ticket.worker, step, size)
+            result = session.all_reduce(torch.from_numpy(x).to(gpu) if on_gpu else x, name="t")
+            # Used in this thread's stream, at once.
+            assert not on_gpu or result.device.type == gpu.type
+            sums.append((result * 1).cpu().numpy().tobytes() if on_gpu else result.tobytes())
+        given: list[Any] = [vector(session.ticket.worker, step, size) for step in range(4)]
+        given = [torch.from_numpy(x).to(gpu) for x in given] if on_gpu else given
+        pending = [session.all_reduce_async(x, name=f"p{step}", average=True) for step, x in enumerate(given)]
+        results = [one.result() for one in reversed(pending)]
+        return sums + [(one * 1).cpu().numpy().tobytes() if on_gpu else one.tobytes() for one in results]
+
+    here, there = both(codec, work)
+    assert here == there and len(set(here)) == len(here)
+
+
+@pytest.mark.parametrize("codec", ["thc", "fixed", "sketch"])
+def test_the_hook_on_a_gpu_has_the_bits_of_the_host(codec: str, gpu: torch.device) -> None:
+    """Means and memory, over buckets that change, and with half precision."""
+    if gpu.type == "cpu" and codec != "fixed":
+        pytest.skip("Triton interprets in one thread at a time, and here both workers would")
+
+    def work(session: Session, on_gpu: bool) -> list[Any]:
+        state = lanesum.torch.State(session, error_feedback=True)
+        shown = parameters(5000, 300, 20000)
+        found: list[Any] = []
+        for step, sizes in enumerate([(5000, 300), (20000,), (5000, 300), (300, 20000), (5000,), (20000,)]):
+            gradient = torch.from_numpy(vector(session.ticket.worker, step % 3, sum(sizes)))
+            gradient = gradient.half() if step == 5 else gradient
+            bucket = FakeBucket(gradient.to(gpu) if on_gpu else gradient, [p for p in shown if p.numel() in sizes])
+            mean = lanesum.torch.hook(state, bucket).wait()
+            found.append(mean.cpu().numpy().tobytes())
+        memory = state.state_dict()["memory"]
+        assert all(one.device.type == "cpu" for one in memory.values()) and state.memory is not None
+        on_device = on_gpu or gpu.type == "cpu"  # then tensors of the host are a device's, for both
+        assert all(isinstance(one.own, torch.Tensor) == on_device for one in state.memory._memory.values())
+        state.load_state_dict(state.state_dict())
+        gradient = torch.from_numpy(vector(9, 1, 5300))
+        bucket = FakeBucket(gradient.to(gpu) if on_gpu else gradient, shown[:2])
+        found.append(lanesum.torch.hook(state, bucket).wait().cpu().numpy().tobytes())
+        state.close()
+        return found
+
+    here, there = both(codec, work)
+    assert here == there
+
+
+def test_nobody_waits_for_a_gpu_that_is_busy(gpu: torch.device) -> None:
+    """Neither in the hook nor where an all-reduce is begun, nor in one of the host that is under way."""
+    if gpu.type != "cuda":
+        pytest.skip("needs a GPU that can be kept busy")
+    with served_job(1, "thc") as (ticket,), Session(ticket, codec="thc", deadline_s=20.0) as session:
+        state = lanesum.torch.State(session)
+        warm = FakeBucket(torch.ones(9000, device=gpu), parameters(9000))
+        lanesum.torch.hook(state, warm).wait()
+        torch.cuda.synchronize()
+        early = torch.cuda.Event()
+        torch.cuda._sleep(4_000_000_000)
+        early.record()
+        gradient = torch.full((9000,), 2.0, device=gpu)
+        late = lanesum.torch.hook(state, FakeBucket(gradient, parameters(9000)))
+        assert not early.query(), "the hook waited"
+        late.wait()
+        torch.testing.assert_close(gradient, torch.full_like(gradient, 2.0), rtol=0.3, atol=0.3)
+        state.close()
+    with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed", deadline_s=20.0) as session:
+        host = session.all_reduce_async(np.ones(5000, np.float32))
+        torch.cuda._sleep(4_000_000_000)
+        early.record()
+        pending = session.all_reduce_async(torch.ones(7000, device=gpu) * 3)
+        assert host.result().sum() == 5000
+        assert not pending.done() and not early.query(), "something waited"
+        assert float(pending.result().sum()) == 21000
+
+
+def test_a_device_s_staging(gpu: torch.device) -> None:
+    own = staging(gpu)
+    assert own is staging(torch.device(gpu.type)) and isinstance(own, CudaStaging) == (gpu.type == "cuda")
+    made = torch.arange(100_000, device=gpu, dtype=torch.float64)
+    own.follow(own.mark(), made)
+    with own.stream():
+        pinned = own.pinned(100_000, torch.float32)
+        own.fetch(made, pinned).wait()
+        assert pinned.is_pinned() == (gpu.type == "cuda")
+        back = own.put(pinned.numpy())
+    own.hand_over(back)
+    assert bool((back == made).all()) and back.dtype == torch.float32
+
+
+def test_sparse_loops_over_many_values(gpu: torch.device) -> None:
+    """Programs that add to the same cells at the same time, as an interpreter's never do."""
+    pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
+    from lanesum.gpu import sketch_loops as loops
+
+    size = 2_000_000 if gpu.type == "cuda" else 3_000
+    for block in (1, 8, 1024):
+        x = vector(0, 0, size)
+        keys = np.empty(-(-size // block), np.uint32)
+        count, largest = reference.nonzero_blocks(x, block, keys)
+        keys, exponent, peak, seed = keys[:count].copy(), -24, 2**30, 77
+        there = torch.from_numpy(x).to(gpu)
+        found, magnitude = loops.nonzero_blocks(there, block)
+        np.testing.assert_array_equal(found.cpu().numpy().view(np.uint32), keys)
+        assert magnitude == largest
+        integers = np.empty(count * block, np.uint32)
+        reference.gather_integers(x, keys, block, exponent, peak, integers)
+        cells = cells_for(count, "best")
+        sketch = np.zeros(cells.count * block, np.uint32)
+        reference.insert(integers, keys, block, seed, cells, sketch)
+        made = loops.insert(there, found, block, exponent, peak, seed, cells)
+        np.testing.assert_array_equal(made.cpu().numpy().view(np.uint32), sketch)
+        order, left = loops.peeling_order(found, seed, cells)
+        missing = np.empty_like(keys)
+        of_host, number = reference.peeling_order(keys, seed, cells, missing)
+        np.testing.assert_array_equal(left.cpu().numpy(), missing[:number])
+        assert order.levels == len(of_host.levels)
+        read = np.empty_like(integers)
+        reference.peel(read, of_host, block, sketch)
+        sums = loops.peel(order, block, made)
+        np.testing.assert_array_equal(sums.cpu().numpy().view(np.uint32), read)
+        values, expected = torch.zeros(size, device=gpu), np.zeros(size, np.float32)
+        loops.scatter_floats(sums, found, block, exponent, 3, values)
+        reference.scatter_floats(read, keys, block, exponent, 3, expected)
+        np.testing.assert_array_equal(values.cpu().numpy(), expected)

@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of CUDA's streams and events, by ones that write it down; tests/cuda has those of a GPU."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lanesum.gpu.staging import CudaStaging
+
+Log = list[tuple[Any, ...]]
+
+
+class Stream:
+    def __init__(self, log: Log, name: str) -> None:
+        self._log, self.name = log, name
+
+    def wait_event(self, event: Event) -> None:
+        self._log.append((self.name, "waits for", event.recorded))
+
+    def wait_stream(self, other: Stream) -> None:
+        self._log.append((self.name, "waits for", other.name))
+
+
+class Event:
+    def __init__(self, log: Log, blocking: bool) -> None:
+        self._log, self.blocking, self.recorded = log, blocking, ""
+
+    def record(self, stream: Stream) -> None:
+        self.recorded = f"a mark in {stream.name}"
+        self._log.append(("mark", stream.name))
+
+    def query(self) -> bool:
+        return False
+
+    def synchronize(self) -> None:
+        assert self.blocking, "a thread that waits would keep a core busy"
+        self._log.append(("thread waits for", self.recorded))
+
+
+class Tensor:
+    """As far as it is moved from stream to stream."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def record_stream(self, stream: Stream) -> None:
+        self._log.append(("in use by", stream.name))
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    seen: Log = []
+    current = [Stream(seen, "caller")]
+
+    @contextlib.contextmanager
+    def enter(stream: Stream) -> Iterator[None]:
+        current.append(stream)
+        yield
+        current.pop()
+
+    empty, copy = torch.empty, torch.Tensor.copy_
+
+    def noted_empty(*size: Any, pin_memory: bool = False, device: Any = None, **options: Any) -> torch.Tensor:
+        if pin_memory:
+            seen.append(("pinned",))
+        return empty(*size, **options)
+
+    def noted_copy(self: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+        seen.append(("copy launched in" if non_blocking else "copy on the host", current[-1].name))
+        return copy(self, source)
+
+    def made(device: torch.device, priority: int) -> Stream:
+        assert priority < 0, "other workers wait for what is launched there"
+        return Stream(seen, "lanesum")
+
+    monkeypatch.setattr(torch.cuda, "Stream", made)
+    monkeypatch.setattr(torch.cuda, "Event", lambda blocking: Event(seen, blocking))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: current[-1])
+    monkeypatch.setattr(torch.cuda, "stream", enter)
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: pytest.fail("everything waits"))
+    monkeypatch.setattr(torch, "empty", noted_empty)
+    monkeypatch.setattr(torch.Tensor, "copy_", noted_copy)
+    return seen
+
+
+def test_a_vector_s_way_to_the_host_and_back(log: Log) -> None:
+    own = CudaStaging(torch.device("cuda", 1))
+    made = own.mark()
+    own.follow(made, Tensor(log))
+    assert not made.reached()
+    with own.stream():
+        pinned = own.pinned(4, torch.float32)
+        copied = own.fetch(torch.arange(4.0), pinned)
+    copied.wait()
+    with own.stream():
+        back = own.put(pinned.numpy())
+    own.hand_over(Tensor(log))
+    assert back.tolist() == [0, 1, 2, 3]
+    assert log == [
+        ("mark", "caller"),
+        ("lanesum", "waits for", "a mark in caller"),
+        ("in use by", "lanesum"),
+        ("pinned",),
+        ("copy launched in", "lanesum"),
+        ("mark", "lanesum"),
+        ("thread waits for", "a mark in lanesum"),
+        ("pinned",),
+        ("copy on the host", "lanesum"),
+        ("copy launched in", "lanesum"),
+        ("caller", "waits for", "lanesum"),
+        ("in use by", "caller"),
+    ]
+
+
+def test_nothing_is_handed_over_inside_of_lanesum_s_stream(log: Log) -> None:
+    own = CudaStaging(torch.device("cuda", 1))
+    with own.stream():
+        own.hand_over(Tensor(log))
+    assert log == []
+
+
+def test_other_types_become_the_host_s_on_the_device(log: Log) -> None:
+    """A copy that changes the type could not be launched: it would wait."""
+    own = CudaStaging(torch.device("cuda", 1))
+    pinned = torch.zeros(3)
+    with own.stream():
+        own.fetch(torch.arange(3, dtype=torch.float64), pinned)
+    assert pinned.tolist() == [0, 1, 2] and log[-2:] == [("copy launched in", "lanesum"), ("mark", "lanesum")]
+
+
+def test_parts_of_a_tensor_are_put_where_they_belong(log: Log) -> None:
+    own = CudaStaging(torch.device("cuda", 1))
+    target = torch.zeros(5)
+    with own.stream():
+        own.put(np.ones(2, np.float32), target[1:3])
+    assert target.tolist() == [0, 1, 1, 0, 0]
