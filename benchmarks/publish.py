@@ -103,7 +103,11 @@ def sparse_table(result: dict[str, Any]) -> str:
 
 def learning_table(result: dict[str, Any]) -> str:
     """What trainings come to, and what they send."""
-    trainings = f"Means of {result['seeds']} trainings with other first weights, {_machine(result)}."
+    often = ", ".join(f"{seeds} ({task}, {steps} steps)" for task, steps, seeds in result["trainings"])
+    trainings = (
+        f"Means of trainings with other first weights and batches: {often}. Beside topk: difference in the same "
+        f"trainings, and its standard error. Trained {_machine(result)}."
+    )
     return "\n".join([*_markdown(learning.COLUMNS, learning.rows(result)), "", trainings])
 
 

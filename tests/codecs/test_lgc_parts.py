@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lanesum.codecs import CodecError, Part
 from lanesum.codecs.lgc.guard import Guard
+from lanesum.codecs.lgc.innovation import Innovation
 from lanesum.codecs.lgc.latents import LatentCodes
 from lanesum.codecs.lgc.network import Architecture, Network, product
 from lanesum.codecs.lgc.selection import Layout
@@ -151,3 +152,52 @@ def test_the_guard_weighs_the_largest_error_by_the_largest_energy() -> None:
     assert not guard.trips(guard.words(np.zeros(5), np.zeros(5)))
     with pytest.raises(CodecError, match="guard's round"):
         guard.trips(np.array([0x7FC00000, 0], np.uint32))
+
+
+@given(st.integers(1, 300), st.floats(0.001, 1), st.integers(2, 16), st.integers(0, 10**6))
+def test_an_innovation_is_a_gain_and_the_largest_errors(size: int, share: float, bits: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sent, decoded = rng.laplace(size=(2, size)).astype(np.float32)
+    innovation = Innovation(share, bits)
+    message = innovation.message(sent, decoded)
+    assert message.size == innovation.words(size)
+    corrected = innovation.corrected(decoded, message)
+    wide, guess = sent.astype(np.float64), decoded.astype(np.float64)
+    gain = float((message[:1] << np.uint32(16)).view(np.float32)[0])
+    assert gain == pytest.approx(np.sum(guess * wide) / np.sum(guess**2), rel=2**-7)
+    errors = wide - gain * guess
+    said = np.zeros(size, bool)
+    said[np.argsort(-np.abs(errors))[: math.ceil(share * size)]] = True
+    assert (corrected[~said] == (gain * guess[~said]).astype(np.float32)).all()
+    # Half a step, and the largest one may be cut to a number of 8 bits.
+    largest = np.abs(errors).max()
+    most = largest * max(1 / (2 ** (bits - 1) - 1) / 2, 2**-7)
+    assert np.abs(corrected[said] - wide[said]).max() <= most * (1 + 1e-6) + 1e-6
+
+
+def test_what_is_decoded_never_makes_it_worse_than_nothing() -> None:
+    rng = np.random.default_rng(0)
+    sent = rng.normal(size=1000).astype(np.float32)
+    innovation = Innovation(0.01, 8)
+    for decoded in (-3 * sent, 1e20 * rng.normal(size=1000).astype(np.float32), np.zeros(1000, np.float32)):
+        corrected = innovation.corrected(decoded, innovation.message(sent, decoded))
+        assert np.sum((corrected - sent) ** 2) <= np.sum(sent**2)
+    assert np.isnan(innovation.corrected(np.full(1000, np.nan, np.float32), innovation.message(sent, sent))).any()
+    nothing = innovation.message(np.zeros(50, np.float32), np.ones(50, np.float32))
+    assert not innovation.corrected(np.ones(50, np.float32), nothing).any()
+
+
+@pytest.mark.parametrize(("share", "size"), [(0.5, 64), (0.02, 100)], ids=["bitmap", "list"])
+def test_innovations_that_cannot_be_are_refused(share: float, size: int) -> None:
+    innovation = Innovation(share, 4)
+    sent, decoded = np.random.default_rng(1).normal(size=(2, size)).astype(np.float32)
+    good = innovation.message(sent, decoded)
+    infinite = good.copy()
+    infinite[0] = good[0] & 0xFFFF0000 | 0x7F80
+    negative = good.copy()
+    negative[0] = good[0] & 0xFFFF | 0xBF800000
+    places = good.copy()
+    places[1:] = 0xFFFFFFFF
+    for message in (infinite, negative, places):
+        with pytest.raises(CodecError, match="innovation has places or values that cannot be"):
+            innovation.corrected(decoded, message)

@@ -157,5 +157,9 @@ def test_trainings_beside_each_other(tmp_path: Path) -> None:
     assert sum(one["all_reduces"] for one in phases.values()) == 40
     rows = list(learning.rows(result))
     assert all(len(row) == len(learning.COLUMNS) for row in rows) and "compressed 31 x" in rows[1][-1]
+    base, other = (figures[name]["losses"][0] for name in ("topk", "lgc"))
+    assert rows[0][6] == "-" and rows[1][6] == f"{100 * (other / base - 1):+.2f} %"
+    figures["topk"]["losses"], figures["lgc"]["losses"] = [1.0, 3.0], [1.0, 4.0]
+    assert list(learning.rows(result))[1][6] == "+25.00 ± 25.00 %"
     pictures.learning(result, tmp_path / "learning.png")
     assert (tmp_path / "learning.png").stat().st_size > 10_000

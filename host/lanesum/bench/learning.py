@@ -26,10 +26,12 @@ from lanesum.protocol.spec import WORD_BYTES
 
 COLUMNS = (
     "task",
+    "steps",
     "codec",
     "accuracy",
+    "beside topk",
     "loss",
-    "loss, of topk's",
+    "beside topk",
     "KB up",
     "KB down",
     "of float32",
@@ -46,25 +48,28 @@ class Settings:
 
     Attributes:
         codecs: their names.
-        steps: of each task.
+        trainings: task, steps, and how often, each time with other first weights and batches; figures are means.
         workers: that share the batches of a step.
-        seeds: trainings of each case; figures are means.
         density: share of values that ``topk``, ``dgc`` and learned compression select.
     """
 
     codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", *LEARNED)
-    steps: tuple[tuple[str, int], ...] = (("digits", 330), ("transformer", 600))
+    trainings: tuple[tuple[str, int, int], ...] = (
+        ("digits", 110, 8),
+        ("digits", 330, 8),
+        ("transformer", 300, 3),
+        ("transformer", 600, 3),
+    )
     workers: int = 4
-    seeds: int = 2
     density: float = 0.01
 
     def __post_init__(self) -> None:
-        unknown = {name for name, _ in self.steps} - {"digits", "transformer"}
-        if unknown or min(self.workers, self.seeds, *(steps for _, steps in self.steps)) < 1:
+        unknown = {name for name, _, _ in self.trainings} - {"digits", "transformer"}
+        if unknown or min(self.workers, *(min(numbers) for _, *numbers in self.trainings)) < 1:
             raise ConfigurationError("There are the tasks digits and transformer; all numbers are positive.")
 
 
-QUICK = Settings(codecs=(BASELINE, "lgc"), steps=(("digits", 40),), seeds=1)
+QUICK = Settings(codecs=(BASELINE, "lgc"), trainings=(("digits", 40, 1),))
 
 
 def run(settings: Settings) -> dict[str, Any]:
@@ -75,8 +80,8 @@ def run(settings: Settings) -> dict[str, Any]:
 
     with one_thread():
         figures = [
-            _figure(task, name, [train(task, name, steps, settings, seed) for seed in range(settings.seeds)])
-            for task, steps in settings.steps
+            _figure(task, name, [train(task, name, steps, settings, seed) for seed in range(seeds)])
+            for task, steps, seeds in settings.trainings
             for name in settings.codecs
         ]
     return {"machine": machine(), **dataclasses.asdict(settings), "figures": figures, "left_out": {}}
@@ -157,9 +162,10 @@ def _figure(task: str, name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    """One for every task and codec."""
-    base = {one["task"]: one["loss"] for one in result["figures"] if one["codec"] == BASELINE}
+    """One for every task, number of steps, and codec."""
+    base = {(one["task"], one["steps"]): one for one in result["figures"] if one["codec"] == BASELINE}
     for one in result["figures"]:
+        other = base.get((one["task"], one["steps"]))
         phases = []
         for name, sent in one["phases"].items():
             if sent["all_reduces"]:
@@ -169,12 +175,25 @@ def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
                 phases.append(f"{name} {sent['all_reduces']} x {each:,.0f}{autoencoder}{fallbacks}")
         yield (
             one["task"],
+            str(one["steps"]),
             one["codec"],
             f"{one['accuracy']:.4f}",
+            _beside(one, other, "accuracies"),
             f"{one['loss']:.4f}",
-            f"{one['loss'] / base[one['task']]:.3f}" if one["task"] in base else "-",
+            _beside(one, other, "losses"),
             f"{one['bytes_up'] / 1000:,.0f}",
             f"{one['bytes_down'] / 1000:,.0f}",
             f"{100 * one['of_float32']:.2f} %",
             "; ".join(phases) or "-",
         )
+
+
+def _beside(one: dict[str, Any], other: dict[str, Any] | None, key: str) -> str:
+    """By how much it differs from another codec in the same trainings, and the standard error of that."""
+    if other is None or other is one:
+        return "-"
+    base = np.array(other[key])
+    differences = 100 * (np.array(one[key]) - base) / base.mean()
+    if differences.size == 1:
+        return f"{differences[0]:+.2f} %"
+    return f"{differences.mean():+.2f} ± {differences.std(ddof=1) / np.sqrt(differences.size):.2f} %"

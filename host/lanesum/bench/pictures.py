@@ -250,16 +250,17 @@ def _errors(axes: Any, figures: Sequence[dict[str, Any]], axis: str, devices: Se
 
 
 def learning(result: dict[str, Any], path: Path) -> None:
-    """Final loss against bytes, for every task. Raises MissingToolError."""
-    tasks = list(dict.fromkeys(figure["task"] for figure in result["figures"]))
+    """Final loss against bytes, for every task and number of steps. Raises MissingToolError."""
+    tasks = list(dict.fromkeys((figure["task"], figure["steps"]) for figure in result["figures"]))
     title = f"Training with {result['workers']} workers: loss in the end, and what a worker has sent"
     with _figure(path, len(tasks), title, result["machine"], width=6.0) as panels:
-        for axes, task in zip(panels, tasks, strict=True):
-            for number, figure in enumerate(one for one in result["figures"] if one["task"] == task):
+        for axes, (task, steps) in zip(panels, tasks, strict=True):
+            here = [one for one in result["figures"] if (one["task"], one["steps"]) == (task, steps)]
+            for number, figure in enumerate(here):
                 across, color = figure["bytes_up"] / 1e6, _COLORS[number % len(_COLORS)]
                 axes.plot([across] * len(figure["losses"]), figure["losses"], ".", color=color, alpha=0.5)
                 axes.plot(across, figure["loss"], _MARKERS[number % len(_MARKERS)], color=color, label=figure["codec"])
-            axes.set_title(task)
+            axes.set_title(f"{task}, {steps} steps")
             axes.set_xscale("log")
             axes.set_xlabel("MB up per worker, whole training")
             axes.grid(alpha=0.25)

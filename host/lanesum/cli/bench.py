@@ -281,12 +281,16 @@ def learning(
     from lanesum.bench import learning as bench
 
     settings = bench.QUICK if quick else bench.Settings()
-    chosen = [(name, steps or most) for name, most in settings.steps if not tasks or name in tasks.split(",")]
+    chosen = [
+        (name, steps or most, seeds or times)
+        for name, most, times in settings.trainings
+        if not tasks or name in tasks.split(",")
+    ]
     given = _given(
         codecs=tuple(codecs.split(",")) if codecs else None,
-        steps=tuple(chosen),
+        # Those that differ in nothing but their steps are one where all have the same.
+        trainings=tuple(dict.fromkeys(chosen)),
         workers=workers,
-        seeds=seeds,
         density=density,
     )
     result = bench.run(dataclasses.replace(settings, **given))

@@ -20,6 +20,9 @@ from lanesum.codecs.comparators.fields import field_words, pack_fields, unpack_f
 from lanesum.codecs.gathered import gather, gathered_shape, sum_in_order
 from lanesum.errors import ConfigurationError
 
+#: The largest number of bf16.
+BF16_MAX = np.uint32(0x7F7F0000).view(np.float32)
+
 FloatFormat = Literal["fp32", "fp16", "bf16"]
 _BITS = {"fp32": 32, "fp16": 16, "bf16": 16}
 _NAMES = {"fp32": "none", "fp16": "fp16", "bf16": "bf16"}
@@ -62,8 +65,8 @@ class GatheredFloats:
         vector = finite_vector(x, context, self.workers)
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
-        message = self._encoded(vector)
-        own = self._decoded(message, vector.size)
+        message = self.encoded(vector)
+        own = self.decoded(message, vector.size)
         if not np.isfinite(own).all():
             index = int(np.argmin(np.isfinite(own)))
             raise CodecError(
@@ -71,10 +74,11 @@ class GatheredFloats:
                 "Nothing of it was sent: lower the loss scale, or use a codec with scales.",
             )
         sent = yield from gather(message, self.workers, context)
-        decoded = np.stack([self._decoded(words, vector.size) for words in sent[: context.workers]])
+        decoded = np.stack([self.decoded(words, vector.size) for words in sent[: context.workers]])
         return Result(sum_in_order(decoded, context), vector - own if context.keep_residual else None)
 
-    def _encoded(self, vector: Vector) -> Words:
+    def encoded(self, vector: Vector) -> Words:
+        """A worker's message."""
         if self.format == "fp32":
             return vector.view(np.uint32)
         if self.format == "fp16":
@@ -84,7 +88,8 @@ class GatheredFloats:
         # Half to even: what is cut off is compared with half of the last bit that stays.
         return pack_fields(bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)) >> np.uint32(16), 16)
 
-    def _decoded(self, words: Words, size: int) -> Vector:
+    def decoded(self, words: Words, size: int) -> Vector:
+        """The ``size`` values of a message (float32); infinite where the format does not hold them."""
         if self.format == "fp32":
             return words.view(np.float32)
         halves = unpack_fields(words, 16, size)

@@ -43,7 +43,7 @@ from lanesum.protocol.spec import WORD_BYTES
 #: Fewer selected values than a window are not worth an autoencoder: they are sent as they are.
 LEAST_VALUES = WINDOW
 #: Defaults of both instances.
-DENSITY, WARM_UP, TRAINING, CHANNELS, WIDTH, LATENT_BITS, GUARD, PASSES = 0.01, 20, 60, 8, 16, 8, 0.5, 20
+DENSITY, WARM_UP, TRAINING, WIDTH, GUARD, PASSES = 0.01, 20, 60, 16, 0.5, 20
 # The worker that trains.
 _TRAINER = 0
 
@@ -59,7 +59,7 @@ class LGC(abc.ABC):
         density: share of each parameter's values that is selected, rounded up.
         warm_up: all-reduces of a parameter that are dense.
         training: all-reduces after them in which the autoencoder learns.
-        channels: latents for 16 values, so 8 are half as many.
+        channels: latents for 16 values, so 12 are three quarters as many.
         width: of the autoencoder.
         latent_bits: of a latent.
         guard: see :class:`lanesum.codecs.lgc.guard.Guard`.

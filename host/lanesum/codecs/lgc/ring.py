@@ -13,10 +13,8 @@ from lanesum.codecs.base import CodecContext, CodecError, Round, RoundShape, Vec
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.lgc.guard import GUARD_WORDS
 from lanesum.codecs.lgc.instance import (
-    CHANNELS,
     DENSITY,
     GUARD,
-    LATENT_BITS,
     LGC,
     PASSES,
     TRAINING,
@@ -29,6 +27,10 @@ from lanesum.codecs.lgc.phases import PhaseBytes
 from lanesum.codecs.lgc.selection import Selection
 from lanesum.codecs.lgc.training import Record
 from lanesum.protocol.lanes import LaneOp
+
+#: Defaults. Many coarse latents lose less than few fine ones of as many bits: what the others have at the leader's
+#: places is near noise.
+CHANNELS, LATENT_BITS = 12, 5
 
 
 class RingLGC(LGC):

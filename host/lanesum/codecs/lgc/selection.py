@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecError, Part, Vector, Words
 from lanesum.codecs.comparators.fields import bits_to_words, pack_bits, unpack_bits, words_to_bits
+from lanesum.codecs.comparators.floats import BF16_MAX
 from lanesum.codecs.reference import FLOAT32_MAX
 
 _SCALE_BITS = 16
@@ -128,5 +129,5 @@ def _place_bits(part: Part) -> int:
 
 def _rounded_up(magnitude: np.float32) -> np.float32:
     """The next number of 16 bits (those of a float32's upper half), or the last finite one."""
-    bits = min(int(np.float32(magnitude).view(np.uint32)) + 0xFFFF & ~0xFFFF, 0x7F7F0000)
+    bits = min(int(np.float32(magnitude).view(np.uint32)) + 0xFFFF & ~0xFFFF, int(BF16_MAX.view(np.uint32)))
     return np.uint32(bits).view(np.float32)

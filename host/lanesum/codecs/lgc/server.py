@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundGroup, RoundShape, Vector, Words
-from lanesum.codecs.comparators.fields import bits_to_words, pack_bits, unpack_bits, words_to_bits
+from lanesum.codecs.comparators.floats import BF16_MAX, GatheredFloats
 from lanesum.codecs.gathered import gather, gathered_shape, sum_in_order, summed
 from lanesum.codecs.lgc.guard import GUARD_WORDS
+from lanesum.codecs.lgc.innovation import Innovation
 from lanesum.codecs.lgc.instance import (
-    CHANNELS,
     DENSITY,
     GUARD,
-    LATENT_BITS,
     LGC,
     PASSES,
     TRAINING,
@@ -36,10 +35,11 @@ from lanesum.codecs.lgc.network import Network
 from lanesum.codecs.lgc.phases import PhaseBytes
 from lanesum.codecs.lgc.selection import Selection
 from lanesum.codecs.lgc.training import Record
-from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
-_VALUE_BITS = 16
+#: Defaults. The leader's own values, a falling curve, need few latents, and others' are not better for more of them.
+CHANNELS, LATENT_BITS, INNOVATION, INNOVATION_BITS = 4, 8, 0.25, 6
+
 _LEADER, _FOLLOWER = 0, 1
 
 
@@ -47,9 +47,10 @@ class ServerLGC(LGC):
     """Compressed all-reduces take two round trips: places and the leader's latent (OR, and MAX for a check), then all
     innovations (ADD32, gathered) and the guard (MAX).
 
-    ``innovation``: share of the selected values that each worker sends itself, rounded up: those that the decoder gets
-    most wrong, with 16 bits. There is one head of the decoder for the leader and one for all others, not one for each
-    worker: the leader is another one each time. While the autoencoder learns, all workers' values are gathered.
+    ``innovation``: share of the selected values of which each worker says itself by how much the decoder gets them
+    wrong, with ``innovation_bits``, see :mod:`lanesum.codecs.lgc.innovation`. There is one head of the decoder for the
+    leader and one for all others, not one for each worker: the leader is another one each time. While the autoencoder
+    learns, all workers' values are gathered, as bf16.
     """
 
     name = "lgc-server"
@@ -59,7 +60,8 @@ class ServerLGC(LGC):
         self,
         *,
         workers: int,
-        innovation: float = 0.25,
+        innovation: float = INNOVATION,
+        innovation_bits: int = INNOVATION_BITS,
         density: float = DENSITY,
         warm_up: int = WARM_UP,
         training: int = TRAINING,
@@ -69,8 +71,6 @@ class ServerLGC(LGC):
         guard: float = GUARD,
         passes: int = PASSES,
     ) -> None:
-        if not 0 < innovation <= 1:
-            raise ConfigurationError(f"An innovation of {innovation} is no share.", "Give 0 < innovation <= 1.")
         super().__init__(
             workers=workers,
             density=density,
@@ -82,29 +82,31 @@ class ServerLGC(LGC):
             guard=guard,
             passes=passes,
         )
-        self.innovation = innovation
+        self._innovation = Innovation(innovation, innovation_bits)
+        self._halves = GatheredFloats(workers=workers, format="bf16")
 
     def _latent_workers(self, workers: int) -> int:
         return 1
 
     def describe(self) -> str:
         """See :func:`lanesum.codecs.description`."""
-        return f"{super().describe()} innovation={self.innovation}"
+        return f"{super().describe()} innovation={self._innovation.share} innovation_bits={self._innovation.bits}"
 
     def _training_shapes(self, selected: int) -> tuple[RoundShape, ...]:
-        return (gathered_shape(selected, self.workers),)
+        return self._halves.shapes(selected)
 
     def _train(
         self, vector: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool
     ) -> Generator[Any, Any, Exchanged]:
-        sent = vector[selection.positions]
-        words = yield from gather(sent.view(np.uint32), self.workers, context)
-        values = words.view(np.float32)[: context.workers]
+        sent = np.clip(vector[selection.positions], -BF16_MAX, BF16_MAX)
+        message = self._halves.encoded(sent)
+        words = yield from gather(message, self.workers, context)
+        values = np.stack([self._halves.decoded(one, sent.size) for one in words[: context.workers]])
         if learn:
             rows = np.stack([selection.normalized(one) for one in values]).astype(np.float32)
             heads = tuple(_LEADER if worker == leader else _FOLLOWER for worker in range(context.workers))
             self._learn(context, Record(rows, selection.scales, (leader,) * context.workers, heads))
-        return sum_in_order(values, context), sent
+        return sum_in_order(values, context), values[context.worker]
 
     def _extra_words(self, selected: int) -> int:
         return 1 + self.latents.words(self.architecture.latents(selected))
@@ -131,8 +133,8 @@ class ServerLGC(LGC):
         sent = vector[selection.positions]
         decoded = [selection.restored(one) for one in network.heads(self._told(extra, sent.size), sent.size, (0, 1))]
         own = decoded[_LEADER if context.worker == leader else _FOLLOWER]
-        message = self._innovation(sent, own)
-        said = self._corrected(own, message)
+        message = self._innovation.message(sent, own)
+        said = self._innovation.corrected(own, message)
         words = np.zeros((self.workers, message.size), np.uint32)
         words[context.worker] = message
         guard = self.guard.words(sent, said)
@@ -147,7 +149,7 @@ class ServerLGC(LGC):
             return (yield from self._as_they_are(sent, context))
         messages = summed(replies[0], gathered_shape(message.size, self.workers), context).reshape(self.workers, -1)
         everybody = [
-            self._corrected(decoded[_LEADER if worker == leader else _FOLLOWER], messages[worker])
+            self._innovation.corrected(decoded[_LEADER if worker == leader else _FOLLOWER], messages[worker])
             for worker in range(context.workers)
         ]
         return sum_in_order(np.stack(everybody), context), said
@@ -158,30 +160,3 @@ class ServerLGC(LGC):
         if not 0 <= peak < math.inf:
             raise CodecError("The leader has sent latents whose peak is not a non-negative number.")
         return self.latents.latents(self.latents.unpack(extra[1:], self.architecture.latents(size), 1), peak)
-
-    def _innovation(self, sent: Vector, decoded: Vector) -> Words:
-        """Places (in the selection) and values of what is most wrong: the upper halves of float32, cut off."""
-        count = math.ceil(self.innovation * sent.size)
-        with np.errstate(all="ignore"):
-            errors = np.nan_to_num(np.abs(sent.astype(np.float64) - decoded), nan=np.inf)
-        places = np.sort(np.argpartition(-errors, count - 1)[:count]).astype(np.uint32)
-        values = sent[places].view(np.uint32) >> np.uint32(32 - _VALUE_BITS)
-        return bits_to_words(
-            np.concatenate((pack_bits(places, _place_bits(sent.size)), pack_bits(values, _VALUE_BITS)))
-        )
-
-    def _corrected(self, decoded: Vector, message: Words) -> Vector:
-        """Decoded values with a worker's innovation in them. Raises CodecError for one that does not fit."""
-        count, width = math.ceil(self.innovation * decoded.size), _place_bits(decoded.size)
-        stream = words_to_bits(message, count * (width + _VALUE_BITS))
-        places = unpack_bits(stream[: count * width], width)
-        values = (unpack_bits(stream[count * width :], _VALUE_BITS) << np.uint32(32 - _VALUE_BITS)).view(np.float32)
-        if places.max(initial=0) >= decoded.size or not np.isfinite(values).all():
-            raise CodecError("A worker's innovation has places or values that cannot be.")
-        corrected = decoded.copy()
-        corrected[places] = values
-        return corrected
-
-
-def _place_bits(size: int) -> int:
-    return max(1, (size - 1).bit_length())
