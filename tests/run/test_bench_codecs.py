@@ -149,17 +149,18 @@ def test_trainings_beside_each_other(tmp_path: Path) -> None:
     result = learning.run(learning.QUICK)
     json.dumps(result)
     figures = {one["codec"]: one for one in result["figures"]}
-    assert set(figures) == {"topk", "lgc"}
+    assert set(figures) == {"topk", learning.PLACES, "lgc"}
     for one in figures.values():
         assert 0 < one["accuracy"] <= 1 and one["loss"] > 0 and one["bytes_up"] == one["bytes_down"]
     phases = figures["lgc"]["phases"]
     assert sum(one["bytes_up"] for one in phases.values()) == figures["lgc"]["bytes_up"]
     assert sum(one["all_reduces"] for one in phases.values()) == 40
     rows = list(learning.rows(result))
-    assert all(len(row) == len(learning.COLUMNS) for row in rows) and "compressed 31 x" in rows[1][-1]
+    assert all(len(row) == len(learning.COLUMNS) for row in rows) and "compressed 31 x" in rows[2][-1]
+    assert "training 39 x" in rows[1][-1] and "compressed" not in rows[1][-1]
     base, other = (figures[name]["losses"][0] for name in ("topk", "lgc"))
-    assert rows[0][6] == "-" and rows[1][6] == f"{100 * (other / base - 1):+.2f} %"
+    assert rows[0][6] == "-" and rows[2][6] == f"{100 * (other / base - 1):+.2f} %"
     figures["topk"]["losses"], figures["lgc"]["losses"] = [1.0, 3.0], [1.0, 4.0]
-    assert list(learning.rows(result))[1][6] == "+25.00 ± 25.00 %"
+    assert list(learning.rows(result))[2][6] == "+25.00 ± 25.00 %"
     pictures.learning(result, tmp_path / "learning.png")
     assert (tmp_path / "learning.png").stat().st_size > 10_000

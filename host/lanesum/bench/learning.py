@@ -38,6 +38,8 @@ COLUMNS = (
     "by phase, bytes up",
 )
 LEARNED = ("lgc", "lgc-server")
+#: ``lgc`` that never comes to its third phase: what the leader's places alone cost, without the autoencoder.
+PLACES = "lgc places"
 BASELINE = "topk"
 _MOMENTUM = 0.9
 
@@ -53,7 +55,7 @@ class Settings:
         density: share of values that ``topk``, ``dgc`` and learned compression select.
     """
 
-    codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", *LEARNED)
+    codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", PLACES, *LEARNED)
     trainings: tuple[tuple[str, int, int], ...] = (
         ("digits", 110, 8),
         ("digits", 330, 8),
@@ -69,7 +71,7 @@ class Settings:
             raise ConfigurationError("There are the tasks digits and transformer; all numbers are positive.")
 
 
-QUICK = Settings(codecs=(BASELINE, "lgc"), trainings=(("digits", 40, 1),))
+QUICK = Settings(codecs=(BASELINE, PLACES, "lgc"), trainings=(("digits", 40, 1),))
 
 
 def run(settings: Settings) -> dict[str, Any]:
@@ -93,6 +95,8 @@ def parameters_for(name: str, steps: int, density: float) -> dict[str, Any]:
         return {"density": density}
     if name == "dgc":
         return {"density": density, "momentum": _MOMENTUM, "nesterov": True, "warm_up": max(1, steps // 16)}
+    if name == PLACES:
+        return {**parameters_for("lgc", steps, density), "training": steps, "passes": 1}
     if name in LEARNED:
         return {"density": density, "warm_up": max(1, steps // 64), "training": max(1, steps // 5)}
     return {}
@@ -109,7 +113,7 @@ def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) 
     stops = np.cumsum([parameter.numel() for _, parameter in named]).tolist()
     parts = [Part(key, start, stop) for (key, _), start, stop in zip(named, [0, *stops], stops, strict=False)]
     build: Callable[[], Codec] = lambda: codecs.get(  # noqa: E731
-        name, workers=settings.workers, **parameters_for(name, steps, settings.density)
+        "lgc" if name == PLACES else name, workers=settings.workers, **parameters_for(name, steps, settings.density)
     )
     inner = [build() for _ in range(settings.workers)]
     own = getattr(inner[0], "keeps_error_feedback", False)
