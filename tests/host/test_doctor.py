@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from lanesum import native, resources
-from lanesum.doctor import Finding, Status, examine, software, system, usable
+from lanesum.doctor import Finding, Status, examine, gpus, software, system, usable
 from lanesum.errors import ConfigurationError
 from lanesum.native import Availability
 from lanesum.protocol.spec import VERSION
@@ -155,6 +155,41 @@ def test_programs_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = by_name(list(software.programs()))
     assert (checks["BMv2"].status, checks["BMv2"].what) == (Status.OK, "/opt/simple_switch_grpc.")
     assert (checks["p4c"].status, checks["p4c"].what) == (Status.OK, "/opt/p4c-bm2-ss.")
+
+
+def smi(folder: Path, answer: str, status: int = 0) -> None:
+    """A driver's tool that answers so."""
+    tool = folder / "nvidia-smi"
+    tool.write_text(f"#!/bin/sh\ncat <<'END'\n{answer}\nEND\nexit {status}\n")
+    tool.chmod(0o755)
+
+
+@pytest.mark.parametrize(("answer", "status"), [("", 0), ("No devices were found", 0), ("NVIDIA-SMI has failed", 9)])
+def test_without_a_gpu(answer: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    smi(tmp_path, answer, status)
+    (finding,) = gpus.gpus()
+    assert finding.status is Status.OK and finding.what.startswith("None that nvidia-smi knows of")
+
+
+def test_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("LANESUM_GPU", raising=False)
+    smi(tmp_path, "NVIDIA H200, 9.0, 570.10\nTesla V100, 7.0, 570.10")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    good, old = gpus.gpus()
+    assert (good.name, good.status) == ("GPU 0", Status.OK) and good.what.startswith("NVIDIA H200, driver 570.10")
+    assert (old.name, old.status) == ("GPU 1", Status.NOTE)
+    assert "7.0; the kernels need 8.0" in old.what and old.next_step == "Set LANESUM_GPU=off."
+    monkeypatch.setenv("LANESUM_GPU", "off")
+    assert all("copied to the host, because of LANESUM_GPU=off" in one.what for one in gpus.gpus())
+    monkeypatch.setenv("LANESUM_GPU", "on")
+    (wrong,) = gpus.gpus()
+    assert wrong.status is Status.PROBLEM and "LANESUM_GPU=on" in wrong.what
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "triton" else object())
+    (missing,) = gpus.gpus()
+    assert missing.status is Status.NOTE and "triton missing" in missing.what and "[gpu]" in missing.next_step
 
 
 def test_without_root(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from lanesum.doctor import software, system
+from lanesum.doctor import gpus, software, system
 from lanesum.doctor.finding import Finding, Status
 
 __all__ = ["Finding", "Status", "examine", "usable"]
@@ -20,6 +20,7 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     system.sockets,
     system.offload,
     system.privileges,
+    gpus.gpus,
     software.packages,
     software.programs,
 )
