@@ -134,7 +134,7 @@ def test_error_feedback_is_by_parameter_and_outlives_new_buckets() -> None:
             left[part.start : part.stop] = np.mean(kept, axis=0)
     np.testing.assert_allclose(total + left, rounds * mean, atol=2e-3)
     other = Part("weight", 0, 10)
-    with pytest.raises(CodecError, match=r"'weight' has 10 values, its error-feedback memory 3000"):
+    with pytest.raises(CodecError, match=r"'weight' has 10 values, its memory 3000"):
         next(codec[0].all_reduce(np.ones(10, np.float32), CodecContext(workers=2, worker=0, parts=(other,))))
 
 
@@ -211,7 +211,14 @@ def test_a_checkpoint_goes_on_with_the_same_bits() -> None:
     here, there = (run(some, gradients(4, 2), 4) for some in (job, later))
     assert [words.tobytes() for words in here.aggregates] == [words.tobytes() for words in there.aggregates]
     assert here.values.tobytes() == there.values.tobytes()
-    for wrong in ({}, {"codec": "policy"}, {**job[0].state_dict(), "codecs": {}}, {**job[0].state_dict(), "memory": 3}):
+    for wrong in (
+        {},
+        {"codec": "policy"},
+        {**job[0].state_dict(), "codecs": {}},
+        {**job[0].state_dict(), "memory": 3},
+        {**job[0].state_dict(), "counts": {"a": -1}},
+        {**job[0].state_dict(), "densities": {"a": None}},
+    ):
         with pytest.raises(CodecError, match="state"):
             later[0].load_state_dict(wrong)
 

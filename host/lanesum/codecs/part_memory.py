@@ -20,27 +20,42 @@ class PartMemory:
         self._memory: dict[str, Vector] = {}
 
     def of(self, parts: Sequence[Part], size: int) -> Vector:
-        """A new vector of ``size`` values with what is remembered of its ``parts``.
+        """A new vector of ``size`` values with what is remembered of its ``parts``; raises as :meth:`added`."""
+        return self.added(np.zeros(size, np.float32), parts)
+
+    def added(self, vector: Vector, parts: Sequence[Part]) -> Vector:
+        """``vector`` plus what is remembered of its ``parts``; itself where that is nothing.
 
         Raises CodecError where a parameter has another size than its memory.
         """
-        vector = np.zeros(size, np.float32)
-        for part in parts:
-            kept = self._memory.get(part.key)
-            if kept is None:
-                continue
-            if kept.size != part.stop - part.start:
+        known = [part for part in parts if part.key in self._memory]
+        if not known:
+            return vector
+        vector = vector.copy()
+        for part in known:
+            kept, size = self._memory[part.key], part.stop - part.start
+            if kept.size != size:
                 raise CodecError(
-                    f"Parameter {part.key!r} has {part.stop - part.start} values, its memory {kept.size}.",
+                    f"Parameter {part.key!r} has {size} values, its memory {kept.size}.",
                     "Load the state of the same model, or start without one.",
                 )
-            vector[part.start : part.stop] = kept
+            vector[part.start : part.stop] += kept
         return vector
+
+    def get(self, parameter: str) -> Vector | None:
+        """A copy of what is remembered of one parameter, or None."""
+        kept = self._memory.get(parameter)
+        return None if kept is None else kept.copy()
 
     def keep(self, vector: Vector, parts: Sequence[Part]) -> None:
         """Remember ``vector``, of which the parameters keep copies."""
         for part in parts:
             self._memory[part.key] = vector[part.start : part.stop].copy()
+
+    def forget(self, parts: Sequence[Part]) -> None:
+        """Remember these parameters no more; what is not there is no error."""
+        for part in parts:
+            self._memory.pop(part.key, None)
 
     def state_dict(self) -> dict[str, Vector]:
         """Copies, for a checkpoint."""

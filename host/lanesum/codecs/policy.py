@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -29,8 +29,8 @@ from lanesum.codecs.base import (
     checked_vector,
     checked_words,
 )
-from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.part_memory import PartCounts, PartMemory
 from lanesum.codecs.policy_rules import DEFAULT_RULES, Rule
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -43,14 +43,6 @@ _WARM = -1
 
 class NotFiniteError(CodecError):
     """Some worker's gradient has a NaN or an infinity, and the policy is to raise; it is raised on all workers."""
-
-
-@dataclass
-class _Known:
-    """What the policy knows of a parameter: the all-reduces that completed, and the last gradients' largest density."""
-
-    steps: int = 0
-    density: float = 1.0
 
 
 class Policy:
@@ -120,8 +112,9 @@ class Policy:
             )
         self.code_table: NDArray[np.uint8] | None = next(iter(tables.values()), None)
         self.needs_all_workers = any(getattr(codec, "needs_all_workers", False) for codec in self._codecs.values())
-        self._known: defaultdict[str, _Known] = defaultdict(_Known)
-        self._memory: dict[str, Vector] = {}
+        self._memory, self._counts = PartMemory(), PartCounts()
+        # Of each parameter, the last gradients' largest density.
+        self._density: dict[str, float] = {}
 
     def describe(self) -> str:
         """See :func:`lanesum.codecs.description`; error feedback is every worker's own business."""
@@ -140,14 +133,12 @@ class Policy:
 
     def memory(self, parameter: str) -> Vector | None:
         """A copy of what is remembered of ``parameter`` (float32), or None."""
-        kept = self._memory.get(parameter)
-        return None if kept is None else kept.copy()
+        return self._memory.get(parameter)
 
     def _choose(self, parameter: str, size: int) -> int:
-        known = self._known.get(parameter, _Known())
-        if known.steps >= self.warm_up:
+        if self._counts.of((Part(parameter, 0, size),)) >= self.warm_up:
             for number, rule in enumerate(self.rules):
-                if rule.fits(parameter, size, known.density):
+                if rule.fits(parameter, size, self._density.get(parameter, 1.0)):
                     return number
         return _WARM
 
@@ -165,7 +156,8 @@ class Policy:
         groups: dict[int, list[Part]] = defaultdict(list)
         for part in parts:
             groups[self._choose(part.key, part.stop - part.start)].append(part)
-        vector = self._compensated(vector, parts, groups)
+        # What a parameter's former codec left over goes to any codec.
+        vector = self._memory.added(vector, parts)
 
         running: dict[int, Steps] = {}
         results: dict[int, Result] = {}
@@ -205,36 +197,16 @@ class Policy:
         nothing = np.zeros_like(vector)
         return Result(nothing, nothing.copy() if context.keep_residual else None, parameter)
 
-    def _compensated(self, vector: Vector, parts: Sequence[Part], groups: Mapping[int, Sequence[Part]]) -> Vector:
-        """Plus what is remembered; what a parameter's former codec left over goes to any codec."""
-        kept = [part for part in parts if part.key in self._memory]
-        if not kept:
-            return vector
-        vector = vector.copy()
-        for part in kept:
-            memory, size = self._memory[part.key], part.stop - part.start
-            if memory.size != size:
-                raise CodecError(
-                    f"Parameter {part.key!r} has {size} values, its error-feedback memory {memory.size}.",
-                    "Load the state of the same model, or start without one.",
-                )
-            vector[part.start : part.stop] += memory
-        return vector
-
     def _remembers(self, number: int) -> bool:
         return self.error_feedback and not getattr(self._codecs[number], "nearly_exact", False)
 
     def _start(self, number: int, members: Sequence[Part], vector: Vector, context: CodecContext) -> Steps:
-        pieces, parts, start = [], [], 0
-        for part in members:
-            pieces.append(vector[part.start : part.stop])
-            parts.append(Part(part.key, start, start + part.stop - part.start))
-            start = parts[-1].stop
+        pieces = [vector[part.start : part.stop] for part in members]
         inner = replace(
             context,
             tensor=f"{context.tensor}/{number}",
             keep_residual=self._remembers(number) or context.keep_residual,
-            parts=tuple(parts),
+            parts=_side_by_side(members),
         )
         return self._codecs[number].all_reduce(pieces[0] if len(pieces) == 1 else np.concatenate(pieces), inner)
 
@@ -250,29 +222,27 @@ class Policy:
         values = np.zeros_like(vector)
         residual = np.zeros_like(vector) if context.keep_residual else None
         for number, members in groups.items():
-            result, start = results[number], 0
-            for part in members:
-                stop = start + part.stop - part.start
-                values[part.start : part.stop] = result.values[start:stop]
+            result, pieces = results[number], _side_by_side(members)
+            for part, piece in zip(members, pieces, strict=True):
+                values[part.start : part.stop] = result.values[piece.start : piece.stop]
                 if residual is not None and result.residual is not None:
-                    residual[part.start : part.stop] = result.residual[start:stop]
-                if self._remembers(number) and result.residual is not None:
-                    self._memory[part.key] = result.residual[start:stop].copy()
-                else:
-                    self._memory.pop(part.key, None)
-                start = stop
+                    residual[part.start : part.stop] = result.residual[piece.start : piece.stop]
+            if self._remembers(number) and result.residual is not None:
+                self._memory.keep(result.residual, pieces)
+            else:
+                self._memory.forget(pieces)
+        self._counts.add(parts)
         for part, count in zip(parts, counts.tolist(), strict=True):
-            known = self._known[part.key]
-            known.steps += 1
-            known.density = count / max(1, part.stop - part.start)
+            self._density[part.key] = count / max(1, part.stop - part.start)
         return Result(values, residual)
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint must keep: memory (arrays, this worker's own), parameters, and the codecs' own states."""
         return {
             "codec": self.name,
-            "memory": {key: kept.copy() for key, kept in self._memory.items()},
-            "parameters": {key: [known.steps, known.density] for key, known in self._known.items()},
+            "memory": self._memory.state_dict(),
+            "counts": self._counts.state_dict(),
+            "densities": dict(self._density),
             "codecs": {str(number): codec.state_dict() for number, codec in self._stateful().items()},
         }
 
@@ -281,21 +251,28 @@ class Policy:
         if state.get("codec") != self.name:
             raise CodecError("This is not the state of a policy.", "Load what its state_dict has returned.")
         stateful = {str(number): codec for number, codec in self._stateful().items()}
-        memory = checked_memory(state.get("memory"))
+        memory, counts = PartMemory(), PartCounts()
+        memory.load_state_dict(state.get("memory"))
+        counts.load_state_dict(state.get("counts"))
         try:
-            known = {str(key): _Known(int(one[0]), float(one[1])) for key, one in state["parameters"].items()}
+            density = {str(key): float(one) for key, one in state["densities"].items()}
             inner = {str(number): one for number, one in state["codecs"].items()}
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CodecError(f"This is not the state of a policy: {error!r}.") from error
         if set(inner) != set(stateful):
             raise CodecError("This state is of a policy with other rules.", "Build the policy with the same rules.")
         for number, codec in stateful.items():
             codec.load_state_dict(inner[number])
-        self._memory = memory
-        self._known = defaultdict(_Known, known)
+        self._memory, self._counts, self._density = memory, counts, density
 
     def _stateful(self) -> dict[int, Any]:
         return {number: codec for number, codec in self._codecs.items() if hasattr(codec, "state_dict")}
+
+
+def _side_by_side(members: Sequence[Part]) -> tuple[Part, ...]:
+    """The same parameters in a vector that has nothing else."""
+    stops = list(itertools.accumulate(part.stop - part.start for part in members))
+    return tuple(Part(part.key, *ends) for part, ends in zip(members, itertools.pairwise([0, *stops]), strict=True))
 
 
 def _advance(
