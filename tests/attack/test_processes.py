@@ -4,7 +4,7 @@
 
 ::
 
-    w1, w2      honest  --1,2 +----------+ 6-- controller   attacks at full speed; no member of anything
+    w1, w2      honest  --1,2 +----------+ 8-- controller   attacks at full speed; no member of anything
     w3     another job  --3   | embedded |
     w4   former member  --4   |  switch  | 5-- server
                               +----------+

@@ -26,7 +26,7 @@ def line_of(text: str, needle: str) -> int:
 def test_star4() -> None:
     star4 = load("star4")
     assert star4.names("worker") == ["w1", "w2", "w3", "w4"]
-    assert star4.ports() == {"w1": 1, "w2": 2, "w3": 3, "w4": 4, "server": 5, "controller": 6}
+    assert star4.ports() == {"w1": 1, "w2": 2, "w3": 3, "w4": 4, "server": 5, "controller": 8}
     assert star4.address("w2", loopback=True) == "127.19.0.2"
     assert star4.nodes["w2"].mac_text == "02:00:0a:13:00:02"
 
@@ -100,7 +100,7 @@ def test_trees_and_what_every_switch_sees() -> None:
     assert tree.links_between_switches() == [("s1", 5, "s0", 1), ("s2", 5, "s0", 2)]
     assert [tree.switch_of(host) for host in ("w1", "w4", "server")] == ["s1", "s2", "s0"]
     assert tree.ports("s2") == {"w3": 1, "w4": 2}
-    assert tree.ports("s0") == {"server": 5, "controller": 6}
+    assert tree.ports("s0") == {"server": 5, "controller": 8}
 
     def seen(switch: str) -> dict[str, tuple[int, bool]]:
         return {name: (h.port, h.attached) for name, h in tree.host_ports(switch, loopback=False).items()}
@@ -111,7 +111,7 @@ def test_trees_and_what_every_switch_sees() -> None:
         "w3": (2, False),
         "w4": (2, False),
         "server": (5, True),
-        "controller": (6, True),
+        "controller": (8, True),
     }
     assert seen("s1") == {
         "w1": (1, True),
