@@ -17,10 +17,32 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 
 from . import bmv2
 from .star import Star
-from .targets import ReferenceTarget, Target, embedded_target, tofino_is_built, tofino_target
+from .targets import TOFINO_PROFILES, ReferenceTarget, Target, embedded_target, tofino_is_built, tofino_target
 from .tree import RACKS, Tree
 
-TARGETS = ("reference", "embedded", "bmv2", *(("tofino",) if tofino_is_built() else ()))
+TARGETS = ("reference", "embedded", "bmv2", *filter(tofino_is_built, TOFINO_PROFILES))
+
+# What the program decides is tested with its first build; of the others, what differs between builds is: how words are
+# parsed, widened and summed. The rest of the suite takes long for what it may find there.
+OTHER_BUILDS = tuple(TOFINO_PROFILES)[1:]
+SHORT_FOR_OTHER_BUILDS = ("test_lane_operations.py", "test_aggregation.py")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _is_long(item):
+            item.add_marker(pytest.mark.long)
+
+
+def _is_long(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    return (
+        callspec is not None
+        and not {"running_star", "running_tree"}.isdisjoint(callspec.params)
+        and not set(OTHER_BUILDS).isdisjoint(map(str, callspec.params.values()))
+        and item.path.name not in SHORT_FOR_OTHER_BUILDS
+    )
 
 
 @contextlib.contextmanager
@@ -30,8 +52,8 @@ def open_target(name: str, accumulator_words: int) -> Iterator[Target]:
     elif name == "embedded":
         with embedded_target(accumulator_words) as embedded:
             yield embedded
-    elif name == "tofino":
-        with tofino_target() as tofino:
+    elif name in TOFINO_PROFILES:
+        with tofino_target(name) as tofino:
             yield tofino
     else:
         reason = bmv2.missing()

@@ -4,7 +4,7 @@
 
 ::
 
-    worker 0 --0 +--------+ 6-- stranger
+    worker 0 --0 +--------+ 8-- stranger
     worker 1 --1 |        |
        ...       | switch |
     worker 5 --5 |        |
@@ -30,7 +30,7 @@ from .twins import SLOT_DECISIONS, Twins
 
 WORKER_PORTS = 6
 SERVER = HostPort(7, ipv4_int("10.0.0.200"), bytes.fromhex("020000000200"))
-STRANGER = HostPort(6, ipv4_int("10.0.0.100"), bytes.fromhex("020000000100"))
+STRANGER = HostPort(8, ipv4_int("10.0.0.100"), bytes.fromhex("020000000100"))
 ALL_OPS = tuple(LaneOp)
 _FIRST_UDP_PORT = 40000
 

@@ -22,9 +22,10 @@ from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference_switch import PortFrame, ReferenceSwitch
 from lanesum_switch.tna.switch import TofinoSwitch
 
-PORTS = range(8)
+PORTS = (0, 1, 2, 3, 4, 5, 7, 8)  # 6 turns packets around in Tofino 2
 DEVICE_ID = 1
-TOFINO_PROFILE = "tofino1-w32"
+# Profiles of the program for Tofino by the target's name.
+TOFINO_PROFILES = {"tofino": "tofino1-w32", "tofino2": "tofino2-w64", "tofino2-wide": "tofino2-w256"}
 # Ticks. The chip's time begins with its program; until a lease is over, entries that nobody ever had look taken.
 _OUTLASTS_LEASES = 1 << 16
 
@@ -182,10 +183,10 @@ def embedded_target(accumulator_words: int) -> Iterator[EmbeddedTarget]:
             yield EmbeddedTarget(switch, control, accumulator_words, clock, queue_depth)
 
 
-def tofino_is_built() -> bool:
-    """Whether the program for Tofino is there: it is committed with its build."""
+def tofino_is_built(name: str = "tofino") -> bool:
+    """Whether the program of the target of that name is there: it is committed with its build."""
     try:
-        tofino_pipeline(TOFINO_PROFILE)
+        tofino_pipeline(TOFINO_PROFILES[name])
     except ConfigurationError:
         return False
     return True
@@ -201,25 +202,32 @@ class TofinoClock(Clock):
 class TofinoTarget(EmbeddedTarget):
     """The TNA program in the embedded switch, programmed through a real P4Runtime server."""
 
-    name = "tofino"
     schedules = 10
     entries = ChipEntries
 
+    def __init__(
+        self, name: str, switch: EmbeddedSwitch, control: P4RuntimeSwitch, accumulator_words: int, clock: Clock,
+        queue_depth: Queues,
+    ) -> None:  # fmt: skip
+        super().__init__(switch, control, accumulator_words, clock, queue_depth)
+        self.name = name
+
     def pushed_again(self) -> TofinoTarget:
-        control = P4RuntimeSwitch.with_pipeline(self.control.connection, tofino_pipeline(TOFINO_PROFILE))
+        pipeline = tofino_pipeline(TOFINO_PROFILES[self.name])
+        control = P4RuntimeSwitch.with_pipeline(self.control.connection, pipeline)
         self.clock.advance(_OUTLASTS_LEASES)
-        return TofinoTarget(self.switch, control, self.accumulator_words, self.clock, self.queue_depth)
+        return TofinoTarget(self.name, self.switch, control, self.accumulator_words, self.clock, self.queue_depth)
 
 
 @contextlib.contextmanager
-def tofino_target() -> Iterator[TofinoTarget]:
+def tofino_target(name: str = "tofino") -> Iterator[TofinoTarget]:
     """The switch that runs TNA programs, behind a P4Runtime server on a socket of its own."""
     clock, queue_depth = TofinoClock(), Queues()
     switch = TofinoSwitch(clock=clock.nanoseconds, queue_depth=queue_depth)
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         address = f"unix:{folder}/p4runtime"
         with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
-            pipeline = tofino_pipeline(TOFINO_PROFILE)
+            pipeline = tofino_pipeline(TOFINO_PROFILES[name])
             control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
             clock.advance(_OUTLASTS_LEASES)
-            yield TofinoTarget(switch, control, pipeline.accumulator_words, clock, queue_depth)
+            yield TofinoTarget(name, switch, control, pipeline.accumulator_words, clock, queue_depth)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from lanesum.protocol import LaneOp
 from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import Flag
@@ -21,6 +23,7 @@ CLASSIFIED = (
 PING = UdpFrame(worker_host(0).mac, SWITCH_MAC, worker_host(0).ip, SERVER.ip, 5000, 5001, b"ping")
 
 
+@pytest.mark.offered("one_pass")
 def test_decisions_add_up(star: Star) -> None:
     """One of everything, several times over."""
     job = star.admit(2, slot_count=2, ops=(LaneOp.ADD32, LaneOp.MAX))
@@ -67,6 +70,7 @@ def test_decisions_add_up(star: Star) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.offered("one_pass")
 def test_a_worker_is_counted_in_its_own_entries(star: Star) -> None:
     """Packets and bytes of the member table, copies of the receiver table; on targets that P4Runtime programs."""
     job = star.admit(3)

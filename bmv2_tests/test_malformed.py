@@ -60,6 +60,7 @@ def scene(star: Star) -> Iterator[Scene]:
     assert scene.is_intact()
 
 
+@pytest.mark.offered("one_pass")
 @pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8], ids=lambda op: op.name)
 def test_truncated_at_every_length(star: Star, op: LaneOp) -> None:
     scene = Scene(star, op)
@@ -237,6 +238,7 @@ def mutations(size: int) -> st.SearchStrategy[list[tuple[int, int]]]:
     return st.lists(st.tuples(position, st.integers(0, 255)), min_size=1, max_size=4)
 
 
+@pytest.mark.offered("one_pass")
 def test_random_corruption_is_judged_alike(star: Star) -> None:
     """Any header bytes, right and wrong checksums: the same frames leave as the reference says (``Star.exchange``)."""
 

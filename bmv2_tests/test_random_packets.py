@@ -4,7 +4,7 @@
 
 ::
 
-    workers 0-5, racks -- 0-5 +--------+ 6-- uplink: answers of a switch above
+    workers 0-5, racks -- 0-5 +--------+ 8-- uplink: answers of a switch above
     with anybody's flags      | switch |
                               +--------+ 7-- server
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -148,6 +149,7 @@ class Traffic:
         )
 
 
+@pytest.mark.offered("one_pass")
 def test_random_packets(star: Star) -> None:
     """Each example a few jobs and sixty packets; in the end every decision of the slots was made."""
     runs = 0

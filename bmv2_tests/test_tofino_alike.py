@@ -28,11 +28,12 @@ from lanesum_switch.reference_switch import PortFrame
 
 from .schedule import Plan, Schedule
 from .star import Star
-from .targets import DEVICE_ID, Target, TofinoTarget, tofino_is_built, tofino_target
+from .targets import DEVICE_ID, TOFINO_PROFILES, Target, TofinoTarget, tofino_is_built, tofino_target
 from .test_random_packets import Traffic
 from .test_schedules import run_randomly
 
-pytestmark = pytest.mark.skipif(not tofino_is_built(), reason="the program for Tofino is not built: make tofino")
+# BMv2's program has no build for packets of several passes.
+IN_ONE_PASS = [name for name in TOFINO_PROFILES if not name.endswith("wide")]
 
 
 class Bmv2Program:
@@ -87,9 +88,11 @@ def bmv2_program(beside: TofinoTarget) -> Iterator[Bmv2Program]:
             yield Bmv2Program(switch, P4RuntimeSwitch.with_pipeline(connection, pipeline))
 
 
-@pytest.fixture(scope="module")
-def beside() -> Iterator[Beside]:
-    with tofino_target() as target, bmv2_program(target) as other:
+@pytest.fixture(scope="module", params=IN_ONE_PASS)
+def beside(request: pytest.FixtureRequest) -> Iterator[Beside]:
+    if not tofino_is_built(request.param):
+        pytest.skip(f"{TOFINO_PROFILES[request.param]} is not built: make tofino")
+    with tofino_target(request.param) as target, bmv2_program(target) as other:
         yield Beside(target, other)
 
 

@@ -63,6 +63,7 @@ def bits_to_flip(op: LaneOp, accumulator_words: int, target_runs: int) -> list[i
     return [*range(8 * IPV4, 8 * PAYLOAD), *payload]
 
 
+@pytest.mark.offered("one_pass")
 @pytest.mark.parametrize(
     "op", [LaneOp.ADD32, LaneOp.TABLE8, LaneOp.EXPAND16, LaneOp.EXPAND3TO8, LaneOp.EXPAND5TO8], ids=lambda op: op.name
 )
@@ -81,6 +82,7 @@ def test_no_flipped_bit_reaches_a_register(star: Star, op: LaneOp) -> None:
     assert star.exchange(port, frame) == job.result(aggregate(op, words), place)
 
 
+@pytest.mark.offered("one_pass")
 def test_a_damaged_address_behind_a_right_ipv4_checksum(star: Star) -> None:
     """The pseudo header counts: what a broken router did to the addresses shows."""
     job = star.admit(2)
@@ -90,6 +92,7 @@ def test_a_damaged_address_behind_a_right_ipv4_checksum(star: Star) -> None:
     assert star.decisions() == {"drop_corrupt": 2}
 
 
+@pytest.mark.offered("one_pass")
 def test_none_is_none(star: Star) -> None:
     """Without a checksum nothing is verified; with one of 0xFFFF everything is."""
     job = star.admit(1)
@@ -120,6 +123,7 @@ def test_what_was_not_read_is_not_verified(star: Star) -> None:
         assert star.exchange(0, damaged) == routed(damaged, SERVER)
 
 
+@pytest.mark.offered("one_pass")
 def test_a_damaged_contribution_that_goes_past(star: Star) -> None:
     """It was read, so it is verified, whatever becomes of it."""
     job = star.admit(1)

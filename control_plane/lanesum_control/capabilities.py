@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lanesum.protocol.lanes import LaneOp
@@ -26,6 +26,7 @@ OWNER_WORD_TABLE = "IngressPipeline.slots.owner"
 RECIRCULATION = "IngressPipeline.slots.recirculation"
 LOOKUP = "IngressPipeline.lanes.lookup"
 FAULT = "IngressPipeline.faults.fault"
+JOURNEY = "IngressPipeline.passes.journey"
 # The action, in whatever control, without which an operation is not summed.
 _ACTIONS = {
     **{op: op.name.lower() for op in LaneOp if op.shape.widens},
@@ -55,12 +56,18 @@ class Capabilities:
         owner_words: entries know their owner by ``owner_word``, which no two jobs may have in common; 0 is nobody's.
         pipes: registers are of one pipe of the chip, so that all members of a job have to come in there.
         faults: it loses packets on request.
+        one_pass: contributions go through its tables once: they are counted once, and known to be whole before anything
+            is made of them.
+        turning_pipes: those in which packets can go around, which contributions of several passes do; None where they
+            need not.
     """
 
     ops: frozenset[LaneOp] = frozenset(LaneOp)
     owner_words: bool = False
     pipes: bool = False
     faults: bool = True
+    one_pass: bool = True
+    turning_pipes: frozenset[int] | None = None
 
     @classmethod
     def of(cls, names: P4InfoNames) -> Capabilities:
@@ -74,7 +81,12 @@ class Capabilities:
             owner_words=names.has_table(OWNER_WORD_TABLE),
             pipes=names.has_table(RECIRCULATION),
             faults=names.has_table(FAULT),
+            one_pass=not names.has_table(JOURNEY),
         )
+
+    def turning_at(self, ports: Iterable[int]) -> Capabilities:
+        """Those of a switch that sends packets around at ``ports``."""
+        return self if self.one_pass else replace(self, turning_pipes=frozenset(map(pipe_of, ports)))
 
     def of_these(self, ops: Iterable[LaneOp]) -> tuple[LaneOp, ...]:
         """Which of ``ops`` are summed here, in the same order."""
@@ -90,7 +102,10 @@ class Capabilities:
             )
         why = self.why_not_ports(host.port for member in job.members for host in member.hosts)
         if why:
-            raise NotOfferedError(f"Job {job.job}: {why}.", "Plug them into one pipe, or let the server sum it.")
+            raise NotOfferedError(
+                f"Job {job.job}: {why}.",
+                "Plug them into one pipe, one that sends packets around, or let the server sum it.",
+            )
         why = self.why_not_owner(job.job, job.tag, others)
         if why:
             raise NotOfferedError(f"Job {job.job}: {why}.", "Give the job another number or tag.")
@@ -98,9 +113,14 @@ class Capabilities:
     def why_not_ports(self, ports: Iterable[int]) -> str | None:
         """Why members cannot come in by these ports together; None where they can."""
         pipes = {pipe_of(port) for port in ports}
-        if not self.pipes or len(pipes) < 2:
+        if not self.pipes:
             return None
-        return f"its members come in by pipes {', '.join(map(str, sorted(pipes)))} of the chip, and a sum is of one"
+        if len(pipes) > 1:
+            return f"its members come in by pipes {', '.join(map(str, sorted(pipes)))} of the chip, and a sum is of one"
+        still = [] if self.turning_pipes is None else sorted(pipes - self.turning_pipes)
+        if still:
+            return f"its members come in by pipe {still[0]} of the chip, which has no recirculation port"
+        return None
 
     def why_not_owner(self, job: int, tag: int, others: Iterable[tuple[int, int]]) -> str | None:
         """Why entries of a job could not be told from those of ``others``, or from nobody's; None where they can."""

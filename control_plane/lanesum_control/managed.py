@@ -82,7 +82,7 @@ class RemoteSwitch:
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._pipeline.capabilities
+        return self._pipeline.capabilities.turning_at(self._turning)
 
     def check_ports(self, used: Collection[int]) -> None:
         check_ports(self._pipeline, used)

@@ -58,7 +58,7 @@ class P4RuntimeSwitch:
         self._names = names
         self._turning = turning
         self._tags: dict[int, int] = {}  # of the jobs that are there
-        self.capabilities = Capabilities.of(names)
+        self.capabilities = Capabilities.of(names).turning_at(turning)
 
     @classmethod
     def with_pipeline(

@@ -19,7 +19,8 @@ class Chip:
         target, architecture, preprocessor_value: options of the compiler.
         stages: match-action stages of a pipe, shared by ingress and egress.
         stateful_alus, memories, ternary_memories: of one stage.
-        container_bits: packet header vector of a pipe, ingress and egress together, without tagalong containers.
+        container_bits: packet header vector of a pipe, ingress and egress together: what carries headers through the
+            stages, that is without tagalong containers and dark ones.
     """
 
     title: str
@@ -51,7 +52,7 @@ class TofinoProfile:
         name: of the build's files.
         accumulator_words: 32-bit words that a packet's sum has.
         slots: of a pipe, each with two shadow sets.
-        passes: times that a contribution goes through ingress.
+        passes: times that a contribution goes through ingress, each time with as many of the words.
     """
 
     name: str
@@ -65,13 +66,28 @@ class TofinoProfile:
         """Macros of the compiler's command line."""
         return (
             f"-D__TARGET_TOFINO__={self.chip.preprocessor_value}",
-            f"-DACCUMULATOR_WORDS={self.accumulator_words}",
+            f"-DACCUMULATOR_WORDS={self.accumulator_words // self.passes}",
             f"-DSLOTS={self.slots}",
             f"-DRECIRCULATION_PORT={self.chip.ports.recirculation_port}",
+            f"-DPASSES={self.passes}",
         )
 
+    @property
+    def recirculations(self) -> int:
+        """Times that a contribution goes around."""
+        return self.passes - 1
 
-PROFILES = (TofinoProfile("tofino1-w32", TOFINO_1, 32),)
+    @property
+    def recirculations_for_sum(self) -> int:
+        """Times that a packet goes around in all that comes back with the sum: it fetches its words block by block."""
+        return 2 * self.passes - 1 if self.passes > 1 else 0
+
+
+PROFILES = (
+    TofinoProfile("tofino1-w32", TOFINO_1, 32),
+    TofinoProfile("tofino2-w64", TOFINO_2, 64),
+    TofinoProfile("tofino2-w256", TOFINO_2, 256, slots=4_096, passes=4),
+)
 
 
 def profile(name: str) -> TofinoProfile:

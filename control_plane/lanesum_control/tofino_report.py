@@ -29,6 +29,15 @@ PORT_BITS_PER_SECOND = 100e9
 # Preamble, gap and frame check beside each frame.
 WIRE_OVERHEAD = 24
 ROUND_TRIP_SECONDS = 10e-6
+# Headers bridge and journey of p4src/tofino/types.p4, in front of what goes around.
+RECIRCULATION_HEADER_BYTES = 26
+# Of the jobs in the table of recirculations.
+WORKERS = 8
+# Of the tables for planning: jobs that share a pipe's slots, and values of a model.
+JOBS = (1, 4, 16, 64)
+MODELS = {"25 M": 25e6, "350 M": 350e6, "7 G": 7e9}
+# Containers that carry headers through the stages; tagalong and dark ones do not.
+_HEADER_CONTAINERS = ("normal", "mocha")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +48,7 @@ class Resources:
         stages: the last stage in use, plus one.
         stateful_alus, memories, ternary_memories, tables: in all stages together.
         lane_stages: stages that hold lane registers.
-        header_bits: of the packet header vector, ingress and egress together, tagalong containers left out.
+        header_bits: of the packet header vector, ingress and egress together, tagalong and dark containers left out.
         ingress_cycles, egress_cycles: of the match-action stages, without parser, queues and deparser.
     """
 
@@ -118,7 +127,7 @@ def measure(built: TofinoProfile, context: dict[str, Any]) -> Resources:
     for phases in context["phv_allocation"]:
         for gress in ("ingress", "egress"):
             for container in phases.get(gress, []):
-                if container["container_type"] == "normal":
+                if container["container_type"] in _HEADER_CONTAINERS:
                     containers[container["container_type"], container["phv_number"]] = container["word_bit_width"]
     cycles = {"ingress": 0, "egress": 0}
     for stage in context["mau_stage_characteristics"]:
@@ -177,6 +186,86 @@ def rates(built: TofinoProfile, operation: LaneOp) -> Rates:
     )
 
 
+def recirculated_bytes(built: TofinoProfile, operation: LaneOp) -> tuple[int, int]:
+    """Bytes on the way around, on the wire: of every contribution, and what the packet with the sum takes beside.
+
+    A packet loses a block of its words with every pass, and then gains one of the sum with every further pass.
+    """
+    if built.passes == 1:
+        return 0, 0
+    found = rates(built, operation)
+    empty = FRAME_OVERHEAD_BYTES + WIRE_OVERHEAD + RECIRCULATION_HEADER_BYTES
+    block = (found.contribution_bytes - FRAME_OVERHEAD_BYTES) // built.passes
+    sum_block = (found.result_bytes - FRAME_OVERHEAD_BYTES) // built.passes
+    contribution = sum(empty + left * block for left in range(1, built.passes))
+    harvest = sum(empty + read * sum_block for read in range(built.passes))
+    return contribution, harvest
+
+
+def recirculation_table() -> list[str]:
+    """Rows of the page's table of what goes around, one row a profile of several passes and operation."""
+    lines = [
+        "| profile | operation | bytes around, of a contribution | of a sum | for one port at line rate | "
+        f"values a second of 100 Gbit/s around, {WORKERS} workers |",
+        "|---|---|---|---|---|---|",
+    ]
+    for built in PROFILES:
+        if built.passes == 1:
+            continue
+        for operation in (LaneOp.ADD32, LaneOp.ADD8X4, LaneOp.EXPAND8):
+            found = rates(built, operation)
+            contribution, harvest = recirculated_bytes(built, operation)
+            per_port = contribution + harvest / WORKERS
+            lines.append(
+                f"| {built.name} | {operation.name} | {contribution:,} | {harvest:,} | "
+                f"{found.packets_per_second * per_port * 8 / 1e9:.0f} Gbit/s | "
+                f"{_recirculated_rate(built, operation) / 1e9:.2f} G |"
+            )
+    return lines
+
+
+def _recirculated_rate(built: TofinoProfile, operation: LaneOp) -> float:
+    """Values a second that a job of ``WORKERS`` gets through ``PORT_BITS_PER_SECOND`` of the way around."""
+    contribution, harvest = recirculated_bytes(built, operation)
+    per_sum = WORKERS * contribution + harvest
+    return PORT_BITS_PER_SECOND / 8 / per_sum * rates(built, operation).values_per_packet
+
+
+def slots_table() -> list[str]:
+    """Rows of the page's table of slots by number of jobs: what each gets, and for how long that lasts at 100 Gbit/s.
+
+    Of any operation: the result, which decides, has the same size for all.
+    """
+    lines = [
+        "| profile | " + " | ".join(f"{jobs} jobs" if jobs > 1 else "1 job" for jobs in JOBS) + " |",
+        "|---|" + "---|" * len(JOBS),
+    ]
+    for built in PROFILES:
+        rate = rates(built, LaneOp.ADD32).packets_per_second
+        shares = [built.slots // jobs for jobs in JOBS]
+        lines.append(
+            f"| {built.name} | " + " | ".join(f"{share:,}, {share / rate * 1e6:.0f} us" for share in shares) + " |"
+        )
+    return lines
+
+
+def model_table() -> list[str]:
+    """Rows of the page's table of times by size of model: one all-reduce of all values at 100 Gbit/s."""
+    lines = [
+        "| profile | operation | what decides | " + " | ".join(f"{size} values" for size in MODELS) + " |",
+        "|---|---|---|" + "---|" * len(MODELS),
+    ]
+    for built in PROFILES:
+        for operation in (LaneOp.ADD32, LaneOp.EXPAND8):
+            limits = [(rates(built, operation).values_per_second, "port")]
+            if built.passes > 1:
+                limits.append((_recirculated_rate(built, operation), "recirculation"))
+            rate, what = min(limits)
+            cells = [f"{values / rate * 1e3:,.1f} ms" for values in MODELS.values()]
+            lines.append(f"| {built.name} | {operation.name} | {what} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def _share(used: int, there: int) -> str:
     return f"{used} of {there}"
 
@@ -215,7 +304,11 @@ def resource_table(measured: dict[str, Resources]) -> list[str]:
         row("PHV bits", [_share(found.header_bits, built.chip.container_bits) for built, found in columns]),
         row("cycles of the ingress stages", [str(found.ingress_cycles) for _, found in columns]),
         row("cycles of the egress stages", [str(found.egress_cycles) for _, found in columns]),
-        row("recirculations of a contribution", [str(built.passes - 1) for built, _ in columns]),
+        row("recirculations of a contribution", [str(built.recirculations) for built, _ in columns]),
+        row(
+            "recirculations of the one that comes back as the sum",
+            [str(built.recirculations_for_sum) for built, _ in columns],
+        ),
     ]
 
 
@@ -248,6 +341,9 @@ def generated_parts(root: Path) -> dict[str, list[str]]:
     return {
         "tofino resources": [*resource_table(measured), "", f"Compiled by {manifest['compiler']}."],
         "tofino rates": rate_table(capabilities),
+        "tofino recirculation": recirculation_table(),
+        "tofino slots": slots_table(),
+        "tofino models": model_table(),
     }
 
 

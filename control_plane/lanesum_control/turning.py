@@ -18,7 +18,8 @@ def turning_ports(pipeline: CompiledPipeline, wanted: Iterable[int] | None = Non
     """The ports at which a switch with ``pipeline`` sends packets around, at most one of a pipe.
 
     ``wanted``: as configured; where None, those that the chip has for it, in all pipes. A pipe without one leaves
-    other jobs' entries alone. Raises ConfigurationError for a port that sends nothing around, or a second of a pipe.
+    other jobs' entries alone, and gets no jobs where contributions have several passes. Raises ConfigurationError for a
+    port that sends nothing around, or a second of a pipe.
     """
     if pipeline.chip is None or not pipeline.names.has_table(RECIRCULATION):
         if wanted:

@@ -1,14 +1,22 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
 #define LANE_FIELD(i) hdr.lanes.w##i,
+#if PASSES > 1
+#define BLOCKS_BEHIND meta.carried_sum
+#define EMIT_JOURNEY packet.emit(hdr.journey);
+#else
+#define BLOCKS_BEHIND 16w0
+#define EMIT_JOURNEY
+#endif
 
 control IngressDeparser(packet_out packet, inout ingress_headers_t hdr, in ingress_metadata_t meta,
                         in ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md) {
     Checksum() payload_checksum;
 
     apply {
-        hdr.bridge.payload_checksum = payload_checksum.update({ FOR_EACH_WORD(LANE_FIELD) 16w0 });
+        hdr.bridge.payload_checksum = payload_checksum.update({ FOR_EACH_WORD(LANE_FIELD) BLOCKS_BEHIND });
         packet.emit(hdr.bridge);
+        EMIT_JOURNEY
         packet.emit(hdr.ethernet);
         packet.emit(hdr.arp);
         packet.emit(hdr.ipv4);

@@ -17,7 +17,7 @@ control Descend(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
 
     table descend {
         key = {
-            meta.ingress_port: exact @name("standard_metadata.ingress_port");
+            hdr.bridge.ingress_port: exact @name("standard_metadata.ingress_port");
             hdr.lanesum.job: exact @name("job");
             hdr.lanesum.tag: exact @name("tag");
         }

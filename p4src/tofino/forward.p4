@@ -77,7 +77,7 @@ control Arp(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         asked = hdr.arp.target_ip;
         hdr.arp.target_ip = hdr.arp.sender_ip;
         hdr.arp.sender_ip = asked;
-        ig_tm_md.ucast_egress_port = meta.ingress_port;
+        ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
         arp_counter.count();
     }
 

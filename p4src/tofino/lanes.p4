@@ -4,27 +4,33 @@
 //
 // An ALU has four instructions, and there are five things to do: reading is OR without its operand.
 
+const bit<32> LANE_ENTRIES = ENTRIES * PASSES;
+
+// Place of the entry's words: the shadow set, the block of words that this pass has, the slot.
+typedef bit<(BLOCK_BITS + 1)> lane_entry_t;
+#define LANE_ENTRY (meta.entry[15:15] ++ meta.entry[BLOCK_BITS - 1:0])
+
 #define LANE_REGISTER(stage_number, i) \
-    Register<bit<32>, bit<15>>(ENTRIES) words_##i; \
-    RegisterAction<bit<32>, bit<15>, bit<32>>(words_##i) store_##i = { \
+    Register<bit<32>, lane_entry_t>(LANE_ENTRIES) words_##i; \
+    RegisterAction<bit<32>, lane_entry_t, bit<32>>(words_##i) store_##i = { \
         void apply(inout bit<32> value, out bit<32> sum) { value = hdr.lanes.w##i; sum = value; } \
     }; \
-    RegisterAction<bit<32>, bit<15>, bit<32>>(words_##i) add_##i = { \
+    RegisterAction<bit<32>, lane_entry_t, bit<32>>(words_##i) add_##i = { \
         void apply(inout bit<32> value, out bit<32> sum) { value = value + hdr.lanes.w##i; sum = value; } \
     }; \
-    RegisterAction<bit<32>, bit<15>, bit<32>>(words_##i) or_##i = { \
+    RegisterAction<bit<32>, lane_entry_t, bit<32>>(words_##i) or_##i = { \
         void apply(inout bit<32> value, out bit<32> sum) { \
             if (meta.progress != PROGRESS_DONE) { value = value | hdr.lanes.w##i; } \
             sum = value; \
         } \
     }; \
-    RegisterAction<bit<32>, bit<15>, bit<32>>(words_##i) max_##i = { \
+    RegisterAction<bit<32>, lane_entry_t, bit<32>>(words_##i) max_##i = { \
         void apply(inout bit<32> value, out bit<32> sum) { value = max(value, hdr.lanes.w##i); sum = value; } \
     }; \
-    action do_store_##i() { hdr.lanes.w##i = store_##i.execute(ENTRY); } \
-    action do_add_##i() { hdr.lanes.w##i = add_##i.execute(ENTRY); } \
-    action do_or_##i() { hdr.lanes.w##i = or_##i.execute(ENTRY); } \
-    action do_max_##i() { hdr.lanes.w##i = max_##i.execute(ENTRY); } \
+    action do_store_##i() { hdr.lanes.w##i = store_##i.execute(LANE_ENTRY); } \
+    action do_add_##i() { hdr.lanes.w##i = add_##i.execute(LANE_ENTRY); } \
+    action do_or_##i() { hdr.lanes.w##i = or_##i.execute(LANE_ENTRY); } \
+    action do_max_##i() { hdr.lanes.w##i = max_##i.execute(LANE_ENTRY); } \
     @stage(stage_number) \
     table lane_##i { \
         key = { meta.standing: ternary; meta.progress: ternary; meta.combination: ternary; meta.role: ternary; } \
@@ -60,18 +66,29 @@
 #endif
 
 // Lane by lane, the first one in the most significant bits: coordinates stay in order. An instruction shifts or masks, so
-// it takes two; the first word of a group needs no shift.
+// it takes two; the first word of a group needs no shift. Where codes go on unchanged, Tofino 2 needs no containers for
+// them, if nothing asks for them in the stages: there the parser has put them into each word of their group, too, so that
+// no two words need containers of one kind.
+#if __TARGET_TOFINO__ == 2
+#define TAKE_FIRST(to, from)
+#define OF_CODES(i, word) hdr.lanes.w##word
+#define OF_CODES16(i, word) hdr.lanes.w##word
+#else
+#define TAKE_FIRST(to, from) hdr.lanes.w##to = from;
+#define OF_CODES(i, word) hdr.codes.w##i
+#define OF_CODES16(i, word) hdr.codes16.w##i
+#endif
 #define EXPAND8_SHIFT(i, even, odd) \
-    hdr.lanes.w##even = hdr.codes.w##i; \
-    hdr.lanes.w##odd = hdr.codes.w##i >> 4;
+    TAKE_FIRST(even, hdr.codes.w##i) \
+    hdr.lanes.w##odd = OF_CODES(i, odd) >> 4;
 #define EXPAND8TO16_SHIFT(i, even, odd) \
-    hdr.lanes.w##even = hdr.codes.w##i; \
-    hdr.lanes.w##odd = hdr.codes.w##i >> 8;
+    TAKE_FIRST(even, hdr.codes.w##i) \
+    hdr.lanes.w##odd = OF_CODES(i, odd) >> 8;
 #define EXPAND16_SHIFT(i, a0, a1, a2, a3) \
-    hdr.lanes.w##a0 = hdr.codes16.w##i; \
-    hdr.lanes.w##a1 = hdr.codes16.w##i >> 4; \
-    hdr.lanes.w##a2 = hdr.codes16.w##i >> 8; \
-    hdr.lanes.w##a3 = hdr.codes16.w##i >> 12;
+    TAKE_FIRST(a0, hdr.codes16.w##i) \
+    hdr.lanes.w##a1 = OF_CODES16(i, a1) >> 4; \
+    hdr.lanes.w##a2 = OF_CODES16(i, a2) >> 8; \
+    hdr.lanes.w##a3 = OF_CODES16(i, a3) >> 12;
 #define MASK_NIBBLES(i) hdr.lanes.w##i = hdr.lanes.w##i & 0x0F0F0F0F;
 #define MASK_BYTES(i) hdr.lanes.w##i = hdr.lanes.w##i & 0x00FF00FF;
 #define MASK_NIBBLES16(i) hdr.lanes.w##i = hdr.lanes.w##i & 0x000F000F;
@@ -85,19 +102,22 @@ control Expand(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
     action mask16() { FOR_EACH_WORD(MASK_NIBBLES16) }
     action nothing() { }
 
+    // Bit 1 of the operation tells EXPAND8TO16 (and EXPAND16) from EXPAND8.
 #define EXPANSION(name, to8, from8_to16, to16) \
     table name { \
-        key = { hdr.codes.isValid(): exact; hdr.codes16.isValid(): exact; meta.operation_bit[7:7]: exact; } \
+        key = { hdr.codes.isValid(): ternary; hdr.codes16.isValid(): ternary; hdr.lanesum.op[1:1]: ternary; } \
         actions = { to8; from8_to16; to16; nothing; } \
         const default_action = nothing(); \
         size = 4; \
         const entries = { \
             (true, false, 0): to8(); \
             (true, false, 1): from8_to16(); \
-            (false, true, 0): to16(); \
+            (false, true, 1): to16(); \
         } \
     }
+    WAITS_UNTIL(1)
     EXPANSION(shift, shift8, shift8to16, shift16)
+    WAITS_UNTIL(2)
     EXPANSION(mask, mask8, mask8to16, mask16)
 
     // Codes stay beside the lanes: a packet that is passed on goes out as it came.

@@ -22,11 +22,18 @@
 #include "slots.p4"
 #include "lanes.p4"
 #include "result.p4"
+#include "passes.p4"
 #include "checksums.p4"
 #include "descend.p4"
 #include "forward.p4"
 #include "deparser.p4"
 
+#if __TARGET_TOFINO__ == 2
+// Fields that table member sets lie where nothing else lay before: else the compiler moves that away first, in a stage
+// that is the table's own.
+@pa_no_overlay("ingress", "meta.worker")
+@pa_no_overlay("ingress", "meta.group")
+#endif
 control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
                         in ingress_intrinsic_metadata_t ig_intr_md,
                         in ingress_intrinsic_metadata_from_parser_t ig_prsr_md,
@@ -40,27 +47,35 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     Slots() slots;
     Lanes() lanes;
     Result() result;
+#if PASSES > 1
+    Arrived() arrived;
+    Passes() passes;
+#endif
     Descend() descend;
     Forward() forward;
     Arp() arp;
 
     apply {
-        hdr.bridge.setValid();
-        hdr.bridge.ingress_port = meta.ingress_port;
         hdr.bridge.handover = HANDOVER_ROUTED;
         if (hdr.ipv4.ttl <= 1) {
             meta.expired = 1;
         }
-        arrival.apply(hdr, meta, ig_prsr_md);
-        classify.apply(hdr, meta, ig_prsr_md);
-        // What comes around has been looked at, and counted.
-        if (hdr.ipv4.isValid() && meta.takeover == 0) {
-            origin.apply(hdr, meta);
+        WHERE_FIRST_PASS {
+            arrival.apply(hdr, meta, ig_prsr_md);
+            classify.apply(hdr, meta, ig_prsr_md);
+            // What comes around has been looked at, and counted.
+            if (hdr.ipv4.isValid() && meta.takeover == 0) {
+                origin.apply(hdr, meta);
+            }
         }
         // Registers are asked on the word of arrival and member alone; the rest becomes known beside them.
         membership.apply(hdr, meta);
         expand.apply(hdr, meta);
         slots.apply(hdr, meta, ig_prsr_md);
+#if PASSES > 1
+        arrived.apply(hdr, meta, ig_prsr_md);
+        passes.apply(hdr, meta, ig_tm_md);
+#endif
         lanes.apply(hdr, meta);
         if (meta.verdict == VERDICT_DESCEND) {
             descend.apply(hdr, meta, ig_tm_md);
@@ -92,7 +107,7 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
     Congestion() congestion;
 
     apply {
-        if (hdr.bridge.handover != HANDOVER_RECIRCULATE) {
+        if (hdr.bridge.handover != HANDOVER_RECIRCULATE && hdr.bridge.handover != HANDOVER_PASS) {
             rest.apply(hdr, meta);
             // Copies of the replication engine have a number; only answers are replicated.
             if (eg_intr_md.egress_rid != 0) {

@@ -29,7 +29,7 @@ control Membership(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
     @stage(0)
     table member {
         key = {
-            meta.ingress_port: exact @name("standard_metadata.ingress_port");
+            hdr.bridge.ingress_port: exact @name("standard_metadata.ingress_port");
             hdr.ipv4.source: exact @name("source");
             hdr.udp.source_port: exact @name("source_port");
             hdr.lanesum.job: exact @name("job");
@@ -72,7 +72,7 @@ control Membership(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
     apply {
         // Two jobs never have one owner number at the same time: the controller sees to it (32 bits of 48).
         meta.owner = owner_hash.get({hdr.lanesum.job, hdr.lanesum.tag});
-        member.apply();
+        WHERE_FIRST_PASS member.apply();
         if (meta.verdict == VERDICT_AGGREGATE) {
             admission.apply();
         }

@@ -11,13 +11,14 @@ control Origin(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
 
     action expect(PortId_t port, bit<1> attached) {
         meta.known_source = 1;
-        meta.port_difference = meta.ingress_port ^ port;
+        meta.port_difference = hdr.bridge.ingress_port ^ port;
         meta.attached = attached;
         origin_counter.count();
     }
 
     action unknown() { meta.known_source = 0; origin_counter.count(); }
 
+    WAITS_UNTIL(1)
     table origin {
         key = { hdr.ipv4.source: exact @name("source"); }
         actions = { expect; unknown; }

@@ -4,6 +4,20 @@
 // way, so that the first stage knows.
 
 #define TAKE_WORD(i) hdr.lanes.w##i = hdr.arrived.w##i;
+// Where Expand does not take them.
+#if __TARGET_TOFINO__ == 2
+#define TAKE_CODES(i, even, odd) \
+    hdr.lanes.w##even = hdr.codes.w##i; \
+    hdr.lanes.w##odd = hdr.codes.w##i;
+#define TAKE_CODES16(i, a0, a1, a2, a3) \
+    hdr.lanes.w##a0 = hdr.codes16.w##i; \
+    hdr.lanes.w##a1 = hdr.codes16.w##i; \
+    hdr.lanes.w##a2 = hdr.codes16.w##i; \
+    hdr.lanes.w##a3 = hdr.codes16.w##i;
+#else
+#define TAKE_CODES(i, even, odd)
+#define TAKE_CODES16(i, a0, a1, a2, a3)
+#endif
 
 parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_metadata_t meta,
                      out ingress_intrinsic_metadata_t ig_intr_md) {
@@ -20,13 +34,22 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     }
 
     state parse_first {
-        meta.ingress_port = ig_intr_md.ingress_port;
+        hdr.bridge.setValid();
+        hdr.bridge.ingress_port = ig_intr_md.ingress_port;
         transition parse_ethernet;
     }
 
     state parse_bridge {
         packet.extract(hdr.bridge);
-        meta.ingress_port = hdr.bridge.ingress_port;
+#if PASSES > 1
+        transition select(hdr.bridge.handover) {
+            HANDOVER_PASS: parse_journey;
+            default: parse_again;
+        }
+    }
+
+    state parse_again {
+#endif
         meta.takeover = 1;
         transition parse_ethernet;
     }
@@ -109,9 +132,9 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         packet.extract(hdr.lanesum);
         udp_checksum.subtract({hdr.lanesum});
         transition select(hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.words) {
-            (LANESUM_VERSION, KIND_CONTRIBUTION, ACCUMULATOR_WORDS): choose_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, CODE_WORDS): choose_codes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, CODE16_WORDS): choose_codes16;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, PACKET_WORDS): choose_lanes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, PACKET_CODE_WORDS): choose_codes;
+            (LANESUM_VERSION, KIND_CONTRIBUTION, PACKET_CODE16_WORDS): choose_codes16;
             default: accept;
         }
     }
@@ -201,6 +224,7 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         meta.operation_bit = 16w1 << OP_EXPAND16;
         meta.combination = COMBINE_ADD;
         packet.extract(hdr.codes16);
+        FOR_EACH_CODE16_GROUP(TAKE_CODES16)
         udp_checksum.subtract({hdr.codes16});
         udp_checksum.subtract_all_and_deposit(meta.udp_sum);
         transition accept;
@@ -209,6 +233,7 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     state parse_codes {
         meta.combination = COMBINE_ADD;
         packet.extract(hdr.codes);
+        FOR_EACH_CODE_GROUP(TAKE_CODES)
         udp_checksum.subtract({hdr.codes});
         udp_checksum.subtract_all_and_deposit(meta.udp_sum);
         transition accept;
@@ -223,6 +248,158 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         udp_checksum.subtract_all_and_deposit(meta.udp_sum);
         transition accept;
     }
+
+#if PASSES > 1
+    // What came around needs no checking: headers are where they were. The task says what the lanes do, in the words of
+    // the first pass, and what stands behind the headers.
+    state parse_journey {
+        packet.extract(hdr.journey);
+        udp_checksum.subtract({hdr.journey.udp_sum});
+        meta.entry = hdr.journey.entry;
+        meta.worker = hdr.journey.worker;
+        meta.fan_in = hdr.journey.fan_in;
+        meta.group = hdr.journey.group;
+        meta.role = hdr.journey.role;
+        transition select(hdr.journey.task) {
+            TASK_STORE | TASK_CODES: store_codes;
+            TASK_STORE | TASK_CODES16: store_codes16;
+            TASK_STORE | TASK_LANES: store_lanes;
+            TASK_ADD | TASK_CODES: add_codes;
+            TASK_ADD | TASK_CODES16: add_codes16;
+            TASK_ADD | TASK_LANES: add_lanes;
+            TASK_OR | TASK_LANES: or_lanes;
+            TASK_MAX | TASK_LANES: max_lanes;
+            TASK_STRIP | TASK_CODES: pass_codes;
+            TASK_STRIP | TASK_CODES16: pass_codes16;
+            TASK_STRIP | TASK_LANES: pass_lanes;
+            TASK_READ: read_lanes;
+            default: answer;
+        }
+    }
+
+    state store_codes {
+        meta.standing = STANDING_NEW;
+        transition pass_codes;
+    }
+
+    state store_codes16 {
+        meta.standing = STANDING_NEW;
+        transition pass_codes16;
+    }
+
+    state store_lanes {
+        meta.standing = STANDING_NEW;
+        transition pass_lanes;
+    }
+
+    state add_codes {
+        meta.standing = STANDING_ADDED;
+        meta.combination = COMBINE_ADD;
+        transition pass_codes;
+    }
+
+    state add_codes16 {
+        meta.standing = STANDING_ADDED;
+        meta.combination = COMBINE_ADD;
+        transition pass_codes16;
+    }
+
+    state add_lanes {
+        meta.standing = STANDING_ADDED;
+        meta.combination = COMBINE_ADD;
+        transition pass_lanes;
+    }
+
+    state or_lanes {
+        meta.standing = STANDING_ADDED;
+        meta.combination = COMBINE_OR;
+        transition pass_lanes;
+    }
+
+    state max_lanes {
+        meta.standing = STANDING_ADDED;
+        meta.combination = COMBINE_MAX;
+        transition pass_lanes;
+    }
+
+    state pass_codes {
+        meta.phase = PHASE_PASS;
+        meta.verdict = VERDICT_PASS;
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        packet.extract(hdr.udp);
+        packet.extract(hdr.lanesum);
+        transition take_codes;
+    }
+
+    state take_codes {
+        packet.extract(hdr.codes);
+        FOR_EACH_CODE_GROUP(TAKE_CODES)
+        udp_checksum.subtract({hdr.codes});
+        udp_checksum.subtract_all_and_deposit(meta.udp_sum);
+        transition accept;
+    }
+
+    state pass_codes16 {
+        meta.phase = PHASE_PASS;
+        meta.verdict = VERDICT_PASS;
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        packet.extract(hdr.udp);
+        packet.extract(hdr.lanesum);
+        transition take_codes16;
+    }
+
+    state take_codes16 {
+        packet.extract(hdr.codes16);
+        FOR_EACH_CODE16_GROUP(TAKE_CODES16)
+        udp_checksum.subtract({hdr.codes16});
+        udp_checksum.subtract_all_and_deposit(meta.udp_sum);
+        transition accept;
+    }
+
+    state pass_lanes {
+        meta.phase = PHASE_PASS;
+        meta.verdict = VERDICT_PASS;
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        packet.extract(hdr.udp);
+        packet.extract(hdr.lanesum);
+        transition take_lanes;
+    }
+
+    state take_lanes {
+        packet.extract(hdr.arrived);
+        FOR_EACH_WORD(TAKE_WORD)
+        udp_checksum.subtract({hdr.arrived});
+        udp_checksum.subtract_all_and_deposit(meta.udp_sum);
+        transition accept;
+    }
+
+    state read_lanes {
+        meta.phase = PHASE_PASS;
+        meta.verdict = VERDICT_PASS;
+        meta.standing = STANDING_SEEN;
+        meta.progress = PROGRESS_DONE;
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        packet.extract(hdr.udp);
+        packet.extract(hdr.lanesum);
+        transition accept;
+    }
+
+    // The entry is asked as if by a duplicate.
+    state answer {
+        meta.phase = PHASE_ANSWER;
+        meta.verdict = VERDICT_ANSWER;
+        meta.arrival = ARRIVAL_ANSWER;
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        packet.extract(hdr.udp);
+        packet.extract(hdr.lanesum);
+        transition accept;
+    }
+#endif
 }
 
 parser EgressParser(packet_in packet, out egress_headers_t hdr, out egress_metadata_t meta,
@@ -235,6 +412,7 @@ parser EgressParser(packet_in packet, out egress_headers_t hdr, out egress_metad
         packet.extract(hdr.bridge);
         transition select(hdr.bridge.handover) {
             HANDOVER_RECIRCULATE: accept;
+            HANDOVER_PASS: accept;
             default: parse_ethernet;
         }
     }

@@ -2,10 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Result: turn the contribution into the packet that goes back or up, and address each copy of it.
 
-const bit<16> RESULT_WORDS = ACCUMULATOR_WORDS;
+const bit<16> RESULT_WORDS = PACKET_WORDS;
 const bit<16> RESULT_UDP_BYTES = UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + RESULT_WORDS * 4;
 const bit<16> EMPTY_UDP_BYTES = UDP_HEADER_BYTES + LANESUM_HEADER_BYTES;
 const bit<8> RESULT_TTL = 64;
+
+// How far the entry was when the contribution came in.
+#if PASSES > 1
+#define ANSWERED_PROGRESS hdr.journey.progress
+const bit<8> ANSWERED_LAST = (bit<8>) PROGRESS_LAST;
+#else
+#define ANSWERED_PROGRESS meta.progress
+const progress_t ANSWERED_LAST = PROGRESS_LAST;
+#endif
 
 control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
                inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
@@ -89,7 +98,7 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         name_workers();
         hdr.lanesum.kind = KIND_RESULT;
         hdr.lanesum.flags = meta.state | FLAG_RESEND;
-        ig_tm_md.ucast_egress_port = meta.ingress_port;
+        ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
         result_counter.count();
     }
 
@@ -99,7 +108,7 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         name_racks();
         hdr.lanesum.kind = KIND_RESULT;
         hdr.lanesum.flags = meta.state | (FLAG_RESEND | FLAG_UPPER);
-        ig_tm_md.ucast_egress_port = meta.ingress_port;
+        ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
         result_counter.count();
     }
 
@@ -171,7 +180,7 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         key = {
             meta.verdict: ternary;
             meta.role: ternary;
-            meta.progress: ternary;
+            ANSWERED_PROGRESS: ternary @name("progress");
         }
         actions = {
             multicast_result; multicast_result_of_racks; unicast_result; unicast_result_of_racks; multicast_pending;
@@ -189,13 +198,13 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             (VERDICT_PENDING, _, _): multicast_pending_of_racks();
             (VERDICT_CONFLICT, 0 &&& ROLE_UPPER, _): multicast_conflict(0);
             (VERDICT_CONFLICT, _, _): multicast_conflict(FLAG_UPPER);
-            (VERDICT_ASCEND, 0 &&& (ROLE_UPPER | ROLE_PARTIAL), PROGRESS_LAST): ascend_workers(FLAG_UPPER);
+            (VERDICT_ASCEND, 0 &&& (ROLE_UPPER | ROLE_PARTIAL), ANSWERED_LAST): ascend_workers(FLAG_UPPER);
             (VERDICT_ASCEND, 0 &&& (ROLE_UPPER | ROLE_PARTIAL), _): ascend_workers(FLAG_UPPER | FLAG_RESEND);
-            (VERDICT_ASCEND, 0 &&& ROLE_UPPER, PROGRESS_LAST): ascend_workers(FLAG_UPPER | FLAG_PARTIAL);
+            (VERDICT_ASCEND, 0 &&& ROLE_UPPER, ANSWERED_LAST): ascend_workers(FLAG_UPPER | FLAG_PARTIAL);
             (VERDICT_ASCEND, 0 &&& ROLE_UPPER, _): ascend_workers(FLAG_UPPER | FLAG_PARTIAL | FLAG_RESEND);
-            (VERDICT_ASCEND, 0 &&& ROLE_PARTIAL, PROGRESS_LAST): ascend_racks(FLAG_UPPER);
+            (VERDICT_ASCEND, 0 &&& ROLE_PARTIAL, ANSWERED_LAST): ascend_racks(FLAG_UPPER);
             (VERDICT_ASCEND, 0 &&& ROLE_PARTIAL, _): ascend_racks(FLAG_UPPER | FLAG_RESEND);
-            (VERDICT_ASCEND, _, PROGRESS_LAST): ascend_racks(FLAG_UPPER | FLAG_PARTIAL);
+            (VERDICT_ASCEND, _, ANSWERED_LAST): ascend_racks(FLAG_UPPER | FLAG_PARTIAL);
             (VERDICT_ASCEND, _, _): ascend_racks(FLAG_UPPER | FLAG_PARTIAL | FLAG_RESEND);
             (VERDICT_TAKE_OVER, _, _): turn_back();
         }

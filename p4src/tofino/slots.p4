@@ -17,19 +17,111 @@
 const bit<32> ENTRIES = SLOTS * 2;
 
 // Place of the entry in a register: the shadow set, then the slot, of which the upper bit is never set.
-#define ENTRY (meta.entry[15:15] ++ meta.entry[13:0])
+typedef bit<(SLOT_BITS + 1)> entry_t;
+#define ENTRY (meta.entry[15:15] ++ meta.entry[SLOT_BITS - 1:0])
 
 #define EPOCH_NEWER ((int<32>) (hdr.lanesum.epoch - value.hi)) > 0
 #define EPOCH_REACHED ((int<32>) (hdr.lanesum.epoch - value.hi)) >= 0
 
+#if PASSES > 1
+#define LOOK_ACTION(look) look;
+#define ENTRANCE_LOOKS(look) (ARRIVAL_ANSWER, _, _, _, _, _, _): look();
+#define EPOCH_LOOKS(look) (ENTRANCE_LOOK, 0, 1): look();
+#define CHUNK_LOOKS (ENTRANCE_LOOK, _, _, _, _, _, _): nothing();
+#else
+#define LOOK_ACTION(look)
+#define ENTRANCE_LOOKS(look)
+#define EPOCH_LOOKS(look)
+#define CHUNK_LOOKS
+#endif
+
+#define EPOCH_KEY meta.entrance: ternary; meta.epoch_moved: ternary; meta.epoch_reached: ternary;
+#define EPOCH_ENTRIES(first, next, look) \
+    EPOCH_LOOKS(look) \
+    (ENTRANCE_FREE, 1, _): first(); \
+    (ENTRANCE_GUARDED, 1, 1): first(); \
+    (ENTRANCE_FREE, 0, 1): next(); \
+    (ENTRANCE_GUARDED, 0, 1): next();
+
+// Entries that one chunk register has. Each half of Tofino 2's memories is for itself: next to 'seen' and 'shape', of 17
+// memories each, there is room for two registers of 5, but not for one of 9.
+#if __TARGET_TOFINO__ == 2 && SLOTS > 4096
+typedef bit<SLOT_BITS> chunk_entry_t;
+const bit<32> CHUNK_ENTRIES_PER_REGISTER = SLOTS;
+#define CHUNK_ENTRY meta.entry[SLOT_BITS - 1:0]
+#define CHUNK_REGISTERS Chunk() chunk; Chunk() chunk_of_shadow;
+#define CHUNK_APPLY \
+    if (meta.entry[15:15] == 0) { chunk.apply(hdr, meta); } else { chunk_of_shadow.apply(hdr, meta); }
+#else
+typedef entry_t chunk_entry_t;
+const bit<32> CHUNK_ENTRIES_PER_REGISTER = ENTRIES;
+#define CHUNK_ENTRY ENTRY
+#define CHUNK_REGISTERS Chunk() chunk;
+#define CHUNK_APPLY chunk.apply(hdr, meta);
+#endif
+
+control Chunk(in ingress_headers_t hdr, inout ingress_metadata_t meta) {
+    Register<bit<32>, chunk_entry_t>(CHUNK_ENTRIES_PER_REGISTER) slot_chunk;
+
+    RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slot_chunk) first_chunk = {
+        void apply(inout bit<32> value, out bit<2> order) {
+            value = hdr.lanesum.chunk;
+            order = 1;
+        }
+    };
+    // 1 newer, 2 the same.
+    RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slot_chunk) next_chunk = {
+        void apply(inout bit<32> value, out bit<2> order) {
+            order = 0;
+            if (hdr.lanesum.chunk > value) {
+                order = 1;
+            } else if (hdr.lanesum.chunk == value) {
+                order = 2;
+            }
+            if (hdr.lanesum.chunk > value) {
+                value = hdr.lanesum.chunk;
+            }
+        }
+    };
+    action nothing() { }
+    action do_first_chunk() { meta.chunk_order = first_chunk.execute(CHUNK_ENTRY); }
+    action do_next_chunk() { meta.chunk_order = next_chunk.execute(CHUNK_ENTRY); }
+#if PASSES > 1
+    RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slot_chunk) look_at_chunk = {
+        void apply(inout bit<32> value, out bit<2> order) {
+            order = 0;
+            if (hdr.lanesum.chunk == value) {
+                order = 2;
+            }
+        }
+    };
+    action do_look_at_chunk() { meta.chunk_order = look_at_chunk.execute(CHUNK_ENTRY); }
+#endif
+
+    @stage(2)
+    table chunk {
+        key = { EPOCH_KEY }
+        actions = { do_first_chunk; do_next_chunk; LOOK_ACTION(do_look_at_chunk) nothing; }
+        const default_action = nothing();
+        size = 8;
+        const entries = { EPOCH_ENTRIES(do_first_chunk, do_next_chunk, do_look_at_chunk) }
+    }
+
+    apply {
+        chunk.apply();
+    }
+}
+
 control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
               in ingress_intrinsic_metadata_from_parser_t ig_prsr_md) {
+    CHUNK_REGISTERS
+
     // Stage 1.
-    Register<two_words_t, bit<15>>(ENTRIES) slot_owner;
-    Register<two_words_t, bit<15>>(ENTRIES) slot_owner_reached;
+    Register<two_words_t, entry_t>(ENTRIES) slot_owner;
+    Register<two_words_t, entry_t>(ENTRIES) slot_owner_reached;
 
     // 1 where the packet starts anew: other owner, or newer epoch.
-    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_owner) own = {
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner) own = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 0;
             if (value.lo != meta.owner || EPOCH_NEWER) {
@@ -39,7 +131,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_owner) own_guarded = {
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner) own_guarded = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 0;
             if (value.lo != meta.owner || EPOCH_NEWER) {
@@ -51,7 +143,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
     };
     // 1 where the owner is this one, and its epoch not newer.
-    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_owner_reached) reach = {
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner_reached) reach = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 0;
             if (value.lo == meta.owner && EPOCH_REACHED) {
@@ -63,7 +155,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_owner_reached) reach_guarded = {
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner_reached) reach_guarded = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 0;
             if (value.lo == meta.owner && EPOCH_REACHED) {
@@ -78,12 +170,34 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     action do_own_guarded() { meta.epoch_moved = own_guarded.execute(ENTRY); meta.entrance = ENTRANCE_GUARDED; }
     action do_reach() { meta.epoch_reached = reach.execute(ENTRY); }
     action do_reach_guarded() { meta.epoch_reached = reach_guarded.execute(ENTRY); }
+#if PASSES > 1
+    // An answer looks once more, and changes nothing.
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner) look_at_owner = {
+        void apply(inout two_words_t value, out bit<1> moved) {
+            moved = 0;
+            if (value.lo != meta.owner || EPOCH_NEWER) {
+                moved = 1;
+            }
+        }
+    };
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner_reached) look_at_owner_reached = {
+        void apply(inout two_words_t value, out bit<1> reached) {
+            reached = 0;
+            if (value.lo == meta.owner && EPOCH_REACHED) {
+                reached = 1;
+            }
+        }
+    };
+    action do_look_at_owner() { meta.epoch_moved = look_at_owner.execute(ENTRY); meta.entrance = ENTRANCE_LOOK; }
+    action do_look_at_owner_reached() { meta.epoch_reached = look_at_owner_reached.execute(ENTRY); }
+#endif
 
     // 'room' says whether the slot is inside of the job's range, see Membership.
 #define ENTRANCE_KEY \
     meta.arrival: ternary; meta.member: ternary; meta.room: ternary; hdr.lanesum.shadow: ternary; \
     meta.allowed: ternary; meta.role: ternary; meta.takeover: ternary;
-#define ENTRANCE_ENTRIES(free, guarded) \
+#define ENTRANCE_ENTRIES(free, guarded, look) \
+    ENTRANCE_LOOKS(look) \
     (ARRIVAL_CONTRIBUTION, 1, 0, _, _, _, _): nothing(); \
     (ARRIVAL_CONTRIBUTION, 1, 0x8000, 1, _, _, _): nothing(); \
     (ARRIVAL_CONTRIBUTION, 1, _, _, 0, _, _): nothing(); \
@@ -95,55 +209,34 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     @stage(1)
     table owner {
         key = { ENTRANCE_KEY }
-        actions = { do_own; do_own_guarded; nothing; }
+        actions = { do_own; do_own_guarded; LOOK_ACTION(do_look_at_owner) nothing; }
         const default_action = nothing();
         size = 8;
-        const entries = { ENTRANCE_ENTRIES(do_own, do_own_guarded) }
+        const entries = { ENTRANCE_ENTRIES(do_own, do_own_guarded, do_look_at_owner) }
     }
 
     @stage(1)
     table owner_reached {
         key = { ENTRANCE_KEY }
-        actions = { do_reach; do_reach_guarded; nothing; }
+        actions = { do_reach; do_reach_guarded; LOOK_ACTION(do_look_at_owner_reached) nothing; }
         const default_action = nothing();
         size = 8;
-        const entries = { ENTRANCE_ENTRIES(do_reach, do_reach_guarded) }
+        const entries = { ENTRANCE_ENTRIES(do_reach, do_reach_guarded, do_look_at_owner_reached) }
     }
 
     // Stage 2. Of (moved, reached): (1, _) newer, (0, 1) same, (0, 0) older; where entries are guarded (1, 0) is another
     // job's.
-    Register<bit<32>, bit<15>>(ENTRIES) slot_chunk;
-    Register<two_words_t, bit<15>>(ENTRIES) slot_seen;
-    Register<two_words_t, bit<15>>(ENTRIES) slot_shape;
+    Register<two_words_t, entry_t>(ENTRIES) slot_seen;
+    Register<two_words_t, entry_t>(ENTRIES) slot_shape;
 
-    RegisterAction<bit<32>, bit<15>, bit<2>>(slot_chunk) first_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
-            value = hdr.lanesum.chunk;
-            order = 1;
-        }
-    };
-    // 1 newer, 2 the same.
-    RegisterAction<bit<32>, bit<15>, bit<2>>(slot_chunk) next_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
-            order = 0;
-            if (hdr.lanesum.chunk > value) {
-                order = 1;
-            } else if (hdr.lanesum.chunk == value) {
-                order = 2;
-            }
-            if (hdr.lanesum.chunk > value) {
-                value = hdr.lanesum.chunk;
-            }
-        }
-    };
-    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_seen) first_seen = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_seen) first_seen = {
         void apply(inout two_words_t value, out bit<32> seen) {
             value.lo = meta.worker;
             value.hi = hdr.lanesum.chunk;
             seen = 0;
         }
     };
-    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_seen) next_seen = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_seen) next_seen = {
         void apply(inout two_words_t value, out bit<32> seen) {
             seen = value.lo;
             if (hdr.lanesum.chunk == value.hi) {
@@ -155,14 +248,14 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_shape) first_shape = {
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_shape) first_shape = {
         void apply(inout two_words_t value, out bit<1> differs) {
             value.lo = meta.shape;
             value.hi = hdr.lanesum.chunk;
             differs = 0;
         }
     };
-    RegisterAction<two_words_t, bit<15>, bit<1>>(slot_shape) next_shape = {
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_shape) next_shape = {
         void apply(inout two_words_t value, out bit<1> differs) {
             differs = 0;
             if (hdr.lanesum.chunk <= value.hi && value.lo != meta.shape) {
@@ -175,54 +268,51 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    action do_first_chunk() { meta.chunk_order = first_chunk.execute(ENTRY); }
-    action do_next_chunk() { meta.chunk_order = next_chunk.execute(ENTRY); }
     action do_first_seen() { first_seen.execute(ENTRY); }
     action do_next_seen() { meta.seen = next_seen.execute(ENTRY); }
     action do_first_shape() { first_shape.execute(ENTRY); }
     action do_next_shape() { meta.shape_differs = next_shape.execute(ENTRY); }
-
-#define EPOCH_KEY meta.entrance: ternary; meta.epoch_moved: ternary; meta.epoch_reached: ternary;
-#define EPOCH_ENTRIES(first, next) \
-    (ENTRANCE_FREE, 1, _): first(); \
-    (ENTRANCE_GUARDED, 1, 1): first(); \
-    (ENTRANCE_FREE, 0, 1): next(); \
-    (ENTRANCE_GUARDED, 0, 1): next();
-
-    @stage(2)
-    table chunk {
-        key = { EPOCH_KEY }
-        actions = { do_first_chunk; do_next_chunk; nothing; }
-        const default_action = nothing();
-        size = 4;
-        const entries = { EPOCH_ENTRIES(do_first_chunk, do_next_chunk) }
-    }
+#if PASSES > 1
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_seen) look_at_seen = {
+        void apply(inout two_words_t value, out bit<32> seen) { seen = value.lo; }
+    };
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_shape) look_at_shape = {
+        void apply(inout two_words_t value, out bit<1> differs) {
+            differs = 0;
+            if (value.lo != meta.shape) {
+                differs = 1;
+            }
+        }
+    };
+    action do_look_at_seen() { meta.seen = look_at_seen.execute(ENTRY); }
+    action do_look_at_shape() { meta.shape_differs = look_at_shape.execute(ENTRY); }
+#endif
 
     @stage(2)
     table seen {
         key = { EPOCH_KEY }
-        actions = { do_first_seen; do_next_seen; nothing; }
+        actions = { do_first_seen; do_next_seen; LOOK_ACTION(do_look_at_seen) nothing; }
         const default_action = nothing();
-        size = 4;
-        const entries = { EPOCH_ENTRIES(do_first_seen, do_next_seen) }
+        size = 8;
+        const entries = { EPOCH_ENTRIES(do_first_seen, do_next_seen, do_look_at_seen) }
     }
 
     @stage(2)
     table shape {
         key = { EPOCH_KEY }
-        actions = { do_first_shape; do_next_shape; nothing; }
+        actions = { do_first_shape; do_next_shape; LOOK_ACTION(do_look_at_shape) nothing; }
         const default_action = nothing();
-        size = 4;
-        const entries = { EPOCH_ENTRIES(do_first_shape, do_next_shape) }
+        size = 8;
+        const entries = { EPOCH_ENTRIES(do_first_shape, do_next_shape, do_look_at_shape) }
     }
 
     // Stage 3. A count of -1 says that the entry is complete: by a mark of its own, because the fan-in may change later.
-    Register<bit<16>, bit<15>>(ENTRIES) slot_count;
-    Register<two_words_t, bit<15>>(ENTRIES) slot_workers;
-    Register<two_bytes_t, bit<15>>(ENTRIES) slot_state;
-    Register<two_words_t, bit<15>>(ENTRIES) slot_record;
+    Register<bit<16>, entry_t>(ENTRIES) slot_count;
+    Register<two_words_t, entry_t>(ENTRIES) slot_workers;
+    Register<two_bytes_t, entry_t>(ENTRIES) slot_state;
+    Register<two_words_t, entry_t>(ENTRIES) slot_record;
 
-    RegisterAction<bit<16>, bit<15>, progress_t>(slot_count) count_first = {
+    RegisterAction<bit<16>, entry_t, progress_t>(slot_count) count_first = {
         void apply(inout bit<16> value, out progress_t progress) {
             if (meta.fan_in == 1) {
                 value = 0xFFFF;
@@ -233,7 +323,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<bit<16>, bit<15>, progress_t>(slot_count) count_next = {
+    RegisterAction<bit<16>, entry_t, progress_t>(slot_count) count_next = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = PROGRESS_OPEN;
             if ((int<16>) value == -1) {
@@ -246,7 +336,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<bit<16>, bit<15>, progress_t>(slot_count) look_at_count = {
+    RegisterAction<bit<16>, entry_t, progress_t>(slot_count) look_at_count = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = PROGRESS_OPEN;
             if ((int<16>) value == -1) {
@@ -255,7 +345,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_workers) first_worker = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_workers) first_worker = {
         void apply(inout two_words_t value, out bit<32> workers) {
             value.lo = meta.worker;
             workers = value.lo;
@@ -266,7 +356,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_workers) next_worker = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_workers) next_worker = {
         void apply(inout two_words_t value, out bit<32> workers) {
             if ((int<32>) value.hi != -1) {
                 value.lo = value.lo | meta.worker;
@@ -279,11 +369,11 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_workers) look_at_workers = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_workers) look_at_workers = {
         void apply(inout two_words_t value, out bit<32> workers) { workers = value.lo; }
     };
 
-    RegisterAction<two_bytes_t, bit<15>, bit<8>>(slot_state) first_state = {
+    RegisterAction<two_bytes_t, entry_t, bit<8>>(slot_state) first_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
             value.lo = meta.own_state;
             state = value.lo;
@@ -294,7 +384,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_bytes_t, bit<15>, bit<8>>(slot_state) next_state = {
+    RegisterAction<two_bytes_t, entry_t, bit<8>>(slot_state) next_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
             if ((int<8>) value.hi != -1) {
                 value.lo = value.lo | meta.own_state;
@@ -307,23 +397,23 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_bytes_t, bit<15>, bit<8>>(slot_state) look_at_state = {
+    RegisterAction<two_bytes_t, entry_t, bit<8>>(slot_state) look_at_state = {
         void apply(inout two_bytes_t value, out bit<8> state) { state = value.lo; }
     };
 
-    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_record) first_record = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_record) first_record = {
         void apply(inout two_words_t value) {
             value.lo = meta.shape;
             value.hi = meta.now;
         }
     };
-    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_record) touch_record = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_record) touch_record = {
         void apply(inout two_words_t value) { value.hi = meta.now; }
     };
-    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_record) recall_shape = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_record) recall_shape = {
         void apply(inout two_words_t value, out bit<32> recalled) { recalled = value.lo; }
     };
-    RegisterAction<two_words_t, bit<15>, bit<32>>(slot_record) recall_time = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_record) recall_time = {
         void apply(inout two_words_t value, out bit<32> recalled) { recalled = value.hi; }
     };
 
@@ -358,6 +448,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     (ENTRANCE_GUARDED, 1, 0, _, _, _, _): foreign(); \
     (_, _, _, 2, 1, _, _): conflict(); \
     SEEN_EIGHT(0, again) SEEN_EIGHT(8, again) SEEN_EIGHT(16, again) SEEN_EIGHT(24, again) \
+    CHUNK_LOOKS \
     (_, _, _, 2, 0, _, _): next(); \
     (_, _, _, _, _, _, _): older();
 
@@ -417,17 +508,17 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
 
     @stage(0)
     table operation {
-        key = { meta.operation_bit: exact; }
+        key = { hdr.lanesum.op: exact; }
         actions = { add_words; or_words; max_words; expand8; expand16; expand8to16; }
         const default_action = add_words(0);
         size = 8;
         const entries = {
-            16w1 << OP_EXPAND8: expand8((bit<32>) OP_EXPAND8 << 28);
-            16w1 << OP_ADD8X4: add_words((bit<32>) OP_ADD8X4 << 28);
-            16w1 << OP_OR: or_words((bit<32>) OP_OR << 28);
-            16w1 << OP_MAX: max_words((bit<32>) OP_MAX << 28);
-            16w1 << OP_EXPAND16: expand16((bit<32>) OP_EXPAND16 << 28);
-            16w1 << OP_EXPAND8TO16: expand8to16((bit<32>) OP_EXPAND8TO16 << 28);
+            OP_EXPAND8: expand8((bit<32>) OP_EXPAND8 << 28);
+            OP_ADD8X4: add_words((bit<32>) OP_ADD8X4 << 28);
+            OP_OR: or_words((bit<32>) OP_OR << 28);
+            OP_MAX: max_words((bit<32>) OP_MAX << 28);
+            OP_EXPAND16: expand16((bit<32>) OP_EXPAND16 << 28);
+            OP_EXPAND8TO16: expand8to16((bit<32>) OP_EXPAND8TO16 << 28);
         }
     }
 
@@ -436,9 +527,9 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
 
     DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) slot_counter;
 
-    action claim() { meta.verdict = VERDICT_DROP; slot_counter.count(); }
+    action claim() { meta.verdict = VERDICT_TAKEN; slot_counter.count(); }
     action claim_and_complete(verdict_t verdict) { meta.verdict = verdict; slot_counter.count(); }
-    action contribute() { meta.verdict = VERDICT_DROP; slot_counter.count(); }
+    action contribute() { meta.verdict = VERDICT_TAKEN; slot_counter.count(); }
     action contribute_and_complete(verdict_t verdict) { meta.verdict = verdict; slot_counter.count(); }
     action replay() { meta.verdict = VERDICT_REPLAY; meta.state = meta.state | meta.own_state; slot_counter.count(); }
     action ascend_again() {
@@ -499,8 +590,9 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     action turn_around(PortId_t port) { meta.may_recirculate = 1; meta.turning_port = port; }
     action stay() { meta.may_recirculate = 0; }
 
+    WAITS_UNTIL(6)
     table recirculation {
-        key = { meta.ingress_port[8:7]: exact @name("pipe"); }
+        key = { hdr.bridge.ingress_port[8:7]: exact @name("pipe"); }
         actions = { turn_around; stay; }
         const default_action = stay();
         size = 4;
@@ -520,7 +612,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
         owner.apply();
         owner_reached.apply();
-        chunk.apply();
+        CHUNK_APPLY
         seen.apply();
         shape.apply();
         workers.apply();

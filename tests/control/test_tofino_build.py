@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from pathlib import Path
 
@@ -13,7 +14,16 @@ from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.pipelines import tofino_pipeline
 from lanesum_control.tofino import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest_smaller, profile
-from lanesum_control.tofino_report import Resources, measure, page_with, rates, resource_table
+from lanesum_control.tofino_report import (
+    RECIRCULATION_HEADER_BYTES,
+    Resources,
+    measure,
+    page_with,
+    rates,
+    recirculated_bytes,
+    recirculation_table,
+    resource_table,
+)
 from lanesum_control.tofinobuild import (
     ASSEMBLER,
     COMPILER,
@@ -79,6 +89,17 @@ def test_the_compiler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: pyt
         build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
 
 
+def test_a_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The assembler warns of what p4c left out, makes a binary and ends well."""
+    a_tool(tmp_path, COMPILER, COMPILES)
+    warning = "main.bfa:5: warning: Can't match parser state due to previous match"
+    binary = "while [ $1 != -o ]; do shift; done; : > $2/tofino.bin"
+    a_tool(tmp_path, ASSEMBLER, f'echo "{warning}" >&2\necho "{warning}" >&2\n{binary}\n')
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TofinoCompileError, match=r"left 2 branches out of the parsers of profile tofino1-w32.*5753"):
+        build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
+
+
 def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
     assert resource_that_ran_out("error: tofino supports up to 12 stages, using 13") == "13 stages needed, 12 there"
     assert resource_that_ran_out("error: PHV allocation was not successful") == "out of packet header containers"
@@ -87,7 +108,8 @@ def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
 
 def test_the_nearest_profile_is_of_the_same_chip_and_smaller() -> None:
     assert nearest_smaller(TofinoProfile("x", TOFINO_1, 48)) == profile("tofino1-w32")
-    assert nearest_smaller(TofinoProfile("x", TOFINO_2, 72)) is None
+    assert nearest_smaller(TofinoProfile("x", TOFINO_2, 72)) == profile("tofino2-w64")
+    assert nearest_smaller(TofinoProfile("x", TOFINO_2, 512, 4_096, passes=4)) == profile("tofino2-w256")
     assert nearest_smaller(profile("tofino1-w32")) is None
     with pytest.raises(ConfigurationError, match="tofino3"):
         profile("tofino3")
@@ -99,9 +121,13 @@ def test_a_profile_without_a_build_is_named() -> None:
 
 
 def test_profiles_keep_what_was_promised() -> None:
-    """At least 24 words on Tofino 1, with 16,384 slots."""
-    assert max(kept.accumulator_words for kept in PROFILES if kept.chip is TOFINO_1) >= 24
-    assert all(kept.slots >= 16_384 for kept in PROFILES)
+    """In one pass 24 words on Tofino 1 and 56 on Tofino 2, with 16,384 slots; 1,024 four-bit codes in eight passes."""
+    single = [kept for kept in PROFILES if kept.passes == 1]
+    assert max(kept.accumulator_words for kept in single if kept.chip is TOFINO_1) >= 24
+    assert max(kept.accumulator_words for kept in single if kept.chip is TOFINO_2) >= 56
+    assert all(kept.slots >= 16_384 for kept in single)
+    wide = [kept for kept in PROFILES if kept.passes > 1]
+    assert any(rates(kept, LaneOp.EXPAND8).values_per_packet >= 1024 and kept.passes <= 8 for kept in wide)
 
 
 CONTEXT = {
@@ -188,6 +214,31 @@ def test_rates_follow_from_frame_sizes() -> None:
     assert found.packets_per_second == pytest.approx(100e9 / (8 * 226))
     assert found.values_per_second == pytest.approx(128 * 100e9 / (8 * 226))
     assert found.slots_in_flight == 554
+
+
+def test_what_goes_around_follows_from_the_passes() -> None:
+    """512 bytes of codes go off in four passes; 1,024 bytes of sums come on in four more."""
+    built = profile("tofino2-w256")
+    assert (built.recirculations, built.recirculations_for_sum) == (3, 7)
+    empty = 74 + 24 + RECIRCULATION_HEADER_BYTES
+    assert recirculated_bytes(built, LaneOp.EXPAND8) == (3 * empty + 384 + 256 + 128, 4 * empty + 0 + 256 + 512 + 768)
+    assert recirculated_bytes(profile("tofino2-w64"), LaneOp.EXPAND8) == (0, 0)
+    lines = recirculation_table()
+    assert [line.split(" | ")[1] for line in lines[2:]] == ["ADD32", "ADD8X4", "EXPAND8"]
+    assert lines[4].startswith("| tofino2-w256 | EXPAND8 | 1,140 | 2,032 |")
+
+
+def test_the_headers_of_what_goes_around_are_as_long_as_reckoned() -> None:
+    types = (Path(__file__).parents[2] / "p4src/tofino/types.p4").read_text()
+    widths = {"handover_t": 8, "task_t": 8, "role_t": 8, "PortId_t": 9}
+    for alias in ("handover_t", "task_t"):
+        assert f"typedef bit<{widths[alias]}> {alias};" in types
+    bits = 0
+    for header in ("bridge_t", "journey_t"):
+        (body,) = re.findall(rf"header {header} \{{(.*?)\n\}}", types, re.DOTALL)
+        for kind in re.findall(r"^\s*(?:@padding )?(bit<\d+>|\w+_t)\s+\w+;", body, re.MULTILINE):
+            bits += widths[kind] if kind in widths else int(kind[4:-1])
+    assert bits == 8 * RECIRCULATION_HEADER_BYTES
 
 
 def test_the_page_is_rewritten_between_its_marks() -> None:

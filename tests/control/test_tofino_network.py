@@ -38,6 +38,7 @@ SIZE = 3000
 class Site:
     controller: Controller
     server: AggregationServer
+    words: int  # that a packet's sum has
 
     def reduce(self, job: AdmittedJob, codec: codecs.Codec | str) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Means of two vectors in a row, the same at every worker; and the codec's own."""
@@ -72,20 +73,22 @@ def vector(worker: int, number: int) -> np.ndarray:
     return np.random.default_rng((worker, number)).normal(size=SIZE).astype(np.float32)
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+@pytest.fixture(scope="module", params=["tofino1-w32", "tofino2-w256"])
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder: Path = tmp_path_factory.mktemp("tofino")
     device = TofinoSwitch()
-    switch = RemoteSwitch(f"unix:{folder}/p4runtime", tofino_pipeline("tofino1-w32"))
+    pipeline = tofino_pipeline(request.param)
+    words = pipeline.accumulator_words
+    switch = RemoteSwitch(f"unix:{folder}/p4runtime", pipeline)
     with (
         P4RuntimeServer(device, switch.address, device_id=1),
         PortRunner(device, loopback_ports(STAR, "s1", None)),
         AggregationServer(STAR.server_backend("server", loopback=True)) as server,
     ):
         controller = Controller(
-            Network.of(STAR, loopback=True), server, {"s1": switch}, accumulator_words=32, connect_timeout_s=5.0
+            Network.of(STAR, loopback=True), server, {"s1": switch}, accumulator_words=words, connect_timeout_s=5.0
         )
-        yield Site(controller, server)
+        yield Site(controller, server, words)
         controller.close()
 
 
@@ -109,8 +112,8 @@ def test_sums_of_the_chip_s_program_are_the_codec_s(site: Site, codec: codecs.Co
     assert [sum_.tobytes() for sum_ in got] == [sum_.tobytes() for sum_ in alone]
     after = site.controller.counters()
     summed = after["switches"]["s1"]["contribute_and_complete"] - before["switches"]["s1"]["contribute_and_complete"]
-    words = op.shape.uplink_words(32) * 32 // op.shape.code_bits
-    assert summed >= 2 * (SIZE // words)
+    values = op.shape.uplink_words(site.words) * 32 // op.shape.code_bits
+    assert summed >= 2 * (SIZE // values)
     site.controller.remove(job.request.name)
 
 
@@ -125,5 +128,5 @@ def test_what_the_program_lacks_is_summed_by_the_server(site: Site) -> None:
     assert [sum_.tobytes() for sum_ in got] == [sum_.tobytes() for sum_ in alone]
     after = site.controller.counters()
     passed = after["switches"]["s1"]["route_other_size"] - before["switches"]["s1"].get("route_other_size", 0)
-    assert passed >= len(HOSTS) * 2 * (SIZE // 128)
+    assert passed >= len(HOSTS) * 2 * (SIZE // (4 * site.words))
     site.controller.remove("paper")

@@ -29,6 +29,7 @@ from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch
 
 PIPELINE = tofino_pipeline("tofino1-w32")
+WIDE = tofino_pipeline("tofino2-w256")
 RECIRCULATION_PORTS = (68, 196, 324, 452)
 SECOND = 1_000_000_000
 SERVER = HostPort(5, 0x0A000064, bytes([2, 0, 0, 0, 0, 0x64]))
@@ -68,10 +69,10 @@ def job(number: int, ports: tuple[int, ...], *, tag: int = 7, role: Role = NO_RO
     return SwitchJob(number, tag, 0, 4, number, members, (LaneOp.ADD32,), role=role, lease=lease)
 
 
-def contribution(of: SwitchJob, worker: int, value: int) -> tuple[int, bytes]:
+def contribution(of: SwitchJob, worker: int, value: int, words: int = 32) -> tuple[int, bytes]:
     member = of.members[worker]
-    header = Header(job=of.job, tag=of.tag, racks=32)
-    payload = Packet(header, np.full(32, value, np.uint32)).pack()
+    header = Header(job=of.job, tag=of.tag, racks=words)
+    payload = Packet(header, np.full(words, value, np.uint32)).pack()
     frame = UdpFrame(member.host.mac, SWITCH_MAC, member.host.ip, SERVER.ip, member.udp_port, UDP_PORT, payload)
     return member.host.port, frame.pack(checksum=True)
 
@@ -193,6 +194,39 @@ def test_a_pipe_without_recirculation_leaves_foreign_entries_alone(process: Proc
     for _ in range(2):
         assert set(sums(process, *contribution(new, 0, 3))) == {SERVER.port}
     switch.close()
+
+
+@pytest.mark.parametrize("pipe", range(4))
+def test_packets_of_several_passes_go_around_in_every_pipe(process: Process, pipe: int) -> None:
+    """With a recirculation port in their own pipe alone."""
+    switch = RemoteSwitch(process.address, WIDE, recirculation=[128 * pipe + 6])
+    switch.connect(5.0)
+    ports = (128 * pipe, 128 * pipe + 1)
+    mine = job(1, ports)
+    switch.reconcile([*map(host, ports), SERVER], [mine])
+    process.now += SECOND
+    assert sums(process, *contribution(mine, 0, 3, 256)) == {}
+    assert sums(process, *contribution(mine, 1, 4, 256)) == dict.fromkeys(ports, 7)
+    switch.close()
+
+
+def test_a_pipe_without_recirculation_gets_no_packets_of_several_passes(process: Process) -> None:
+    switch = RemoteSwitch(process.address, WIDE, recirculation=[134])
+    switch.connect(5.0)
+    switch.reconcile([host(0), host(1), SERVER], [])
+    with pytest.raises(NotOfferedError, match="by pipe 0 of the chip, which has no recirculation port"):
+        switch.device.admit(job(1, (0, 1)))
+    assert switch.reconcile([host(0), host(1), SERVER], []) == []
+    switch.close()
+
+
+def test_workers_in_a_pipe_without_recirculation_are_the_servers(process: Process) -> None:
+    switch = RemoteSwitch(process.address, WIDE, recirculation=[134])
+    controller = Controller(network(), FakeServer(), {"s1": switch}, accumulator_words=256, connect_timeout_s=5.0)
+    still = controller.admit(JobRequest("still", ("w1", "w2"), slots=8))
+    assert still.switch_jobs == {}
+    assert "no recirculation port" in still.left_out["s1"]
+    controller.close()
 
 
 def test_entries_know_their_owner_by_the_owner_word(process: Process, remote: RemoteSwitch) -> None:

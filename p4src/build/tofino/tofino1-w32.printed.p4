@@ -469,7 +469,6 @@ struct ingress_metadata_t {
     bit<16>       payload_bytes;
     bit<16>       payload_gap;
     bit<16>       datagram_gap;
-    PortId_t      ingress_port;
     bit<1>        takeover;
     bit<1>        known_source;
     bit<1>        attached;
@@ -530,12 +529,12 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         }
     }
     state parse_first {
-        meta.ingress_port = ig_intr_md.ingress_port;
+        hdr.bridge.setValid();
+        hdr.bridge.ingress_port = ig_intr_md.ingress_port;
         transition parse_ethernet;
     }
     state parse_bridge {
         packet.extract<bridge_t>(hdr.bridge);
-        meta.ingress_port = hdr.bridge.ingress_port;
         meta.takeover = 1w1;
         transition parse_ethernet;
     }
@@ -742,6 +741,7 @@ parser EgressParser(packet_in packet, out egress_headers_t hdr, out egress_metad
         packet.extract<bridge_t>(hdr.bridge);
         transition select(hdr.bridge.handover) {
             8w4: accept;
+            8w5: accept;
             default: parse_ethernet;
         }
     }
@@ -806,6 +806,9 @@ parser EgressParser(packet_in packet, out egress_headers_t hdr, out egress_metad
         transition accept;
     }
 }
+typedef bit<15> entry_t;
+typedef entry_t chunk_entry_t;
+typedef bit<15> lane_entry_t;
 control IngressDeparser(packet_out packet, inout ingress_headers_t hdr, in ingress_metadata_t meta, in ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md) {
     @name("IngressDeparser.payload_checksum") Checksum() payload_checksum_0;
     apply {
@@ -1011,7 +1014,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     @name("IngressPipeline.origin.provenance_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) origin_provenance_counter;
     @name("IngressPipeline.origin.expect") action origin_expect_0(@name("port") PortId_t port, @name("attached") bit<1> attached_1) {
         meta.known_source = 1w1;
-        meta.port_difference = meta.ingress_port ^ port;
+        meta.port_difference = hdr.bridge.ingress_port ^ port;
         meta.attached = attached_1;
         origin_origin_counter.count();
     }
@@ -1091,12 +1094,12 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     }
     @stage(0) @name("IngressPipeline.membership.member") table membership_member {
         key = {
-            meta.ingress_port     : exact @name("standard_metadata.ingress_port");
-            hdr.ipv4.source       : exact @name("source");
-            hdr.udp.source_port   : exact @name("source_port");
-            hdr.lanesum.job       : exact @name("job");
-            hdr.lanesum.tag       : exact @name("tag");
-            hdr.lanesum.flags[5:5]: exact @name("aggregate");
+            hdr.bridge.ingress_port: exact @name("standard_metadata.ingress_port");
+            hdr.ipv4.source        : exact @name("source");
+            hdr.udp.source_port    : exact @name("source_port");
+            hdr.lanesum.job        : exact @name("job");
+            hdr.lanesum.tag        : exact @name("tag");
+            hdr.lanesum.flags[5:5] : exact @name("aggregate");
         }
         actions = {
             membership_admit_0();
@@ -1357,9 +1360,9 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     }
     @name("IngressPipeline.expand.shift") table expand_shift {
         key = {
-            hdr.codes.isValid()    : exact @name("hdr.codes.$valid$");
-            hdr.codes16.isValid()  : exact @name("hdr.codes16.$valid$");
-            meta.operation_bit[7:7]: exact @name("meta.operation_bit[7:7]");
+            hdr.codes.isValid()  : ternary @name("hdr.codes.$valid$");
+            hdr.codes16.isValid(): ternary @name("hdr.codes16.$valid$");
+            hdr.lanesum.op[1:1]  : ternary @name("hdr.lanesum.op[1:1]");
         }
         actions = {
             expand_shift8_0();
@@ -1372,14 +1375,14 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         const entries = {
                         (true, false, 1w0) : expand_shift8_0();
                         (true, false, 1w1) : expand_shift8to16_0();
-                        (false, true, 1w0) : expand_shift16_0();
+                        (false, true, 1w1) : expand_shift16_0();
         }
     }
     @name("IngressPipeline.expand.mask") table expand_mask {
         key = {
-            hdr.codes.isValid()    : exact @name("hdr.codes.$valid$");
-            hdr.codes16.isValid()  : exact @name("hdr.codes16.$valid$");
-            meta.operation_bit[7:7]: exact @name("meta.operation_bit[7:7]");
+            hdr.codes.isValid()  : ternary @name("hdr.codes.$valid$");
+            hdr.codes16.isValid(): ternary @name("hdr.codes16.$valid$");
+            hdr.lanesum.op[1:1]  : ternary @name("hdr.lanesum.op[1:1]");
         }
         actions = {
             expand_mask8_0();
@@ -1392,12 +1395,60 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         const entries = {
                         (true, false, 1w0) : expand_mask8_0();
                         (true, false, 1w1) : expand_mask8to16_0();
-                        (false, true, 1w0) : expand_mask16_0();
+                        (false, true, 1w1) : expand_mask16_0();
         }
     }
-    @name("IngressPipeline.slots.slot_owner") Register<two_words_t, bit<15>>(32w32768) slots_slot_owner;
-    @name("IngressPipeline.slots.slot_owner_reached") Register<two_words_t, bit<15>>(32w32768) slots_slot_owner_reached;
-    @name("IngressPipeline.slots.own") RegisterAction<two_words_t, bit<15>, bit<1>>(slots_slot_owner) slots_own = {
+    @name("IngressPipeline.slots.chunk.slot_chunk") Register<bit<32>, chunk_entry_t>(32w32768) slots_chunk_slot_chunk;
+    @name("IngressPipeline.slots.chunk.first_chunk") RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slots_chunk_slot_chunk) slots_chunk_first_chunk = {
+        void apply(inout bit<32> value, out bit<2> order) {
+            value = hdr.lanesum.chunk;
+            order = 2w1;
+        }
+    };
+    @name("IngressPipeline.slots.chunk.next_chunk") RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slots_chunk_slot_chunk) slots_chunk_next_chunk = {
+        void apply(inout bit<32> value, out bit<2> order) {
+            order = 2w0;
+            if (hdr.lanesum.chunk > value) {
+                order = 2w1;
+            } else if (hdr.lanesum.chunk == value) {
+                order = 2w2;
+            }
+            if (hdr.lanesum.chunk > value) {
+                value = hdr.lanesum.chunk;
+            }
+        }
+    };
+    @name("IngressPipeline.slots.chunk.nothing") action slots_chunk_nothing_0() {
+    }
+    @name("IngressPipeline.slots.chunk.do_first_chunk") action slots_chunk_do_first_chunk_0() {
+        meta.chunk_order = slots_chunk_first_chunk.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+    }
+    @name("IngressPipeline.slots.chunk.do_next_chunk") action slots_chunk_do_next_chunk_0() {
+        meta.chunk_order = slots_chunk_next_chunk.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+    }
+    @stage(2) @name("IngressPipeline.slots.chunk.chunk") table slots_chunk_chunk {
+        key = {
+            meta.entrance     : ternary @name("meta.entrance");
+            meta.epoch_moved  : ternary @name("meta.epoch_moved");
+            meta.epoch_reached: ternary @name("meta.epoch_reached");
+        }
+        actions = {
+            slots_chunk_do_first_chunk_0();
+            slots_chunk_do_next_chunk_0();
+            slots_chunk_nothing_0();
+        }
+        const default_action = slots_chunk_nothing_0();
+        size = 8;
+        const entries = {
+                        (2w1, 1w1, default) : slots_chunk_do_first_chunk_0();
+                        (2w2, 1w1, 1w1) : slots_chunk_do_first_chunk_0();
+                        (2w1, 1w0, 1w1) : slots_chunk_do_next_chunk_0();
+                        (2w2, 1w0, 1w1) : slots_chunk_do_next_chunk_0();
+        }
+    }
+    @name("IngressPipeline.slots.slot_owner") Register<two_words_t, entry_t>(32w32768) slots_slot_owner;
+    @name("IngressPipeline.slots.slot_owner_reached") Register<two_words_t, entry_t>(32w32768) slots_slot_owner_reached;
+    @name("IngressPipeline.slots.own") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner) slots_own = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 1w0;
             if (value.lo != meta.owner || (int<32>)(hdr.lanesum.epoch - value.hi) > 32s0) {
@@ -1407,7 +1458,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.own_guarded") RegisterAction<two_words_t, bit<15>, bit<1>>(slots_slot_owner) slots_own_guarded = {
+    @name("IngressPipeline.slots.own_guarded") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner) slots_own_guarded = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 1w0;
             if (value.lo != meta.owner || (int<32>)(hdr.lanesum.epoch - value.hi) > 32s0) {
@@ -1418,7 +1469,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.reach") RegisterAction<two_words_t, bit<15>, bit<1>>(slots_slot_owner_reached) slots_reach = {
+    @name("IngressPipeline.slots.reach") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner_reached) slots_reach = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 1w0;
             if (value.lo == meta.owner && (int<32>)(hdr.lanesum.epoch - value.hi) >= 32s0) {
@@ -1430,7 +1481,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.reach_guarded") RegisterAction<two_words_t, bit<15>, bit<1>>(slots_slot_owner_reached) slots_reach_guarded = {
+    @name("IngressPipeline.slots.reach_guarded") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner_reached) slots_reach_guarded = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 1w0;
             if (value.lo == meta.owner && (int<32>)(hdr.lanesum.epoch - value.hi) >= 32s0) {
@@ -1454,8 +1505,6 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     @name("IngressPipeline.slots.nothing") action slots_nothing_6() {
     }
     @name("IngressPipeline.slots.nothing") action slots_nothing_7() {
-    }
-    @name("IngressPipeline.slots.nothing") action slots_nothing_8() {
     }
     @name("IngressPipeline.slots.do_own") action slots_do_own_0() {
         meta.epoch_moved = slots_own.execute(meta.entry[15:15] ++ meta.entry[13:0]);
@@ -1525,36 +1574,16 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, default, default) : slots_do_reach_0();
         }
     }
-    @name("IngressPipeline.slots.slot_chunk") Register<bit<32>, bit<15>>(32w32768) slots_slot_chunk;
-    @name("IngressPipeline.slots.slot_seen") Register<two_words_t, bit<15>>(32w32768) slots_slot_seen;
-    @name("IngressPipeline.slots.slot_shape") Register<two_words_t, bit<15>>(32w32768) slots_slot_shape;
-    @name("IngressPipeline.slots.first_chunk") RegisterAction<bit<32>, bit<15>, bit<2>>(slots_slot_chunk) slots_first_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
-            value = hdr.lanesum.chunk;
-            order = 2w1;
-        }
-    };
-    @name("IngressPipeline.slots.next_chunk") RegisterAction<bit<32>, bit<15>, bit<2>>(slots_slot_chunk) slots_next_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
-            order = 2w0;
-            if (hdr.lanesum.chunk > value) {
-                order = 2w1;
-            } else if (hdr.lanesum.chunk == value) {
-                order = 2w2;
-            }
-            if (hdr.lanesum.chunk > value) {
-                value = hdr.lanesum.chunk;
-            }
-        }
-    };
-    @name("IngressPipeline.slots.first_seen") RegisterAction<two_words_t, bit<15>, bit<32>>(slots_slot_seen) slots_first_seen = {
+    @name("IngressPipeline.slots.slot_seen") Register<two_words_t, entry_t>(32w32768) slots_slot_seen;
+    @name("IngressPipeline.slots.slot_shape") Register<two_words_t, entry_t>(32w32768) slots_slot_shape;
+    @name("IngressPipeline.slots.first_seen") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_seen) slots_first_seen = {
         void apply(inout two_words_t value, out bit<32> seen) {
             value.lo = meta.worker;
             value.hi = hdr.lanesum.chunk;
             seen = 32w0;
         }
     };
-    @name("IngressPipeline.slots.next_seen") RegisterAction<two_words_t, bit<15>, bit<32>>(slots_slot_seen) slots_next_seen = {
+    @name("IngressPipeline.slots.next_seen") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_seen) slots_next_seen = {
         void apply(inout two_words_t value, out bit<32> seen) {
             seen = value.lo;
             if (hdr.lanesum.chunk == value.hi) {
@@ -1566,14 +1595,14 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.first_shape") RegisterAction<two_words_t, bit<15>, bit<1>>(slots_slot_shape) slots_first_shape = {
+    @name("IngressPipeline.slots.first_shape") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_shape) slots_first_shape = {
         void apply(inout two_words_t value, out bit<1> differs) {
             value.lo = meta.shape;
             value.hi = hdr.lanesum.chunk;
             differs = 1w0;
         }
     };
-    @name("IngressPipeline.slots.next_shape") RegisterAction<two_words_t, bit<15>, bit<1>>(slots_slot_shape) slots_next_shape = {
+    @name("IngressPipeline.slots.next_shape") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_shape) slots_next_shape = {
         void apply(inout two_words_t value, out bit<1> differs) {
             differs = 1w0;
             if (hdr.lanesum.chunk <= value.hi && value.lo != meta.shape) {
@@ -1585,12 +1614,6 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.do_first_chunk") action slots_do_first_chunk_0() {
-        meta.chunk_order = slots_first_chunk.execute(meta.entry[15:15] ++ meta.entry[13:0]);
-    }
-    @name("IngressPipeline.slots.do_next_chunk") action slots_do_next_chunk_0() {
-        meta.chunk_order = slots_next_chunk.execute(meta.entry[15:15] ++ meta.entry[13:0]);
-    }
     @name("IngressPipeline.slots.do_first_seen") action slots_do_first_seen_0() {
         slots_first_seen.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
@@ -1603,26 +1626,6 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     @name("IngressPipeline.slots.do_next_shape") action slots_do_next_shape_0() {
         meta.shape_differs = slots_next_shape.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
-    @stage(2) @name("IngressPipeline.slots.chunk") table slots_chunk {
-        key = {
-            meta.entrance     : ternary @name("meta.entrance");
-            meta.epoch_moved  : ternary @name("meta.epoch_moved");
-            meta.epoch_reached: ternary @name("meta.epoch_reached");
-        }
-        actions = {
-            slots_do_first_chunk_0();
-            slots_do_next_chunk_0();
-            slots_nothing_2();
-        }
-        const default_action = slots_nothing_2();
-        size = 4;
-        const entries = {
-                        (2w1, 1w1, default) : slots_do_first_chunk_0();
-                        (2w2, 1w1, 1w1) : slots_do_first_chunk_0();
-                        (2w1, 1w0, 1w1) : slots_do_next_chunk_0();
-                        (2w2, 1w0, 1w1) : slots_do_next_chunk_0();
-        }
-    }
     @stage(2) @name("IngressPipeline.slots.seen") table slots_seen {
         key = {
             meta.entrance     : ternary @name("meta.entrance");
@@ -1632,10 +1635,10 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         actions = {
             slots_do_first_seen_0();
             slots_do_next_seen_0();
-            slots_nothing_3();
+            slots_nothing_2();
         }
-        const default_action = slots_nothing_3();
-        size = 4;
+        const default_action = slots_nothing_2();
+        size = 8;
         const entries = {
                         (2w1, 1w1, default) : slots_do_first_seen_0();
                         (2w2, 1w1, 1w1) : slots_do_first_seen_0();
@@ -1652,10 +1655,10 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         actions = {
             slots_do_first_shape_0();
             slots_do_next_shape_0();
-            slots_nothing_4();
+            slots_nothing_3();
         }
-        const default_action = slots_nothing_4();
-        size = 4;
+        const default_action = slots_nothing_3();
+        size = 8;
         const entries = {
                         (2w1, 1w1, default) : slots_do_first_shape_0();
                         (2w2, 1w1, 1w1) : slots_do_first_shape_0();
@@ -1663,11 +1666,11 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (2w2, 1w0, 1w1) : slots_do_next_shape_0();
         }
     }
-    @name("IngressPipeline.slots.slot_count") Register<bit<16>, bit<15>>(32w32768) slots_slot_count;
-    @name("IngressPipeline.slots.slot_workers") Register<two_words_t, bit<15>>(32w32768) slots_slot_workers;
-    @name("IngressPipeline.slots.slot_state") Register<two_bytes_t, bit<15>>(32w32768) slots_slot_state;
-    @name("IngressPipeline.slots.slot_record") Register<two_words_t, bit<15>>(32w32768) slots_slot_record;
-    @name("IngressPipeline.slots.count_first") RegisterAction<bit<16>, bit<15>, progress_t>(slots_slot_count) slots_count_first = {
+    @name("IngressPipeline.slots.slot_count") Register<bit<16>, entry_t>(32w32768) slots_slot_count;
+    @name("IngressPipeline.slots.slot_workers") Register<two_words_t, entry_t>(32w32768) slots_slot_workers;
+    @name("IngressPipeline.slots.slot_state") Register<two_bytes_t, entry_t>(32w32768) slots_slot_state;
+    @name("IngressPipeline.slots.slot_record") Register<two_words_t, entry_t>(32w32768) slots_slot_record;
+    @name("IngressPipeline.slots.count_first") RegisterAction<bit<16>, entry_t, progress_t>(slots_slot_count) slots_count_first = {
         void apply(inout bit<16> value, out progress_t progress) {
             if (meta.fan_in == 16w1) {
                 value = 16w0xffff;
@@ -1678,7 +1681,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.count_next") RegisterAction<bit<16>, bit<15>, progress_t>(slots_slot_count) slots_count_next = {
+    @name("IngressPipeline.slots.count_next") RegisterAction<bit<16>, entry_t, progress_t>(slots_slot_count) slots_count_next = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = 2w0;
             if ((int<16>)value == -16s1) {
@@ -1691,7 +1694,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.look_at_count") RegisterAction<bit<16>, bit<15>, progress_t>(slots_slot_count) slots_look_at_count = {
+    @name("IngressPipeline.slots.look_at_count") RegisterAction<bit<16>, entry_t, progress_t>(slots_slot_count) slots_look_at_count = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = 2w0;
             if ((int<16>)value == -16s1) {
@@ -1699,7 +1702,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.first_worker") RegisterAction<two_words_t, bit<15>, bit<32>>(slots_slot_workers) slots_first_worker = {
+    @name("IngressPipeline.slots.first_worker") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_workers) slots_first_worker = {
         void apply(inout two_words_t value, out bit<32> workers) {
             value.lo = meta.worker;
             workers = value.lo;
@@ -1710,7 +1713,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.next_worker") RegisterAction<two_words_t, bit<15>, bit<32>>(slots_slot_workers) slots_next_worker = {
+    @name("IngressPipeline.slots.next_worker") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_workers) slots_next_worker = {
         void apply(inout two_words_t value, out bit<32> workers) {
             if ((int<32>)value.hi != -32s1) {
                 value.lo = value.lo | meta.worker;
@@ -1723,12 +1726,12 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.look_at_workers") RegisterAction<two_words_t, bit<15>, bit<32>>(slots_slot_workers) slots_look_at_workers = {
+    @name("IngressPipeline.slots.look_at_workers") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_workers) slots_look_at_workers = {
         void apply(inout two_words_t value, out bit<32> workers) {
             workers = value.lo;
         }
     };
-    @name("IngressPipeline.slots.first_state") RegisterAction<two_bytes_t, bit<15>, bit<8>>(slots_slot_state) slots_first_state = {
+    @name("IngressPipeline.slots.first_state") RegisterAction<two_bytes_t, entry_t, bit<8>>(slots_slot_state) slots_first_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
             value.lo = meta.own_state;
             state = value.lo;
@@ -1739,7 +1742,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.next_state") RegisterAction<two_bytes_t, bit<15>, bit<8>>(slots_slot_state) slots_next_state = {
+    @name("IngressPipeline.slots.next_state") RegisterAction<two_bytes_t, entry_t, bit<8>>(slots_slot_state) slots_next_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
             if ((int<8>)value.hi != -8s1) {
                 value.lo = value.lo | meta.own_state;
@@ -1752,28 +1755,28 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.look_at_state") RegisterAction<two_bytes_t, bit<15>, bit<8>>(slots_slot_state) slots_look_at_state = {
+    @name("IngressPipeline.slots.look_at_state") RegisterAction<two_bytes_t, entry_t, bit<8>>(slots_slot_state) slots_look_at_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
             state = value.lo;
         }
     };
-    @name("IngressPipeline.slots.first_record") RegisterAction<two_words_t, bit<15>, bit<32>>(slots_slot_record) slots_first_record = {
+    @name("IngressPipeline.slots.first_record") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_first_record = {
         void apply(inout two_words_t value) {
             value.lo = meta.shape;
             value.hi = meta.now;
         }
     };
-    @name("IngressPipeline.slots.touch_record") RegisterAction<two_words_t, bit<15>, bit<32>>(slots_slot_record) slots_touch_record = {
+    @name("IngressPipeline.slots.touch_record") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_touch_record = {
         void apply(inout two_words_t value) {
             value.hi = meta.now;
         }
     };
-    @name("IngressPipeline.slots.recall_shape") RegisterAction<two_words_t, bit<15>, bit<32>>(slots_slot_record) slots_recall_shape = {
+    @name("IngressPipeline.slots.recall_shape") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_recall_shape = {
         void apply(inout two_words_t value, out bit<32> recalled) {
             recalled = value.lo;
         }
     };
-    @name("IngressPipeline.slots.recall_time") RegisterAction<two_words_t, bit<15>, bit<32>>(slots_slot_record) slots_recall_time = {
+    @name("IngressPipeline.slots.recall_time") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_recall_time = {
         void apply(inout two_words_t value, out bit<32> recalled) {
             recalled = value.hi;
         }
@@ -1847,12 +1850,12 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             slots_do_look_foreign_0();
             slots_stand_in_conflict_0();
             slots_stand_behind_0();
-            slots_nothing_5();
+            slots_nothing_4();
         }
-        const default_action = slots_nothing_5();
+        const default_action = slots_nothing_4();
         size = 64;
         const entries = {
-                        (2w0, default, default, default, default, default, default) : slots_nothing_5();
+                        (2w0, default, default, default, default, default, default) : slots_nothing_4();
                         (default, default, default, 2w1, default, default, default) : slots_do_count_first_0();
                         (2w2, 1w1, 1w0, default, default, default, default) : slots_do_look_foreign_0();
                         (default, default, default, 2w2, 1w1, default, default) : slots_stand_in_conflict_0();
@@ -1906,15 +1909,15 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             slots_do_first_worker_0();
             slots_do_next_worker_0();
             slots_do_look_workers_0();
-            slots_nothing_6();
+            slots_nothing_5();
         }
-        const default_action = slots_nothing_6();
+        const default_action = slots_nothing_5();
         size = 64;
         const entries = {
-                        (2w0, default, default, default, default, default, default) : slots_nothing_6();
+                        (2w0, default, default, default, default, default, default) : slots_nothing_5();
                         (default, default, default, 2w1, default, default, default) : slots_do_first_worker_0();
-                        (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_6();
-                        (default, default, default, 2w2, 1w1, default, default) : slots_nothing_6();
+                        (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_5();
+                        (default, default, default, 2w2, 1w1, default, default) : slots_nothing_5();
                         (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_look_workers_0();
                         (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_look_workers_0();
                         (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_look_workers_0();
@@ -1948,7 +1951,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_look_workers_0();
                         (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_look_workers_0();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_next_worker_0();
-                        (default, default, default, default, default, default, default) : slots_nothing_6();
+                        (default, default, default, default, default, default, default) : slots_nothing_5();
         }
     }
     @stage(3) @name("IngressPipeline.slots.state") table slots_state {
@@ -1965,15 +1968,15 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             slots_do_first_state_0();
             slots_do_next_state_0();
             slots_do_look_state_0();
-            slots_nothing_7();
+            slots_nothing_6();
         }
-        const default_action = slots_nothing_7();
+        const default_action = slots_nothing_6();
         size = 64;
         const entries = {
-                        (2w0, default, default, default, default, default, default) : slots_nothing_7();
+                        (2w0, default, default, default, default, default, default) : slots_nothing_6();
                         (default, default, default, 2w1, default, default, default) : slots_do_first_state_0();
-                        (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w1, default, default) : slots_nothing_7();
+                        (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w1, default, default) : slots_nothing_6();
                         (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_look_state_0();
                         (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_look_state_0();
                         (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_look_state_0();
@@ -2007,7 +2010,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_look_state_0();
                         (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_look_state_0();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_next_state_0();
-                        (default, default, default, default, default, default, default) : slots_nothing_7();
+                        (default, default, default, default, default, default, default) : slots_nothing_6();
         }
     }
     @stage(3) @name("IngressPipeline.slots.record") table slots_record {
@@ -2025,49 +2028,49 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             slots_do_touch_record_0();
             slots_do_recall_shape_0();
             slots_do_recall_time_0();
-            slots_nothing_8();
+            slots_nothing_7();
         }
-        const default_action = slots_nothing_8();
+        const default_action = slots_nothing_7();
         size = 64;
         const entries = {
-                        (2w0, default, default, default, default, default, default) : slots_nothing_8();
+                        (2w0, default, default, default, default, default, default) : slots_nothing_7();
                         (default, default, default, 2w1, default, default, default) : slots_do_first_record_0();
                         (2w2, 1w1, 1w0, default, default, default, default) : slots_do_recall_time_0();
                         (default, default, default, 2w2, 1w1, default, default) : slots_do_recall_shape_0();
-                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_nothing_8();
-                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_nothing_8();
+                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_nothing_7();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_touch_record_0();
-                        (default, default, default, default, default, default, default) : slots_nothing_8();
+                        (default, default, default, default, default, default, default) : slots_nothing_7();
         }
     }
     @name("IngressPipeline.slots.add_words") action slots_add_words_0(@name("operation") bit<32> operation_0) {
@@ -2090,7 +2093,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     }
     @stage(0) @name("IngressPipeline.slots.operation") table slots_operation {
         key = {
-            meta.operation_bit: exact @name("meta.operation_bit");
+            hdr.lanesum.op: exact @name("hdr.lanesum.op");
         }
         actions = {
             slots_add_words_0();
@@ -2103,12 +2106,12 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         const default_action = slots_add_words_0(32w0);
         size = 8;
         const entries = {
-                        16w2 : slots_expand8_0(32w268435456);
-                        16w8 : slots_add_words_0(32w805306368);
-                        16w16 : slots_or_words_0(32w1073741824);
-                        16w32 : slots_max_words_0(32w1342177280);
-                        16w64 : slots_expand16_0(32w1610612736);
-                        16w128 : slots_expand8to16_0(32w1879048192);
+                        8w1 : slots_expand8_0(32w268435456);
+                        8w3 : slots_add_words_0(32w805306368);
+                        8w4 : slots_or_words_0(32w1073741824);
+                        8w5 : slots_max_words_0(32w1342177280);
+                        8w6 : slots_expand16_0(32w1610612736);
+                        8w7 : slots_expand8to16_0(32w1879048192);
         }
     }
     @name("IngressPipeline.slots.met_congestion") action slots_met_congestion_0() {
@@ -2221,7 +2224,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     }
     @name("IngressPipeline.slots.recirculation") table slots_recirculation {
         key = {
-            meta.ingress_port[8:7]: exact @name("pipe");
+            hdr.bridge.ingress_port[8:7]: exact @name("pipe");
         }
         actions = {
             slots_turn_around_0();
@@ -2303,20 +2306,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     }
     @name("IngressPipeline.lanes.keep") action lanes_keep_31() {
     }
-    @name("IngressPipeline.lanes.words_0") Register<bit<32>, bit<15>>(32w32768) lanes_words;
-    @name("IngressPipeline.lanes.store_0") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words) lanes_store = {
+    @name("IngressPipeline.lanes.words_0") Register<bit<32>, lane_entry_t>(32w32768) lanes_words;
+    @name("IngressPipeline.lanes.store_0") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words) lanes_store = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w0;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_0") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words) lanes_add = {
+    @name("IngressPipeline.lanes.add_0") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words) lanes_add = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w0;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_0") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words) lanes_or = {
+    @name("IngressPipeline.lanes.or_0") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words) lanes_or = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w0;
@@ -2324,7 +2327,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_0") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words) lanes_max = {
+    @name("IngressPipeline.lanes.max_0") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words) lanes_max = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w0);
             sum = value;
@@ -2368,20 +2371,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_31();
         }
     }
-    @name("IngressPipeline.lanes.words_1") Register<bit<32>, bit<15>>(32w32768) lanes_words_0;
-    @name("IngressPipeline.lanes.store_1") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_0) lanes_store_0 = {
+    @name("IngressPipeline.lanes.words_1") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_0;
+    @name("IngressPipeline.lanes.store_1") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_0) lanes_store_0 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w1;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_1") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_0) lanes_add_0 = {
+    @name("IngressPipeline.lanes.add_1") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_0) lanes_add_0 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w1;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_1") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_0) lanes_or_0 = {
+    @name("IngressPipeline.lanes.or_1") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_0) lanes_or_0 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w1;
@@ -2389,7 +2392,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_1") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_0) lanes_max_0 = {
+    @name("IngressPipeline.lanes.max_1") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_0) lanes_max_0 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w1);
             sum = value;
@@ -2433,20 +2436,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_32();
         }
     }
-    @name("IngressPipeline.lanes.words_2") Register<bit<32>, bit<15>>(32w32768) lanes_words_1;
-    @name("IngressPipeline.lanes.store_2") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_1) lanes_store_1 = {
+    @name("IngressPipeline.lanes.words_2") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_1;
+    @name("IngressPipeline.lanes.store_2") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_1) lanes_store_1 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w2;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_2") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_1) lanes_add_1 = {
+    @name("IngressPipeline.lanes.add_2") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_1) lanes_add_1 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w2;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_2") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_1) lanes_or_1 = {
+    @name("IngressPipeline.lanes.or_2") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_1) lanes_or_1 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w2;
@@ -2454,7 +2457,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_2") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_1) lanes_max_1 = {
+    @name("IngressPipeline.lanes.max_2") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_1) lanes_max_1 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w2);
             sum = value;
@@ -2498,20 +2501,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_33();
         }
     }
-    @name("IngressPipeline.lanes.words_3") Register<bit<32>, bit<15>>(32w32768) lanes_words_2;
-    @name("IngressPipeline.lanes.store_3") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_2) lanes_store_2 = {
+    @name("IngressPipeline.lanes.words_3") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_2;
+    @name("IngressPipeline.lanes.store_3") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_2) lanes_store_2 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w3;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_3") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_2) lanes_add_2 = {
+    @name("IngressPipeline.lanes.add_3") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_2) lanes_add_2 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w3;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_3") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_2) lanes_or_2 = {
+    @name("IngressPipeline.lanes.or_3") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_2) lanes_or_2 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w3;
@@ -2519,7 +2522,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_3") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_2) lanes_max_2 = {
+    @name("IngressPipeline.lanes.max_3") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_2) lanes_max_2 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w3);
             sum = value;
@@ -2563,20 +2566,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_34();
         }
     }
-    @name("IngressPipeline.lanes.words_4") Register<bit<32>, bit<15>>(32w32768) lanes_words_3;
-    @name("IngressPipeline.lanes.store_4") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_3) lanes_store_3 = {
+    @name("IngressPipeline.lanes.words_4") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_3;
+    @name("IngressPipeline.lanes.store_4") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_3) lanes_store_3 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w4;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_4") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_3) lanes_add_3 = {
+    @name("IngressPipeline.lanes.add_4") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_3) lanes_add_3 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w4;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_4") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_3) lanes_or_3 = {
+    @name("IngressPipeline.lanes.or_4") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_3) lanes_or_3 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w4;
@@ -2584,7 +2587,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_4") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_3) lanes_max_3 = {
+    @name("IngressPipeline.lanes.max_4") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_3) lanes_max_3 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w4);
             sum = value;
@@ -2628,20 +2631,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_35();
         }
     }
-    @name("IngressPipeline.lanes.words_5") Register<bit<32>, bit<15>>(32w32768) lanes_words_4;
-    @name("IngressPipeline.lanes.store_5") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_4) lanes_store_4 = {
+    @name("IngressPipeline.lanes.words_5") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_4;
+    @name("IngressPipeline.lanes.store_5") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_4) lanes_store_4 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w5;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_5") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_4) lanes_add_4 = {
+    @name("IngressPipeline.lanes.add_5") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_4) lanes_add_4 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w5;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_5") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_4) lanes_or_4 = {
+    @name("IngressPipeline.lanes.or_5") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_4) lanes_or_4 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w5;
@@ -2649,7 +2652,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_5") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_4) lanes_max_4 = {
+    @name("IngressPipeline.lanes.max_5") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_4) lanes_max_4 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w5);
             sum = value;
@@ -2693,20 +2696,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_36();
         }
     }
-    @name("IngressPipeline.lanes.words_6") Register<bit<32>, bit<15>>(32w32768) lanes_words_5;
-    @name("IngressPipeline.lanes.store_6") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_5) lanes_store_5 = {
+    @name("IngressPipeline.lanes.words_6") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_5;
+    @name("IngressPipeline.lanes.store_6") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_5) lanes_store_5 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w6;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_6") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_5) lanes_add_5 = {
+    @name("IngressPipeline.lanes.add_6") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_5) lanes_add_5 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w6;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_6") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_5) lanes_or_5 = {
+    @name("IngressPipeline.lanes.or_6") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_5) lanes_or_5 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w6;
@@ -2714,7 +2717,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_6") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_5) lanes_max_5 = {
+    @name("IngressPipeline.lanes.max_6") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_5) lanes_max_5 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w6);
             sum = value;
@@ -2758,20 +2761,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_37();
         }
     }
-    @name("IngressPipeline.lanes.words_7") Register<bit<32>, bit<15>>(32w32768) lanes_words_6;
-    @name("IngressPipeline.lanes.store_7") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_6) lanes_store_6 = {
+    @name("IngressPipeline.lanes.words_7") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_6;
+    @name("IngressPipeline.lanes.store_7") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_6) lanes_store_6 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w7;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_7") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_6) lanes_add_6 = {
+    @name("IngressPipeline.lanes.add_7") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_6) lanes_add_6 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w7;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_7") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_6) lanes_or_6 = {
+    @name("IngressPipeline.lanes.or_7") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_6) lanes_or_6 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w7;
@@ -2779,7 +2782,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_7") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_6) lanes_max_6 = {
+    @name("IngressPipeline.lanes.max_7") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_6) lanes_max_6 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w7);
             sum = value;
@@ -2823,20 +2826,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_38();
         }
     }
-    @name("IngressPipeline.lanes.words_8") Register<bit<32>, bit<15>>(32w32768) lanes_words_7;
-    @name("IngressPipeline.lanes.store_8") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_7) lanes_store_7 = {
+    @name("IngressPipeline.lanes.words_8") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_7;
+    @name("IngressPipeline.lanes.store_8") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_7) lanes_store_7 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w8;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_8") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_7) lanes_add_7 = {
+    @name("IngressPipeline.lanes.add_8") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_7) lanes_add_7 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w8;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_8") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_7) lanes_or_7 = {
+    @name("IngressPipeline.lanes.or_8") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_7) lanes_or_7 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w8;
@@ -2844,7 +2847,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_8") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_7) lanes_max_7 = {
+    @name("IngressPipeline.lanes.max_8") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_7) lanes_max_7 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w8);
             sum = value;
@@ -2888,20 +2891,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_39();
         }
     }
-    @name("IngressPipeline.lanes.words_9") Register<bit<32>, bit<15>>(32w32768) lanes_words_8;
-    @name("IngressPipeline.lanes.store_9") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_8) lanes_store_8 = {
+    @name("IngressPipeline.lanes.words_9") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_8;
+    @name("IngressPipeline.lanes.store_9") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_8) lanes_store_8 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w9;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_9") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_8) lanes_add_8 = {
+    @name("IngressPipeline.lanes.add_9") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_8) lanes_add_8 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w9;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_9") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_8) lanes_or_8 = {
+    @name("IngressPipeline.lanes.or_9") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_8) lanes_or_8 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w9;
@@ -2909,7 +2912,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_9") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_8) lanes_max_8 = {
+    @name("IngressPipeline.lanes.max_9") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_8) lanes_max_8 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w9);
             sum = value;
@@ -2953,20 +2956,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_40();
         }
     }
-    @name("IngressPipeline.lanes.words_10") Register<bit<32>, bit<15>>(32w32768) lanes_words_9;
-    @name("IngressPipeline.lanes.store_10") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_9) lanes_store_9 = {
+    @name("IngressPipeline.lanes.words_10") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_9;
+    @name("IngressPipeline.lanes.store_10") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_9) lanes_store_9 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w10;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_10") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_9) lanes_add_9 = {
+    @name("IngressPipeline.lanes.add_10") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_9) lanes_add_9 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w10;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_10") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_9) lanes_or_9 = {
+    @name("IngressPipeline.lanes.or_10") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_9) lanes_or_9 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w10;
@@ -2974,7 +2977,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_10") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_9) lanes_max_9 = {
+    @name("IngressPipeline.lanes.max_10") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_9) lanes_max_9 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w10);
             sum = value;
@@ -3018,20 +3021,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_41();
         }
     }
-    @name("IngressPipeline.lanes.words_11") Register<bit<32>, bit<15>>(32w32768) lanes_words_10;
-    @name("IngressPipeline.lanes.store_11") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_10) lanes_store_10 = {
+    @name("IngressPipeline.lanes.words_11") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_10;
+    @name("IngressPipeline.lanes.store_11") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_10) lanes_store_10 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w11;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_11") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_10) lanes_add_10 = {
+    @name("IngressPipeline.lanes.add_11") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_10) lanes_add_10 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w11;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_11") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_10) lanes_or_10 = {
+    @name("IngressPipeline.lanes.or_11") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_10) lanes_or_10 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w11;
@@ -3039,7 +3042,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_11") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_10) lanes_max_10 = {
+    @name("IngressPipeline.lanes.max_11") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_10) lanes_max_10 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w11);
             sum = value;
@@ -3083,20 +3086,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_42();
         }
     }
-    @name("IngressPipeline.lanes.words_12") Register<bit<32>, bit<15>>(32w32768) lanes_words_11;
-    @name("IngressPipeline.lanes.store_12") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_11) lanes_store_11 = {
+    @name("IngressPipeline.lanes.words_12") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_11;
+    @name("IngressPipeline.lanes.store_12") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_11) lanes_store_11 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w12;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_12") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_11) lanes_add_11 = {
+    @name("IngressPipeline.lanes.add_12") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_11) lanes_add_11 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w12;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_12") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_11) lanes_or_11 = {
+    @name("IngressPipeline.lanes.or_12") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_11) lanes_or_11 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w12;
@@ -3104,7 +3107,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_12") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_11) lanes_max_11 = {
+    @name("IngressPipeline.lanes.max_12") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_11) lanes_max_11 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w12);
             sum = value;
@@ -3148,20 +3151,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_43();
         }
     }
-    @name("IngressPipeline.lanes.words_13") Register<bit<32>, bit<15>>(32w32768) lanes_words_12;
-    @name("IngressPipeline.lanes.store_13") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_12) lanes_store_12 = {
+    @name("IngressPipeline.lanes.words_13") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_12;
+    @name("IngressPipeline.lanes.store_13") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_12) lanes_store_12 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w13;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_13") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_12) lanes_add_12 = {
+    @name("IngressPipeline.lanes.add_13") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_12) lanes_add_12 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w13;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_13") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_12) lanes_or_12 = {
+    @name("IngressPipeline.lanes.or_13") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_12) lanes_or_12 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w13;
@@ -3169,7 +3172,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_13") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_12) lanes_max_12 = {
+    @name("IngressPipeline.lanes.max_13") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_12) lanes_max_12 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w13);
             sum = value;
@@ -3213,20 +3216,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_44();
         }
     }
-    @name("IngressPipeline.lanes.words_14") Register<bit<32>, bit<15>>(32w32768) lanes_words_13;
-    @name("IngressPipeline.lanes.store_14") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_13) lanes_store_13 = {
+    @name("IngressPipeline.lanes.words_14") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_13;
+    @name("IngressPipeline.lanes.store_14") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_13) lanes_store_13 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w14;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_14") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_13) lanes_add_13 = {
+    @name("IngressPipeline.lanes.add_14") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_13) lanes_add_13 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w14;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_14") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_13) lanes_or_13 = {
+    @name("IngressPipeline.lanes.or_14") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_13) lanes_or_13 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w14;
@@ -3234,7 +3237,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_14") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_13) lanes_max_13 = {
+    @name("IngressPipeline.lanes.max_14") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_13) lanes_max_13 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w14);
             sum = value;
@@ -3278,20 +3281,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_45();
         }
     }
-    @name("IngressPipeline.lanes.words_15") Register<bit<32>, bit<15>>(32w32768) lanes_words_14;
-    @name("IngressPipeline.lanes.store_15") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_14) lanes_store_14 = {
+    @name("IngressPipeline.lanes.words_15") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_14;
+    @name("IngressPipeline.lanes.store_15") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_14) lanes_store_14 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w15;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_15") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_14) lanes_add_14 = {
+    @name("IngressPipeline.lanes.add_15") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_14) lanes_add_14 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w15;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_15") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_14) lanes_or_14 = {
+    @name("IngressPipeline.lanes.or_15") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_14) lanes_or_14 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w15;
@@ -3299,7 +3302,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_15") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_14) lanes_max_14 = {
+    @name("IngressPipeline.lanes.max_15") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_14) lanes_max_14 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w15);
             sum = value;
@@ -3343,20 +3346,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_46();
         }
     }
-    @name("IngressPipeline.lanes.words_16") Register<bit<32>, bit<15>>(32w32768) lanes_words_15;
-    @name("IngressPipeline.lanes.store_16") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_15) lanes_store_15 = {
+    @name("IngressPipeline.lanes.words_16") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_15;
+    @name("IngressPipeline.lanes.store_16") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_15) lanes_store_15 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w16;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_16") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_15) lanes_add_15 = {
+    @name("IngressPipeline.lanes.add_16") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_15) lanes_add_15 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w16;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_16") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_15) lanes_or_15 = {
+    @name("IngressPipeline.lanes.or_16") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_15) lanes_or_15 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w16;
@@ -3364,7 +3367,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_16") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_15) lanes_max_15 = {
+    @name("IngressPipeline.lanes.max_16") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_15) lanes_max_15 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w16);
             sum = value;
@@ -3408,20 +3411,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_47();
         }
     }
-    @name("IngressPipeline.lanes.words_17") Register<bit<32>, bit<15>>(32w32768) lanes_words_16;
-    @name("IngressPipeline.lanes.store_17") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_16) lanes_store_16 = {
+    @name("IngressPipeline.lanes.words_17") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_16;
+    @name("IngressPipeline.lanes.store_17") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_16) lanes_store_16 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w17;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_17") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_16) lanes_add_16 = {
+    @name("IngressPipeline.lanes.add_17") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_16) lanes_add_16 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w17;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_17") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_16) lanes_or_16 = {
+    @name("IngressPipeline.lanes.or_17") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_16) lanes_or_16 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w17;
@@ -3429,7 +3432,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_17") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_16) lanes_max_16 = {
+    @name("IngressPipeline.lanes.max_17") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_16) lanes_max_16 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w17);
             sum = value;
@@ -3473,20 +3476,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_48();
         }
     }
-    @name("IngressPipeline.lanes.words_18") Register<bit<32>, bit<15>>(32w32768) lanes_words_17;
-    @name("IngressPipeline.lanes.store_18") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_17) lanes_store_17 = {
+    @name("IngressPipeline.lanes.words_18") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_17;
+    @name("IngressPipeline.lanes.store_18") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_17) lanes_store_17 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w18;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_18") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_17) lanes_add_17 = {
+    @name("IngressPipeline.lanes.add_18") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_17) lanes_add_17 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w18;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_18") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_17) lanes_or_17 = {
+    @name("IngressPipeline.lanes.or_18") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_17) lanes_or_17 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w18;
@@ -3494,7 +3497,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_18") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_17) lanes_max_17 = {
+    @name("IngressPipeline.lanes.max_18") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_17) lanes_max_17 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w18);
             sum = value;
@@ -3538,20 +3541,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_49();
         }
     }
-    @name("IngressPipeline.lanes.words_19") Register<bit<32>, bit<15>>(32w32768) lanes_words_18;
-    @name("IngressPipeline.lanes.store_19") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_18) lanes_store_18 = {
+    @name("IngressPipeline.lanes.words_19") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_18;
+    @name("IngressPipeline.lanes.store_19") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_18) lanes_store_18 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w19;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_19") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_18) lanes_add_18 = {
+    @name("IngressPipeline.lanes.add_19") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_18) lanes_add_18 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w19;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_19") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_18) lanes_or_18 = {
+    @name("IngressPipeline.lanes.or_19") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_18) lanes_or_18 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w19;
@@ -3559,7 +3562,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_19") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_18) lanes_max_18 = {
+    @name("IngressPipeline.lanes.max_19") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_18) lanes_max_18 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w19);
             sum = value;
@@ -3603,20 +3606,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_50();
         }
     }
-    @name("IngressPipeline.lanes.words_20") Register<bit<32>, bit<15>>(32w32768) lanes_words_19;
-    @name("IngressPipeline.lanes.store_20") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_19) lanes_store_19 = {
+    @name("IngressPipeline.lanes.words_20") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_19;
+    @name("IngressPipeline.lanes.store_20") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_19) lanes_store_19 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w20;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_20") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_19) lanes_add_19 = {
+    @name("IngressPipeline.lanes.add_20") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_19) lanes_add_19 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w20;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_20") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_19) lanes_or_19 = {
+    @name("IngressPipeline.lanes.or_20") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_19) lanes_or_19 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w20;
@@ -3624,7 +3627,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_20") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_19) lanes_max_19 = {
+    @name("IngressPipeline.lanes.max_20") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_19) lanes_max_19 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w20);
             sum = value;
@@ -3668,20 +3671,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_51();
         }
     }
-    @name("IngressPipeline.lanes.words_21") Register<bit<32>, bit<15>>(32w32768) lanes_words_20;
-    @name("IngressPipeline.lanes.store_21") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_20) lanes_store_20 = {
+    @name("IngressPipeline.lanes.words_21") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_20;
+    @name("IngressPipeline.lanes.store_21") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_20) lanes_store_20 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w21;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_21") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_20) lanes_add_20 = {
+    @name("IngressPipeline.lanes.add_21") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_20) lanes_add_20 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w21;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_21") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_20) lanes_or_20 = {
+    @name("IngressPipeline.lanes.or_21") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_20) lanes_or_20 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w21;
@@ -3689,7 +3692,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_21") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_20) lanes_max_20 = {
+    @name("IngressPipeline.lanes.max_21") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_20) lanes_max_20 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w21);
             sum = value;
@@ -3733,20 +3736,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_52();
         }
     }
-    @name("IngressPipeline.lanes.words_22") Register<bit<32>, bit<15>>(32w32768) lanes_words_21;
-    @name("IngressPipeline.lanes.store_22") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_21) lanes_store_21 = {
+    @name("IngressPipeline.lanes.words_22") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_21;
+    @name("IngressPipeline.lanes.store_22") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_21) lanes_store_21 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w22;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_22") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_21) lanes_add_21 = {
+    @name("IngressPipeline.lanes.add_22") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_21) lanes_add_21 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w22;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_22") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_21) lanes_or_21 = {
+    @name("IngressPipeline.lanes.or_22") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_21) lanes_or_21 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w22;
@@ -3754,7 +3757,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_22") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_21) lanes_max_21 = {
+    @name("IngressPipeline.lanes.max_22") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_21) lanes_max_21 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w22);
             sum = value;
@@ -3798,20 +3801,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_53();
         }
     }
-    @name("IngressPipeline.lanes.words_23") Register<bit<32>, bit<15>>(32w32768) lanes_words_22;
-    @name("IngressPipeline.lanes.store_23") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_22) lanes_store_22 = {
+    @name("IngressPipeline.lanes.words_23") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_22;
+    @name("IngressPipeline.lanes.store_23") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_22) lanes_store_22 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w23;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_23") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_22) lanes_add_22 = {
+    @name("IngressPipeline.lanes.add_23") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_22) lanes_add_22 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w23;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_23") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_22) lanes_or_22 = {
+    @name("IngressPipeline.lanes.or_23") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_22) lanes_or_22 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w23;
@@ -3819,7 +3822,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_23") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_22) lanes_max_22 = {
+    @name("IngressPipeline.lanes.max_23") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_22) lanes_max_22 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w23);
             sum = value;
@@ -3863,20 +3866,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_54();
         }
     }
-    @name("IngressPipeline.lanes.words_24") Register<bit<32>, bit<15>>(32w32768) lanes_words_23;
-    @name("IngressPipeline.lanes.store_24") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_23) lanes_store_23 = {
+    @name("IngressPipeline.lanes.words_24") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_23;
+    @name("IngressPipeline.lanes.store_24") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_23) lanes_store_23 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w24;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_24") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_23) lanes_add_23 = {
+    @name("IngressPipeline.lanes.add_24") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_23) lanes_add_23 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w24;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_24") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_23) lanes_or_23 = {
+    @name("IngressPipeline.lanes.or_24") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_23) lanes_or_23 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w24;
@@ -3884,7 +3887,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_24") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_23) lanes_max_23 = {
+    @name("IngressPipeline.lanes.max_24") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_23) lanes_max_23 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w24);
             sum = value;
@@ -3928,20 +3931,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_55();
         }
     }
-    @name("IngressPipeline.lanes.words_25") Register<bit<32>, bit<15>>(32w32768) lanes_words_24;
-    @name("IngressPipeline.lanes.store_25") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_24) lanes_store_24 = {
+    @name("IngressPipeline.lanes.words_25") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_24;
+    @name("IngressPipeline.lanes.store_25") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_24) lanes_store_24 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w25;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_25") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_24) lanes_add_24 = {
+    @name("IngressPipeline.lanes.add_25") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_24) lanes_add_24 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w25;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_25") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_24) lanes_or_24 = {
+    @name("IngressPipeline.lanes.or_25") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_24) lanes_or_24 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w25;
@@ -3949,7 +3952,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_25") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_24) lanes_max_24 = {
+    @name("IngressPipeline.lanes.max_25") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_24) lanes_max_24 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w25);
             sum = value;
@@ -3993,20 +3996,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_56();
         }
     }
-    @name("IngressPipeline.lanes.words_26") Register<bit<32>, bit<15>>(32w32768) lanes_words_25;
-    @name("IngressPipeline.lanes.store_26") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_25) lanes_store_25 = {
+    @name("IngressPipeline.lanes.words_26") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_25;
+    @name("IngressPipeline.lanes.store_26") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_25) lanes_store_25 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w26;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_26") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_25) lanes_add_25 = {
+    @name("IngressPipeline.lanes.add_26") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_25) lanes_add_25 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w26;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_26") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_25) lanes_or_25 = {
+    @name("IngressPipeline.lanes.or_26") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_25) lanes_or_25 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w26;
@@ -4014,7 +4017,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_26") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_25) lanes_max_25 = {
+    @name("IngressPipeline.lanes.max_26") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_25) lanes_max_25 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w26);
             sum = value;
@@ -4058,20 +4061,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_57();
         }
     }
-    @name("IngressPipeline.lanes.words_27") Register<bit<32>, bit<15>>(32w32768) lanes_words_26;
-    @name("IngressPipeline.lanes.store_27") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_26) lanes_store_26 = {
+    @name("IngressPipeline.lanes.words_27") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_26;
+    @name("IngressPipeline.lanes.store_27") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_26) lanes_store_26 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w27;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_27") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_26) lanes_add_26 = {
+    @name("IngressPipeline.lanes.add_27") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_26) lanes_add_26 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w27;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_27") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_26) lanes_or_26 = {
+    @name("IngressPipeline.lanes.or_27") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_26) lanes_or_26 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w27;
@@ -4079,7 +4082,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_27") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_26) lanes_max_26 = {
+    @name("IngressPipeline.lanes.max_27") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_26) lanes_max_26 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w27);
             sum = value;
@@ -4123,20 +4126,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_58();
         }
     }
-    @name("IngressPipeline.lanes.words_28") Register<bit<32>, bit<15>>(32w32768) lanes_words_27;
-    @name("IngressPipeline.lanes.store_28") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_27) lanes_store_27 = {
+    @name("IngressPipeline.lanes.words_28") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_27;
+    @name("IngressPipeline.lanes.store_28") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_27) lanes_store_27 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w28;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_28") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_27) lanes_add_27 = {
+    @name("IngressPipeline.lanes.add_28") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_27) lanes_add_27 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w28;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_28") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_27) lanes_or_27 = {
+    @name("IngressPipeline.lanes.or_28") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_27) lanes_or_27 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w28;
@@ -4144,7 +4147,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_28") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_27) lanes_max_27 = {
+    @name("IngressPipeline.lanes.max_28") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_27) lanes_max_27 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w28);
             sum = value;
@@ -4188,20 +4191,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_59();
         }
     }
-    @name("IngressPipeline.lanes.words_29") Register<bit<32>, bit<15>>(32w32768) lanes_words_28;
-    @name("IngressPipeline.lanes.store_29") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_28) lanes_store_28 = {
+    @name("IngressPipeline.lanes.words_29") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_28;
+    @name("IngressPipeline.lanes.store_29") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_28) lanes_store_28 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w29;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_29") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_28) lanes_add_28 = {
+    @name("IngressPipeline.lanes.add_29") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_28) lanes_add_28 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w29;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_29") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_28) lanes_or_28 = {
+    @name("IngressPipeline.lanes.or_29") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_28) lanes_or_28 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w29;
@@ -4209,7 +4212,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_29") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_28) lanes_max_28 = {
+    @name("IngressPipeline.lanes.max_29") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_28) lanes_max_28 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w29);
             sum = value;
@@ -4253,20 +4256,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_60();
         }
     }
-    @name("IngressPipeline.lanes.words_30") Register<bit<32>, bit<15>>(32w32768) lanes_words_29;
-    @name("IngressPipeline.lanes.store_30") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_29) lanes_store_29 = {
+    @name("IngressPipeline.lanes.words_30") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_29;
+    @name("IngressPipeline.lanes.store_30") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_29) lanes_store_29 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w30;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_30") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_29) lanes_add_29 = {
+    @name("IngressPipeline.lanes.add_30") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_29) lanes_add_29 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w30;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_30") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_29) lanes_or_29 = {
+    @name("IngressPipeline.lanes.or_30") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_29) lanes_or_29 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w30;
@@ -4274,7 +4277,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_30") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_29) lanes_max_29 = {
+    @name("IngressPipeline.lanes.max_30") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_29) lanes_max_29 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w30);
             sum = value;
@@ -4318,20 +4321,20 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (3w2, default, 2w2, default) : lanes_do_max_61();
         }
     }
-    @name("IngressPipeline.lanes.words_31") Register<bit<32>, bit<15>>(32w32768) lanes_words_30;
-    @name("IngressPipeline.lanes.store_31") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_30) lanes_store_30 = {
+    @name("IngressPipeline.lanes.words_31") Register<bit<32>, lane_entry_t>(32w32768) lanes_words_30;
+    @name("IngressPipeline.lanes.store_31") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_30) lanes_store_30 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = hdr.lanes.w31;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.add_31") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_30) lanes_add_30 = {
+    @name("IngressPipeline.lanes.add_31") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_30) lanes_add_30 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = value + hdr.lanes.w31;
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.or_31") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_30) lanes_or_30 = {
+    @name("IngressPipeline.lanes.or_31") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_30) lanes_or_30 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             if (meta.progress != 2w2) {
                 value = value | hdr.lanes.w31;
@@ -4339,7 +4342,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             sum = value;
         }
     };
-    @name("IngressPipeline.lanes.max_31") RegisterAction<bit<32>, bit<15>, bit<32>>(lanes_words_30) lanes_max_30 = {
+    @name("IngressPipeline.lanes.max_31") RegisterAction<bit<32>, lane_entry_t, bit<32>>(lanes_words_30) lanes_max_30 = {
         void apply(inout bit<32> value, out bit<32> sum) {
             value = max<bit<32>>(value, hdr.lanes.w31);
             sum = value;
@@ -4462,7 +4465,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         hdr.lanesum.fan_in_racks = 8w0;
         hdr.lanesum.kind = 4w2;
         hdr.lanesum.flags = meta.state | 8w0x1;
-        ig_tm_md.ucast_egress_port = meta.ingress_port;
+        ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
         result_result_counter.count();
     }
     @name("IngressPipeline.result.unicast_result_of_racks") action result_unicast_result_of_racks_0() {
@@ -4489,7 +4492,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         hdr.lanesum.fan_in_racks = meta.fan_in[7:0];
         hdr.lanesum.kind = 4w2;
         hdr.lanesum.flags = meta.state | 8w0x21;
-        ig_tm_md.ucast_egress_port = meta.ingress_port;
+        ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
         result_result_counter.count();
     }
     @name("IngressPipeline.result.multicast_pending") action result_multicast_pending_0() {
@@ -4611,7 +4614,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         key = {
             meta.verdict : ternary @name("meta.verdict");
             meta.role    : ternary @name("meta.role");
-            meta.progress: ternary @name("meta.progress");
+            meta.progress: ternary @name("progress");
         }
         actions = {
             result_multicast_result_0();
@@ -4682,9 +4685,9 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     }
     @name("IngressPipeline.descend.descend") table descend_descend {
         key = {
-            meta.ingress_port: exact @name("standard_metadata.ingress_port");
-            hdr.lanesum.job  : exact @name("job");
-            hdr.lanesum.tag  : exact @name("tag");
+            hdr.bridge.ingress_port: exact @name("standard_metadata.ingress_port");
+            hdr.lanesum.job        : exact @name("job");
+            hdr.lanesum.tag        : exact @name("tag");
         }
         actions = {
             descend_hand_down_0();
@@ -4763,7 +4766,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         arp_asked = hdr.arp.target_ip;
         hdr.arp.target_ip = hdr.arp.sender_ip;
         hdr.arp.sender_ip = arp_asked;
-        ig_tm_md.ucast_egress_port = meta.ingress_port;
+        ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
         arp_arp_counter.count();
     }
     @name("IngressPipeline.arp.arp") table arp_arp {
@@ -4780,8 +4783,6 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         size = 32w1024;
     }
     apply {
-        hdr.bridge.setValid();
-        hdr.bridge.ingress_port = meta.ingress_port;
         hdr.bridge.handover = 8w0;
         if (hdr.ipv4.ttl <= 8w1) {
             meta.expired = 1w1;
@@ -4815,7 +4816,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         }
         slots_owner.apply();
         slots_owner_reached.apply();
-        slots_chunk.apply();
+        slots_chunk_chunk.apply();
         slots_seen.apply();
         slots_shape.apply();
         slots_workers.apply();
@@ -5033,7 +5034,7 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
         }
     }
     apply {
-        if (hdr.bridge.handover != 8w4) {
+        if (hdr.bridge.handover != 8w4 && hdr.bridge.handover != 8w5) {
             rest_rest.apply();
             if (eg_intr_md.egress_rid != 16w0) {
                 receiver_receiver.apply();

@@ -1,0 +1,252 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packets that go through the chip several times: what is lost, damaged or overtaken on its way around spoils no sum.
+
+::
+
+    workers -> switch -+-> results: each one the exact sum over whom it names
+                 ^     |
+                 +- loop of the test: packets wait here, go on in any order, get lost
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol import Kind, LaneOp, Packet
+from lanesum.protocol.frames import UdpFrame
+from lanesum_control.client import SwitchConnection
+from lanesum_control.model import DEFAULT_LEASE_TICKS, NO_ROLE, Member, SwitchJob
+from lanesum_control.pipelines import CompiledPipeline, tofino_pipeline
+from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_switch.p4runtime import P4RuntimeServer
+from lanesum_switch.reference_switch import PortFrame
+from lanesum_switch.tna.switch import TofinoSwitch
+
+from .jobs import Job, Place
+from .oracle import Words, aggregate, uplink_words
+from .star import SERVER, worker_host
+from .targets import DEVICE_ID
+
+PROFILE = "tofino2-w256"
+PASSES = 4
+LOOP = 6  # of pipe 0
+WORKERS = 3
+
+
+def built() -> CompiledPipeline | None:
+    try:
+        return tofino_pipeline(PROFILE)
+    except ConfigurationError:
+        return None
+
+
+pytestmark = pytest.mark.skipif(built() is None, reason=f"profile {PROFILE} is not built: make tofino")
+
+
+class Loop:
+    """The switch, with what goes around in the test's hands."""
+
+    def __init__(self, switch: TofinoSwitch, control: P4RuntimeSwitch, words: int) -> None:
+        self.switch = switch
+        self.control = control
+        self.accumulator_words = words
+        self.waiting: list[bytes] = []
+        self.jobs = 0
+        for host in (*map(worker_host, range(WORKERS)), SERVER):
+            control.add_host(host)
+
+    def admit(self) -> Job:
+        """Another job of three workers, on the same slots."""
+        self.jobs += 1
+        members = tuple(Member(worker, (worker_host(worker),), 40000 + worker) for worker in range(WORKERS))
+        ops = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.OR)
+        job = SwitchJob(
+            self.jobs, 0x7A620000 + self.jobs, 0, 2, self.jobs, members, ops, None, NO_ROLE, 0, None,
+            DEFAULT_LEASE_TICKS,
+        )  # fmt: skip
+        self.control.admit(job)
+        return Job(job, self.accumulator_words, SERVER)
+
+    def enter(self, port: int, frame: bytes) -> list[PortFrame]:
+        """One pass; what turns around waits."""
+        left = [(out.port, out.frame) for out in self.switch.process(port, frame)]
+        self.waiting += [frame for port, frame in left if port == LOOP]
+        return [(port, frame) for port, frame in left if port != LOOP]
+
+    def go_on(self, number: int = 0) -> list[PortFrame]:
+        """The next pass of a packet that waits."""
+        return self.enter(LOOP, self.waiting.pop(number))
+
+    def settle(self) -> list[PortFrame]:
+        """All passes of all packets, in order."""
+        left = []
+        while self.waiting:
+            left += self.go_on()
+        return left
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[Loop]:
+    pipeline = built()
+    assert pipeline is not None
+    assert pipeline.chip is not None and LOOP in pipeline.chip.recirculation_ports
+    switch = TofinoSwitch(recirculation_ports=())
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        address = f"unix:{folder}/p4runtime"
+        with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
+            control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
+            yield Loop(switch, control, pipeline.accumulator_words)
+
+
+def contribution_of(worker: int, place: Place, words: int) -> Words:
+    """What a worker has to say at a place: always the same."""
+    rng = np.random.default_rng((worker, place.epoch, place.chunk, place.op))
+    return rng.integers(0, 1 << 32, uplink_words(place.op, words), dtype=np.uint32)
+
+
+def results(left: list[PortFrame]) -> list[Packet]:
+    packets = [Packet.unpack(UdpFrame.unpack(frame).payload) for port, frame in left if port != SERVER.port]
+    return [packet for packet in packets if packet.header.kind == Kind.RESULT]
+
+
+def check(packet: Packet, words: int) -> None:
+    """The sum over exactly those whom the result names."""
+    header = packet.header
+    place = Place(header.epoch, header.chunk, header.slot, header.shadow, LaneOp(header.op))
+    named = [worker for worker in range(WORKERS) if header.workers >> worker & 1]
+    wanted = aggregate(place.op, [contribution_of(worker, place, words) for worker in named])
+    assert np.array_equal(packet.payload, wanted), f"not the sum over {named} at {place}"
+
+
+@pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.OR])
+def test_in_order_every_sum_comes_out(loop: Loop, op: LaneOp) -> None:
+    """Contributions follow each other closely: each is in another pass when the next one comes in."""
+    job = loop.admit()
+    for chunk in range(3):
+        place = Place(0, chunk, 1, op=op)
+        left = []
+        for worker in range(WORKERS):
+            words = contribution_of(worker, place, loop.accumulator_words)
+            left += loop.enter(*job.contribution(worker, words, place, checksum=bool(chunk)))
+            left += loop.go_on()
+        left += loop.settle()
+        assert [packet.header.workers for packet in results(left)] == [0b111] * WORKERS
+        for packet in results(left):
+            check(packet, loop.accumulator_words)
+
+
+@pytest.mark.parametrize("lost", range(PASSES - 1))
+@pytest.mark.parametrize("loser", range(WORKERS))
+def test_no_sum_comes_out_without_a_packet_that_got_lost(loop: Loop, loser: int, lost: int) -> None:
+    """Lost before pass ``lost + 1``; the entry had a complete sum of the same workers before. The next one is whole."""
+    job = loop.admit()
+    for chunk in range(3):
+        place = Place(0, chunk, op=LaneOp.EXPAND8)
+        left = []
+        for worker in range(WORKERS):
+            words = contribution_of(worker, place, loop.accumulator_words)
+            left += loop.enter(*job.contribution(worker, words, place))
+            if chunk == 1 and worker == loser:
+                for _ in range(lost):
+                    left += loop.go_on()
+                loop.waiting.clear()
+            left += loop.settle()
+        words = contribution_of(0, place, loop.accumulator_words)
+        left += loop.enter(*job.contribution(0, words, place)) + loop.settle()  # a duplicate: the sum again
+        assert len(results(left)) == (0 if chunk == 1 else WORKERS + 1)
+        for packet in results(left):
+            check(packet, loop.accumulator_words)
+
+
+@pytest.mark.parametrize("block", range(PASSES))
+@pytest.mark.parametrize("damaged", range(WORKERS))
+def test_no_sum_comes_out_with_a_damaged_contribution(loop: Loop, damaged: int, block: int) -> None:
+    """The checksum is known to be wrong when the words are in the lanes: then nobody gets their sum."""
+    job = loop.admit()
+    for chunk in range(3):
+        place = Place(0, chunk, op=LaneOp.EXPAND8)
+        left = []
+        for worker in range(WORKERS):
+            words = contribution_of(worker, place, loop.accumulator_words)
+            port, frame = job.contribution(worker, words, place, checksum=True)
+            if chunk == 1 and worker == damaged:
+                hit = bytearray(frame)
+                hit[74 + block * 128 + 5] ^= 0x10
+                frame = bytes(hit)
+            left += loop.enter(port, frame) + loop.settle()
+        assert len(results(left)) == (0 if chunk == 1 else WORKERS)
+        for packet in results(left):
+            check(packet, loop.accumulator_words)
+
+
+@pytest.mark.parametrize("kept", [127, 128, 129, 200, 383, 384, 511])
+@pytest.mark.parametrize("truncated", range(WORKERS))
+def test_no_sum_comes_out_with_a_truncated_contribution(loop: Loop, truncated: int, kept: int) -> None:
+    """The headers promise 512 bytes of codes; those that are missing are looked for in a later pass."""
+    job = loop.admit()
+    for chunk in range(3):
+        place = Place(0, chunk, op=LaneOp.EXPAND8)
+        left = []
+        for worker in range(WORKERS):
+            words = contribution_of(worker, place, loop.accumulator_words)
+            port, frame = job.contribution(worker, words, place)
+            cut = 74 + kept if chunk == 1 and worker == truncated else len(frame)
+            left += loop.enter(port, frame[:cut]) + loop.settle()
+        # Too short for the first pass: as if it had not come.
+        assert len(results(left)) == (0 if chunk == 1 else WORKERS)
+        for packet in results(left):
+            check(packet, loop.accumulator_words)
+
+
+def test_a_sum_that_was_overtaken_stays_inside(loop: Loop) -> None:
+    """The entry goes to the next chunk while the sum is being fetched: after any of its passes."""
+    for passes in range(2 * PASSES):
+        job = loop.admit()
+        place, newer = Place(0, 0), Place(0, 1)
+        left = []
+        for worker in range(WORKERS):
+            words = contribution_of(worker, place, loop.accumulator_words)
+            left += loop.enter(*job.contribution(worker, words, place))
+            if worker < WORKERS - 1:
+                left += loop.settle()
+        for _ in range(passes):
+            left += loop.go_on()
+        left += loop.enter(*job.contribution(0, contribution_of(0, newer, loop.accumulator_words), newer))
+        left += loop.settle()
+        assert len(results(left)) == (WORKERS if passes == 2 * PASSES - 1 else 0)
+        for packet in results(left):
+            check(packet, loop.accumulator_words)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_comes_out_is_exact(loop: Loop, seed: int) -> None:
+    """Jobs that share slots, duplicates, older and newer rounds; what goes around is lost, or goes on in any order."""
+    dice = random.Random(seed)
+    jobs = [loop.admit() for _ in range(dice.choice((1, 2)))]
+    orderly = dice.random() < 0.5
+    found = []
+    for step in range(300):
+        if not loop.waiting or dice.random() < 0.3:
+            # Where there is no order, some are a round ahead; a chunk is of one operation.
+            chunk = dice.randrange(2)
+            op = (LaneOp.ADD32, LaneOp.EXPAND8)[chunk]
+            place = Place(step // 60 + dice.choice((0,) if orderly else (0, 0, 1)), chunk, op=op)
+            worker = dice.randrange(WORKERS)
+            words = contribution_of(worker, place, loop.accumulator_words)
+            job = dice.choice(jobs)
+            found += results(loop.enter(*job.contribution(worker, words, place, checksum=dice.random() < 0.5)))
+        elif dice.random() < 0.03:
+            loop.waiting.pop(dice.randrange(len(loop.waiting)))
+        else:
+            found += results(loop.go_on(0 if orderly else dice.randrange(len(loop.waiting))))
+    found += results(loop.settle())
+    assert found or len(jobs) > 1 or not orderly
+    for packet in found:
+        check(packet, loop.accumulator_words)
