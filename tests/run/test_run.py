@@ -33,10 +33,11 @@ def test_without_a_switch_the_server_sums(tmp_path: Path) -> None:
     assert counts["claim"] == counts["contribute"] == counts["contribute_and_complete"] > 0
 
 
-def test_the_program_for_tofino_sums_a_training(tmp_path: Path) -> None:
+@pytest.mark.parametrize("profile", ["tofino1-w32", "tofino2-w256"])
+def test_the_program_for_tofino_sums_a_training(tmp_path: Path, profile: str) -> None:
     """The codes of THC as well, though the chip looks none up."""
-    report = train(tmp_path, "--topology", "loopback", "--switch", "tofino1-w32", "--workers", "2")
-    assert (report["target"], report["codec"]) == ("embedded switch with tofino1-w32 on loopback", "thc")
+    report = train(tmp_path, "--topology", "loopback", "--switch", profile, "--workers", "2")
+    assert (report["target"], report["codec"]) == (f"embedded switch with {profile} on loopback", "thc")
     counts = report["detail"]["switch_packets"]
     assert counts["contribute_and_complete"] > 0
     assert counts["refuse_op"] == counts["route_other_size"] == 0, "nothing was left to the server"
