@@ -23,6 +23,7 @@ from lanesum.codecs.packing import lane_contribution, lanes_of
 from lanesum.codecs.random import signs
 from lanesum.codecs.simulate import aggregate, simulate
 from lanesum.codecs.thc import OPS
+from lanesum.codecs.thc_blocks import cut
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -253,7 +254,7 @@ def test_runs_and_shapes() -> None:
     ]
     assert [s.words for s in THC(workers=2, bits=5).shapes(4097)] == [2, (4096 + 32) * 5 // 32]
     assert codec.shapes(0) == () and simulate(codec, [np.zeros(0, dtype=np.float32)] * 2).values.size == 0
-    runs = THC(workers=2).runs((1 << 18) + 5)
+    runs = cut((1 << 18) + 5, 4096, 1 << 17)
     assert [(run.first, run.stop, run.values.stop, run.padded.stop) for run in runs] == [
         (0, 32, 1 << 17, 1 << 17), (32, 64, 1 << 18, 1 << 18), (64, 65, (1 << 18) + 5, (1 << 18) + 32),
     ]  # fmt: skip

@@ -117,7 +117,7 @@ def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch
 def test_nonsense_in_the_environment_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(threaded.VARIABLE, text)
     with pytest.raises(ConfigurationError, match="LANESUM_THREADS"):
-        codecs.get("thc", workers=1).runs(5)  # type: ignore[attr-defined]
+        simulate(codecs.get("thc", workers=1), [np.ones(5, dtype=np.float32)])
 
 
 def test_the_loops_that_are_not_shared_are_there_too(monkeypatch: pytest.MonkeyPatch) -> None:

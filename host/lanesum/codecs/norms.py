@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from lanesum.codecs.base import (
     Aggregate,
@@ -26,12 +29,22 @@ def norms_of(vector: Vector, part: int, context: CodecContext) -> Vector:
     """
     sums = np.empty(-(-vector.size // part))
     kernels().square_sums(vector, part, sums)
+    return checked_norms(sums, part, context, vector.size, lambda: vector)
+
+
+def checked_norms(
+    sums: NDArray[np.float64], part: int, context: CodecContext, size: int, vector: Callable[[], Vector]
+) -> Vector:
+    """Norms from the ``sums`` of squares of the parts of a vector of ``size``; raises as :func:`norms_of` does.
+
+    ``vector``: makes the vector itself, which only an error needs.
+    """
     if not np.isfinite(sums).all():
-        refuse_not_finite(vector, context)
+        refuse_not_finite(vector(), context)
     norms = np.sqrt(sums)
     if norms.max(initial=0) > FLOAT32_MAX:
         index = int(np.argmax(norms > FLOAT32_MAX))
-        stop = min(vector.size, (index + 1) * part)
+        stop = min(size, (index + 1) * part)
         raise CodecError(
             f"The norm of elements {index * part} to {stop - 1} of tensor {context.tensor!r} is "
             f"{norms[index]:.3g}, more than float32 holds.",

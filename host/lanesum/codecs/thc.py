@@ -17,36 +17,31 @@ from it, each because the error is smaller or the work is less:
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum import arrays
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
     CodecContext,
     CodecError,
-    Deferred,
     Members,
-    Result,
     Round,
     RoundShape,
     Steps,
-    Vector,
-    Words,
     always,
     checked_vector,
     checked_words,
     uniform_contributors,
 )
-from lanesum.codecs.norms import checked_peaks, norms_of
-from lanesum.codecs.thc_blocks import BlockCoder, Run, powers_of
-from lanesum.codecs.thc_dither import dither_sum
+from lanesum.codecs.norms import checked_peaks
+from lanesum.codecs.thc_blocks import BlockCoder
 from lanesum.codecs.thc_grid import best_grid
+from lanesum.codecs.thc_place import HostPlace, Place
 from lanesum.codecs.thc_reference import LEAST_BLOCK, padded_length
-from lanesum.codecs.threaded import threads
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -64,8 +59,6 @@ MOST_WORKERS = 1024
 MOST_BLOCK = 1 << 16
 #: What one worker adds at most, times the workers: of a lane of 16 bits a little is kept for the sum of dithers.
 LANE_MAX = {8: 255, 16: 65535 - 255}
-# Coordinates of a piece of a round, for a thread: enough to make the pieces' own cost small, few enough to overlap.
-_PIECE = 1 << 17
 
 
 class THC:
@@ -83,6 +76,8 @@ class THC:
     """
 
     name = "thc"
+    takes_device = True
+    adds_memory = True
 
     def __init__(
         self, *, workers: int, bits: int = 4, lanes: int | None = None, block: int = 4096, lookup: bool = True
@@ -124,49 +119,34 @@ class THC:
         words = padded_length(size, self.block) * self.bits // 32
         return RoundShape(LaneOp.MAX, -(-size // self.block)), RoundShape(self.op, words)
 
-    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+    def all_reduce(self, x: Any, context: CodecContext) -> Steps:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`; two rounds, ``norm`` and ``codes``.
 
-        The rotation of the first piece overlaps the norm round, and the residual the code round.
+        ``x`` may be a PyTorch tensor of a device, to which ``context.memory`` is added there. On the host the rotation
+        of the first piece overlaps the norm round, and the residual the code round.
         """
-        vector = checked_vector(x, context, self.workers)
-        if vector.size == 0:
-            return Result(vector.copy(), vector.copy() if context.keep_residual else None)
-        norm_shape, code_shape = self.shapes(vector.size)
-        runs = self.runs(vector.size)
+        place = self._place(x, context)
+        if place is None:
+            return (yield from self._on_host(x, context))
+        if place.size == 0:
+            return place.result(True)
+        norm_shape, code_shape = self.shapes(place.size)
 
-        norms = norms_of(vector, self.block, context)
-        powers = powers_of(norms)
-        first = Deferred(partial(self.coder.rotate, vector[runs[0].values], runs[0], powers, context))
-        reply = yield Round(LaneOp.MAX, norms.view(np.uint32), first, label="norm")
-        peaks = checked_peaks(reply, norm_shape)
-        positions = self.coder.positions(norms, peaks)
-        scales = self.coder.scales(vector.size, peaks, context.workers if context.average else 1)
-        everyone = dither_sum(context.workers, self.grid.granularity)
+        norms = place.norms()
+        reply = yield Round(LaneOp.MAX, norms.view(np.uint32), place.ahead, label="norm")
+        place.prepare(checked_peaks(reply, norm_shape))
 
-        codes = arrays.empty(code_shape.words, np.uint32)
-        values = arrays.empty(vector.size, np.float32)
-
-        def encode(number: int) -> None:
-            run = runs[number]
-            words = codes[run.words(self.bits)]
-            if number == 0:
-                self.coder.quantize(first(), run, positions, context, words)
-            else:
-                self.coder.encode(vector[run.values], run, powers, positions, context, words)
-
-        def decode(number: int, lanes: Words) -> None:
-            run = runs[number]
-            self.coder.decode(lanes, run, scales, context, everyone, values[run.values])
-
-        ends = [run.words(self.bits).stop for run in runs]
-        pieces = RoundPieces(encode, decode, ends, self.op.shape)
+        ends = [run.words(self.bits).stop for run in place.runs]
+        pieces = RoundPieces(place.encode, place.decode, ends, self.op.shape)
         if not context.in_pieces:
             pieces.encode_all()
-        residual = partial(self._residual, vector, runs, codes, peaks, context)
-        own = Deferred(partial(residual, True)) if context.keep_residual else None
         reply = yield Round(
-            self.op, codes, own, label="codes", pieces=pieces if context.in_pieces else None, last=always
+            self.op,
+            place.codes,
+            place.own_residual,
+            label="codes",
+            pieces=pieces if context.in_pieces else None,
+            last=always,
         )
 
         sums = checked_words(reply, code_shape)
@@ -174,37 +154,23 @@ class THC:
         if members is None:
             pieces.decode_up_to(sums.size, sums)
         else:
-            for run in runs:
-                words = run.words(self.lanes)
-                part = Members(members.sets, members.of_word[words])
-                self.coder.decode_members(sums[words], run, peaks, context, part, values[run.values])
-        if own is None:
-            return Result(values)
-        return Result(values, own() if np.all(reply.included) else residual(reply.included))
+            place.decode_members(sums, members)
+        return place.result(reply.included)
 
-    def runs(self, size: int) -> list[Run]:
-        """How a vector of ``size`` coordinates is cut into pieces of whole blocks."""
-        blocks, step = -(-size // self.block), max(1, _PIECE * threads() // self.block)
-        return [Run(first, min(blocks, first + step), size, self.block) for first in range(0, blocks, step)]
+    def _place(self, x: Any, context: CodecContext) -> Place | None:
+        """Where ``x`` is; None for a device that has no kernels for the codec's blocks."""
+        if isinstance(x, np.ndarray) or not hasattr(x, "device"):
+            return HostPlace(self.coder, checked_vector(x, context, self.workers), context)
+        from lanesum.gpu.thc import MOST_BLOCK as MOST_ON_DEVICE
+        from lanesum.gpu.thc import DevicePlace, checked_tensor
 
-    def _residual(
-        self,
-        vector: Vector,
-        runs: list[Run],
-        codes: Words,
-        peaks: Vector,
-        context: CodecContext,
-        included: bool | NDArray[np.bool_],
-    ) -> Vector:
-        """What this worker's summed codes did not say, for the whole vector."""
-        residual = arrays.empty(vector.size, np.float32)
-        scales = self.coder.scales(vector.size, peaks, 1)
-        summed = None if included is True else np.broadcast_to(included, self.shapes(vector.size)[1].result_words)
-        for run in runs:
-            counted = None if summed is None else summed[run.words(self.lanes)]
-            words, out = codes[run.words(self.bits)], residual[run.values]
-            self.coder.residual(vector[run.values], words, run, scales, context, counted, out)
-        return residual
+        x = checked_tensor(x, context, self.workers)
+        return DevicePlace(self.coder, x, context) if self.block <= MOST_ON_DEVICE else None
+
+    def _on_host(self, x: Any, context: CodecContext) -> Steps:
+        from lanesum.gpu.tensors import on_host_instead, with_memory
+
+        return on_host_instead(self, with_memory(x, context), replace(context, memory=None))
 
 
 def _members(reply: Aggregate, context: CodecContext) -> Members | None:

@@ -68,6 +68,12 @@ class Run:
         return lengths
 
 
+def cut(size: int, block: int, piece: int) -> list[Run]:
+    """A vector of ``size`` coordinates in runs of whole blocks, ``piece`` coordinates long, or one block."""
+    blocks, step = -(-size // block), max(1, piece // block)
+    return [Run(first, min(blocks, first + step), size, block) for first in range(0, blocks, step)]
+
+
 class BlockCoder:
     """Encodes and decodes with one grid and lane operation; ``context`` says whose dithers, and of which round.
 

@@ -3,8 +3,8 @@
 """The random bits of :mod:`lanesum.codecs.random` inside kernels: Triton has the same generator, Philox4x32-10.
 
 A block's coordinates are four tensors here, of 16 columns each, ``x00`` to ``x11``: coordinate ``64 g + 32 p + 16 h +
-c`` is in row g and column c of ``x{p}{h}``. The eight halves of the words that one call of the generator makes belong to
-both neighbours c of one row in all four, so no thread needs what another one has drawn.
+c`` is in row g and column c of ``x{p}{h}``. The eight halves of the words that one call of the generator makes belong
+to both neighbours c of one row in all four, so no thread needs what another one has drawn.
 """
 
 from __future__ import annotations

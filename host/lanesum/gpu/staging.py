@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,10 +87,8 @@ class Staging:
     def put(self, array: NDArray[Any], target: torch.Tensor | None = None) -> torch.Tensor:
         """Launch, in the current stream, the copy of ``array`` to the device: to ``target``, or a new tensor, which is
         returned. The array is the caller's again at once."""
-        source = torch.from_numpy(array)
-        if target is None:
-            target = torch.empty(source.shape, dtype=source.dtype, device=self.device)
-        return target.copy_(source)
+        source = _copied(array, torch.empty)
+        return source if target is None else target.copy_(source)
 
 
 class _CudaMark:
@@ -146,12 +145,17 @@ class CudaStaging(Staging):
         return self.mark()
 
     def put(self, array: NDArray[Any], target: torch.Tensor | None = None) -> torch.Tensor:
-        source = torch.from_numpy(array)
-        between = self.pinned(source.numel(), source.dtype)
-        between.copy_(source)
+        between = _copied(array, self.pinned)
         if target is None:
-            target = torch.empty(source.shape, dtype=source.dtype, device=self.device)
+            target = torch.empty(between.shape, dtype=between.dtype, device=self.device)
         return target.copy_(between, non_blocking=True)
+
+
+def _copied(array: NDArray[Any], memory: Callable[..., torch.Tensor]) -> torch.Tensor:
+    """A copy in ``memory`` of a size and type, which PyTorch makes no tensor of by itself where nobody may write."""
+    copy = memory(array.size, dtype=torch.from_numpy(np.empty(0, dtype=array.dtype)).dtype)
+    copy.numpy()[...] = array
+    return copy
 
 
 _lock = threading.Lock()

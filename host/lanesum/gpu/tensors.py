@@ -73,6 +73,14 @@ def begin(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Begun:
     return Begun(_staged(codec, pinned, fetched.wait, context, own), made.reached, own)
 
 
+def with_memory(tensor: torch.Tensor, context: CodecContext) -> torch.Tensor:
+    """``tensor`` plus ``context.memory``, where it is."""
+    if context.memory is None:
+        return tensor
+    with staging(tensor.device).stream():
+        return tensor + context.memory
+
+
 def on_host_instead(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Steps:
     """What a codec that takes tensors of a device does with those that it has no kernels for: another one's steps.
 

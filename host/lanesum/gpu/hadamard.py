@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The Hadamard transform of one block in one program, with the order of additions of :mod:`lanesum.codecs.hadamard`.
+
+A block is four tensors (GROUPS, 16) as in :mod:`lanesum.gpu.philox`. Both sides of a butterfly compute it: each gets
+the other's value, and adds its own with the sign of its side, which is the same addition. A value comes from a register
+or, by a shuffle, from another thread of the warp; only what is 512 and 1,024 coordinates apart, where a block has four
+warps, goes through shared memory.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _butterflies(x, ABOVE: tl.constexpr, SPAN: tl.constexpr):
+    shape: tl.constexpr = x.shape
+    own = tl.reshape(x.to(tl.int32, bitcast=True), [ABOVE, 2, SPAN])
+    # Bits are added as integers, which wrap: the sum of a pair less one of it is the other, whatever the bits are.
+    other = tl.sum(own, 1, keep_dims=True) - own
+    signed = own ^ (tl.arange(0, 2)[None, :, None] << 31)
+    return tl.reshape(other.to(tl.float32, bitcast=True) + signed.to(tl.float32, bitcast=True), shape)
+
+
+@triton.jit
+def _columns(x, GROUPS: tl.constexpr):
+    x = _butterflies(x, GROUPS * 8, 1)
+    x = _butterflies(x, GROUPS * 4, 2)
+    x = _butterflies(x, GROUPS * 2, 4)
+    return _butterflies(x, GROUPS, 8)
+
+
+@triton.jit
+def _rows(x, GROUPS: tl.constexpr, STAGES: tl.constexpr):
+    for stage in tl.static_range(STAGES):
+        x = _butterflies(x, GROUPS >> (stage + 1), 16 << stage)
+    return x
+
+
+@triton.jit
+def hadamard(x00, x01, x10, x11, GROUPS: tl.constexpr, STAGES: tl.constexpr):
+    """Transformed without normalization; ``GROUPS`` is 2 to the power of ``STAGES``. Of a shorter vector, padded with
+    zeros, the first coordinates are its own transform: a sum with zero is exact."""
+    x00 = _columns(x00, GROUPS)
+    x01 = _columns(x01, GROUPS)
+    x10 = _columns(x10, GROUPS)
+    x11 = _columns(x11, GROUPS)
+    sum0, difference0, sum1, difference1 = x00 + x01, x00 - x01, x10 + x11, x10 - x11
+    x00 = _rows(sum0 + sum1, GROUPS, STAGES)
+    x01 = _rows(difference0 + difference1, GROUPS, STAGES)
+    x10 = _rows(sum0 - sum1, GROUPS, STAGES)
+    x11 = _rows(difference0 - difference1, GROUPS, STAGES)
+    return x00, x01, x10, x11

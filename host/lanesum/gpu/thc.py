@@ -1,0 +1,251 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``thc`` on a vector of a device: the same rounds and words as on the host, made by kernels.
+
+All kernels of a round, and the copies of what they make, are launched at once; whoever communicates then waits for one
+piece after the other. The residual of the own codes is made with them, before they are sent. What a quorum rarely
+needs, sums that lack some workers and residuals of words that were left out, is computed on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lanesum.aggregation.combine import Words
+from lanesum.codecs.base import CodecContext, CodecError, Members, Result, Vector
+from lanesum.codecs.norms import checked_norms
+from lanesum.codecs.random import sign_words
+from lanesum.codecs.thc_blocks import BlockCoder, Run, cut, powers_of
+from lanesum.codecs.thc_dither import dither_offset, dither_sum
+from lanesum.codecs.thc_grid import outer_levels
+from lanesum.codecs.thc_place import HostPlace
+from lanesum.gpu.availability import require
+from lanesum.gpu.staging import Mark, on_host, staging
+from lanesum.gpu.tensors import with_memory
+
+#: Larger blocks do not fit the registers of a program.
+MOST_BLOCK = 1 << 14
+# Coordinates of a piece of a round: a launch costs tens of microseconds, in which a fast network sends half of it.
+_PIECE = 1 << 22
+# Values whose squares one lane adds up, and parts that a program sums: see lanesum.codecs.reference.square_sums.
+_SUM_PART = 4096
+_SUM_PARTS = 16
+_SUM_UNROLL = 8
+# Values of a block for one warp: with twice as many, kernels do not fit the registers of a thread.
+_PER_WARP = 1024
+# Of a thread, so that 16 warps fit a multiprocessor.
+_REGISTERS = 128
+
+
+class _Kernel(Protocol):
+    """A kernel of Triton: indexed by its grid it becomes a function that launches it."""
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., object]: ...
+
+
+@dataclass(frozen=True)
+class Launches:
+    """How the kernels of a codec are launched, whose arithmetic ``coder`` has on the host."""
+
+    coder: BlockCoder
+
+    @cached_property
+    def block(self) -> dict[str, Any]:
+        """Constants of kernels for one block, and options of the compiler: without its fusions of products and sums."""
+        groups = max(1, self.coder.block // 64)
+        shape = {"BLOCK": self.coder.block, "GROUPS": groups, "STAGES": groups.bit_length() - 1}
+        options = {"num_warps": max(1, self.coder.block // _PER_WARP), "enable_fp_fusion": False}
+        if torch.version.hip is None:
+            options["maxnreg"] = _REGISTERS
+        return {**shape, "LANE": self.coder.op.shape.lane_bits, **options}
+
+    @cached_property
+    def encode(self) -> dict[str, Any]:
+        """Those that only encoding has."""
+        grid, shape = self.coder.grid, self.coder.op.shape
+        bits = shape.code_bits
+        # The kernel counts what is left out from either end.
+        assert grid.levels == outer_levels(bits, grid.granularity)
+        left_out = grid.granularity + 1 - 2**bits
+        return {
+            **self.block,
+            "GRANULARITY": grid.granularity,
+            "LOW": (left_out + 1) // 2,
+            "HIGH": left_out // 2,
+            "CODE": bits,
+            "PLANES": shape.planes,
+        }
+
+    def parts(self, run: Run) -> list[tuple[int, int, int, bool]]:
+        """First block, number of blocks, coordinates of each, and whether one may be shorter than the kernel's, of the
+        launches that a run takes: its last block may be shorter than the others."""
+        block = self.coder.block
+        whole = run.values.stop // block
+        parts = []
+        if whole > run.first:
+            parts.append((run.first, whole - run.first, block, block < 64))
+        if whole < run.stop:
+            parts.append((whole, 1, int(run.lengths()[-1]), True))
+        return parts
+
+
+class DevicePlace:
+    """A tensor as :func:`checked_tensor` returns it; see :class:`lanesum.codecs.thc_place.Place`."""
+
+    # Everything is launched before the rounds.
+    ahead: None = None
+    own_residual: None = None
+
+    def __init__(self, coder: BlockCoder, vector: torch.Tensor, context: CodecContext) -> None:
+        from lanesum.gpu import thc_kernels
+        from lanesum.gpu.philox import as_int32, keys
+
+        self.size = vector.numel()
+        self.runs = cut(self.size, coder.block, _PIECE)
+        self._kernels = thc_kernels
+        self._coder = coder
+        self._launches = Launches(coder)
+        self._vector = vector
+        self._context = context
+        self._staging = staging(vector.device)
+        self._drawn = (as_int32(context.round), *keys(context.seed))
+        self._as_int32 = as_int32
+        with self._staging.stream():
+            self._values = torch.empty_like(vector)
+            self._residual = torch.empty_like(vector) if context.keep_residual else None
+
+    @property
+    def codes(self) -> Words:
+        words: Words = self._codes.numpy().view(np.uint32)
+        return words
+
+    def norms(self) -> Vector:
+        coder, memory = self._coder, self._context.memory
+        part = min(coder.block, _SUM_PART)
+        parts = -(-self.size // part)
+        with self._staging.stream():
+            sums = torch.empty(parts, dtype=torch.float64, device=self._vector.device)
+            launch: _Kernel = self._kernels.square_sums
+            launch[(-(-parts // _SUM_PARTS),)](
+                self._vector, self._vector if memory is None else memory, sums, self.size,
+                PART=part, PARTS=_SUM_PARTS, UNROLL=min(_SUM_UNROLL, part // 32), MEMORY=memory is not None,
+                num_warps=4, enable_fp_fusion=False,
+            )  # fmt: skip
+            pinned = self._staging.pinned(parts, torch.float64)
+            fetched = self._staging.fetch(sums, pinned)
+        fetched.wait()
+        per_block = coder.block // part
+        whole = np.zeros((-(-parts // per_block), per_block))
+        whole.reshape(-1)[:parts] = pinned.numpy()
+        totals = np.ascontiguousarray(np.add.accumulate(whole, axis=1)[:, -1])
+        self._norms = checked_norms(totals, coder.block, self._context, self.size, self._on_host)
+        return self._norms
+
+    def prepare(self, peaks: Vector) -> None:
+        """Launches the encoding of all runs."""
+        coder, context = self._coder, self._context
+        self._peaks = peaks
+        shape = coder.op.shape
+        known = (
+            powers_of(self._norms),
+            coder.positions(self._norms, peaks),
+            coder.scales(self.size, peaks, 1),
+            coder.scales(self.size, peaks, context.workers if context.average else 1),
+            sign_words(coder.block, context.seed, context.round & 0xFFFFFFFF).view(np.float32),
+        )
+        everyone = dither_sum(context.workers, coder.grid.granularity)
+        self._taken = (everyone.multiplier, self._as_int32(everyone.constant))
+        words = self.runs[-1].words(shape.code_bits).stop
+        self._codes = self._staging.pinned(words, torch.int32)
+        self._encoded: list[Mark] = []
+        with self._staging.stream():
+            there = self._staging.put(np.concatenate(known))
+            powers, positions, own_scales, self._scales, signs = there.split([one.size for one in known])
+            self._signs = signs.view(torch.int32)
+            made = torch.empty(words, dtype=torch.int32, device=self._vector.device)
+            for run in self.runs:
+                self._launch_encode(run, made, powers, positions, own_scales)
+                part = run.words(shape.code_bits)
+                self._encoded.append(self._staging.fetch(made[part], self._codes[part]))
+
+    def _launch_encode(self, run: Run, made: torch.Tensor, *scales: torch.Tensor) -> None:
+        context, vector = self._context, self._vector
+        memory, residual = context.memory, self._residual
+        offset, flip = dither_offset(context.worker, context.workers), context.worker & 1
+        launch: _Kernel = self._kernels.encode
+        for first, blocks, length, masked in self._launches.parts(run):
+            launch[(blocks,)](
+                vector, vector if memory is None else memory, made, vector if residual is None else residual,
+                *scales, self._signs, self.size, first, length, *self._drawn, offset, flip,
+                MEMORY=memory is not None, RESIDUAL=residual is not None, MASKED=masked, **self._launches.encode,
+            )  # fmt: skip
+
+    def encode(self, number: int) -> None:
+        self._encoded[number].wait()
+
+    def decode(self, number: int, lanes: Words) -> None:
+        run = self.runs[number]
+        lane_bits = self._coder.op.shape.lane_bits
+        launch: _Kernel = self._kernels.decode
+        with self._staging.stream():
+            there = self._staging.put(lanes.view(np.int32))
+            for first, blocks, length, masked in self._launches.parts(run):
+                begin = (first - run.first) * self._coder.block * lane_bits // 32
+                launch[(blocks,)](
+                    there[begin:], self._values, self._scales, self._signs,
+                    self.size, first, length, *self._drawn, *self._taken, MASKED=masked, **self._launches.block,
+                )  # fmt: skip
+
+    def decode_members(self, sums: Words, members: Members) -> None:
+        host = self._host
+        host.decode_members(sums, members)
+        with self._staging.stream():
+            self._staging.put(host.values, self._values)
+
+    def result(self, included: bool | NDArray[np.bool_]) -> Result:
+        if self._residual is not None and self.size and not np.all(included):
+            with self._staging.stream():
+                self._staging.put(self._host.residual(included), self._residual)
+        return Result(self._values, self._residual)
+
+    def _on_host(self) -> Vector:
+        return on_host(with_memory(self._vector, self._context))
+
+    @cached_property
+    def _host(self) -> HostPlace:
+        """The same, after the code round, where the host does the rest."""
+        place = HostPlace(self._coder, self._on_host(), self._context)
+        place.set_norms(self._norms)
+        place.prepare(self._peaks)
+        place.codes[...] = self.codes
+        return place
+
+
+def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torch.Tensor:
+    """``x``, contiguous, where it is; or the CodecError, or GpuError, that says why it cannot be sent.
+
+    Whether all elements are finite is found out by the norms.
+    """
+    if context.workers > workers:
+        raise CodecError(
+            f"{context.workers} workers would sum lanes that are sized for {workers}.",
+            "Build the codec with the job's number of workers.",
+        )
+    if x.dtype != torch.float32 or x.ndim != 1:
+        raise CodecError(f"Expected a float32 tensor of one dimension, not {x.dtype} of shape {tuple(x.shape)}.")
+    memory = context.memory
+    if memory is not None and (memory.shape != x.shape or memory.device != x.device or memory.dtype != x.dtype):
+        raise CodecError(
+            f"The memory of {context.tensor!r} has {memory.dtype} of shape {tuple(memory.shape)} on {memory.device}, "
+            f"the tensor {x.dtype} of shape {tuple(x.shape)} on {x.device}."
+        )
+    require(x.device)
+    with staging(x.device).stream():
+        return x.detach().contiguous()

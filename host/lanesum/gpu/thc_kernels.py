@@ -1,0 +1,291 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of ``thc``: one program for one block, from its values to words or from its lanes to values.
+
+They have the bits of :mod:`lanesum.codecs.thc_reference`: every operation on floats is one of IEEE 754 in the same
+order, so they are to be launched with ``enable_fp_fusion=False``, which keeps products and sums apart. A block is four
+tensors (GROUPS, 16) as in :mod:`lanesum.gpu.philox`: it is read once, kept in registers, and written once.
+
+``size`` counts the vector's values, ``first`` is the number of the launch's first block, ``length`` counts coordinates
+of a block with its padding. With ``MASKED`` a block may be shorter than 64 ``GROUPS``.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from lanesum.codecs.reference import FLOAT32_MAX
+from lanesum.codecs.thc_dither import UNIT
+from lanesum.gpu.hadamard import hadamard
+from lanesum.gpu.philox import block_dithers
+
+_MAX = tl.constexpr(FLOAT32_MAX)
+_UNIT = tl.constexpr(UNIT)
+#: Lanes of a sum of squares, as in :func:`lanesum.codecs.reference.square_sums`.
+SUM_LANES = tl.constexpr(32)
+
+
+@triton.jit(do_not_specialize=["size"])
+def square_sums(
+    values, memory, sums, size, PART: tl.constexpr, PARTS: tl.constexpr, UNROLL: tl.constexpr, MEMORY: tl.constexpr
+):  # fmt: skip
+    """Sums of the squares of ``PART`` values (plus the ``memory`` of each), ``PARTS`` of them in one program."""
+    part = tl.program_id(0).to(tl.int64) * PARTS + tl.arange(0, PARTS)
+    lane = tl.arange(0, SUM_LANES)
+    total = tl.zeros([PARTS, SUM_LANES], tl.float64)
+    at = part[:, None] * PART + lane[None, :]
+    for start in range(0, PART, SUM_LANES * UNROLL):
+        for step in tl.static_range(UNROLL):
+            here = at + (start + step * SUM_LANES)
+            x = tl.load(values + here, mask=here < size, other=0.0)
+            if MEMORY:
+                x += tl.load(memory + here, mask=here < size, other=0.0)
+            wide = x.to(tl.float64)
+            total += wide * wide  # the product of two float32 is exact
+    total = tl.sum(tl.reshape(total, [PARTS, 2, 16]), 1)
+    total = tl.sum(tl.reshape(total, [PARTS, 2, 8]), 1)
+    total = tl.sum(tl.reshape(total, [PARTS, 2, 4]), 1)
+    total = tl.sum(tl.reshape(total, [PARTS, 2, 2]), 1)
+    total = tl.sum(total, 1)
+    tl.store(sums + part, total, mask=part * PART < size)
+
+
+@triton.jit
+def _load(values, memory, at, left, MEMORY: tl.constexpr, MASKED: tl.constexpr):
+    """Values at ``at``, of which ``left`` are there, with what is remembered."""
+    if MASKED:
+        x = tl.load(values + at, mask=at < left, other=0.0)
+        if MEMORY:
+            x += tl.load(memory + at, mask=at < left, other=0.0)
+    else:
+        x = tl.load(values + at)
+        if MEMORY:
+            x += tl.load(memory + at)
+    return x
+
+
+@triton.jit
+def _signs(signs, row, BLOCK: tl.constexpr):
+    """The words with the signs of each row's coordinates."""
+    if BLOCK < 64:
+        word = tl.load(signs + row * 0)
+        return word, word  # of the second one nothing is used
+    return tl.load(signs + row * 2), tl.load(signs + row * 2 + 1)
+
+
+@triton.jit
+def _flip(x, word, PLACE: tl.constexpr):
+    """``x`` with the signs of 16 columns, from bits ``PLACE`` on of ``word`` (one for each row)."""
+    sign = (word << (31 - PLACE - tl.arange(0, 16)[None, :])) & -0x80000000
+    return (x.to(tl.int32, bitcast=True) ^ sign).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _quantize(x, dither, factor, offset, flip, coordinate, length,
+              GRANULARITY: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
+    """Codes of 16 columns, and what they say: estimates as of :func:`lanesum.codecs.thc_reference.residual_blocks`.
+
+    ``LOW`` and ``HIGH``: how many integers are left out at either end (:func:`lanesum.codecs.thc_grid.outer_levels`);
+    counting them takes fewer registers than a table.
+    """
+    position = x * factor + (GRANULARITY * _UNIT / 2)
+    position = tl.minimum(tl.maximum(position, 0.0), GRANULARITY * _UNIT * 1.0).to(tl.int32)
+    shifted = (dither + offset) & (_UNIT - 1)
+    level = (position + shifted) >> 16
+    below = level
+    if LOW + HIGH > 0:
+        # 1, 3, 5 and so on are left out from both ends.
+        from_end = GRANULARITY - level
+        between = ((level & 1) & (level < 2 * LOW)) | ((from_end & 1) & (from_end < 2 * HIGH))
+        up = ((dither & 1) != flip).to(tl.int32)
+        below = level - tl.minimum((level + 1) >> 1, LOW) - tl.maximum(HIGH - (from_end >> 1), 0) + (between & up)
+        level += between * (2 * up - 1)
+    there = factor != 0
+    code = tl.where(there, below, 0)
+    level = tl.where(there, level, 0)
+    said = ((level << 16) - shifted - ((GRANULARITY - 1) * _UNIT // 2)).to(tl.float32)
+    if MASKED:
+        code = tl.where(coordinate < length, code, 0)
+        said = tl.where(coordinate < length, said, 0.0)
+    return code, said
+
+
+@triton.jit
+def _pack(words, code, at, length,
+          GROUPS: tl.constexpr, CODE: tl.constexpr, LANE: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
+    """Codes of 16 columns side by side in words; ``at``: the coordinate of each row's first column."""
+    PER_LANES: tl.constexpr = 32 // LANE
+    PER_WORD: tl.constexpr = 32 // CODE
+    column = tl.arange(0, 16) % PER_WORD
+    place = (PER_LANES - 1 - column % PER_LANES) * LANE + column // PER_LANES * CODE
+    # Bits of different codes do not meet, so their sum is all of them.
+    packed = tl.sum(tl.reshape(code << place[None, :], [GROUPS, 16 // PER_WORD, PER_WORD]), 2)
+    here = at + tl.arange(0, 16 // PER_WORD)[None, :] * PER_WORD
+    if MASKED:
+        tl.store(words + here // PER_WORD, packed, mask=here < length)
+    else:
+        tl.store(words + here // PER_WORD, packed)
+
+
+@triton.jit
+def _pack_planes(words, code0, code1, at, length, CODE: tl.constexpr, MASKED: tl.constexpr):
+    """Codes of 32 coordinates, two times 16 columns, as ``CODE`` words of one bit of each."""
+    column = tl.arange(0, 16)[None, :]
+    place = (3 - column % 4) * 8 + column // 4
+    for plane in tl.static_range(CODE):
+        bits = (((code0 >> plane) & 1) | (((code1 >> plane) & 1) << 4)) << place
+        packed = tl.sum(bits, 1)[:, None]
+        if MASKED:
+            tl.store(words + at // 32 * CODE + plane, packed, mask=at < length)
+        else:
+            tl.store(words + at // 32 * CODE + plane, packed)
+
+
+@triton.jit
+def _restore(x, word, scale0, scale1, PLACE: tl.constexpr):
+    """Values of transformed estimates."""
+    x = _flip(x, word, PLACE) * scale0 * scale1
+    x = tl.where(scale0 == 0, 0.0, x)
+    return tl.minimum(tl.maximum(x, -_MAX), _MAX)
+
+
+@triton.jit
+def _leave(residual, x, said, at, left, MASKED: tl.constexpr):
+    """What was not said."""
+    rest = tl.minimum(tl.maximum(x - said, -_MAX), _MAX)
+    if MASKED:
+        tl.store(residual + at, rest, mask=at < left)
+    else:
+        tl.store(residual + at, rest)
+
+
+@triton.jit(
+    do_not_specialize=["size", "first", "length", "round", "key0", "key1", "offset", "flip"],
+    do_not_specialize_on_alignment=["powers", "positions", "scales", "signs"],
+)
+def encode(
+    values, memory, words, residual, powers, positions, scales, signs,
+    size, first, length, round, key0, key1, offset, flip,
+    BLOCK: tl.constexpr, GROUPS: tl.constexpr, STAGES: tl.constexpr,
+    GRANULARITY: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
+    CODE: tl.constexpr, LANE: tl.constexpr, PLANES: tl.constexpr,
+    MEMORY: tl.constexpr, RESIDUAL: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
+    """Values plus ``memory`` to words, and what these do not say to ``residual``."""
+    block = first + tl.program_id(0)
+    start = block.to(tl.int64) * BLOCK
+    left = tl.minimum(size - start, BLOCK).to(tl.int32)
+    values += start
+    memory += start
+    residual += start
+    words += start // 32 * CODE
+    row = tl.arange(0, GROUPS)[:, None]
+    at = row * 64 + tl.arange(0, 16)[None, :]
+    power0 = tl.load(powers + 2 * block)
+    power1 = tl.load(powers + 2 * block + 1)
+    factor = tl.load(positions + block)
+    signs0, signs1 = _signs(signs, row, BLOCK)
+    v00 = _load(values, memory, at, left, MEMORY, MASKED)
+    v01 = _load(values, memory, at + 16, left, MEMORY, MASKED)
+    v10 = _load(values, memory, at + 32, left, MEMORY, MASKED)
+    v11 = _load(values, memory, at + 48, left, MEMORY, MASKED)
+    x00 = _flip(v00 * power0 * power1, signs0, 0)
+    x01 = _flip(v01 * power0 * power1, signs0, 16)
+    x10 = _flip(v10 * power0 * power1, signs1, 0)
+    x11 = _flip(v11 * power0 * power1, signs1, 16)
+    x00, x01, x10, x11 = hadamard(x00, x01, x10, x11, GROUPS, STAGES)
+
+    half0, half1 = block_dithers(block, round, key0, key1, GROUPS)
+    c00, x00 = _quantize(x00, half0 & 0xFFFF, factor, offset, flip, at, length, GRANULARITY, LOW, HIGH, MASKED)
+    if not PLANES:
+        _pack(words, c00, row * 64, length, GROUPS, CODE, LANE, MASKED)
+    c01, x01 = _quantize(
+        x01, half0 >> 16 & 0xFFFF, factor, offset, flip, at + 16, length, GRANULARITY, LOW, HIGH, MASKED
+    )
+    if PLANES:
+        _pack_planes(words, c00, c01, row * 64, length, CODE, MASKED)
+    else:
+        _pack(words, c01, row * 64 + 16, length, GROUPS, CODE, LANE, MASKED)
+    c10, x10 = _quantize(x10, half1 & 0xFFFF, factor, offset, flip, at + 32, length, GRANULARITY, LOW, HIGH, MASKED)
+    if not PLANES:
+        _pack(words, c10, row * 64 + 32, length, GROUPS, CODE, LANE, MASKED)
+    c11, x11 = _quantize(
+        x11, half1 >> 16 & 0xFFFF, factor, offset, flip, at + 48, length, GRANULARITY, LOW, HIGH, MASKED
+    )
+    if PLANES:
+        _pack_planes(words, c10, c11, row * 64 + 32, length, CODE, MASKED)
+    else:
+        _pack(words, c11, row * 64 + 48, length, GROUPS, CODE, LANE, MASKED)
+
+    if RESIDUAL:
+        scale0 = tl.load(scales + 2 * block)
+        scale1 = tl.load(scales + 2 * block + 1)
+        x00, x01, x10, x11 = hadamard(x00, x01, x10, x11, GROUPS, STAGES)
+        # Again, so that they do not occupy registers in between.
+        signs0, signs1 = _signs(signs, row, BLOCK)
+        _leave(residual, v00, _restore(x00, signs0, scale0, scale1, 0), at, left, MASKED)
+        _leave(residual, v01, _restore(x01, signs0, scale0, scale1, 16), at + 16, left, MASKED)
+        _leave(residual, v10, _restore(x10, signs1, scale0, scale1, 0), at + 32, left, MASKED)
+        _leave(residual, v11, _restore(x11, signs1, scale0, scale1, 16), at + 48, left, MASKED)
+
+
+@triton.jit
+def _estimate(words, dither, at, multiplier, constant, length,
+              GROUPS: tl.constexpr, LANE: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
+    """Estimates of 16 columns from sums in lanes, as of :func:`lanesum.codecs.thc_reference.estimate_blocks`; ``at``:
+    the coordinate of each row's first column."""
+    PER_WORD: tl.constexpr = 32 // LANE
+    WORDS: tl.constexpr = 16 // PER_WORD
+    here = at // PER_WORD + tl.arange(0, WORDS)[None, :]
+    if MASKED:
+        packed = tl.load(words + here, mask=here * PER_WORD < length, other=0)
+    else:
+        packed = tl.load(words + here)
+    place = (PER_WORD - 1 - tl.arange(0, PER_WORD)) * LANE
+    lanes = tl.reshape((packed[:, :, None] >> place[None, None, :]) & ((1 << LANE) - 1), [GROUPS, 16])
+    # Modulo 2**32, as in the reference; only then it is a signed number.
+    estimate = ((lanes << 16) - ((dither * multiplier) & (_UNIT - 1)) - constant).to(tl.float32)
+    if MASKED:
+        estimate = tl.where(at + tl.arange(0, 16)[None, :] < length, estimate, 0.0)
+    return estimate
+
+
+@triton.jit
+def _put(values, x, at, left, MASKED: tl.constexpr):
+    if MASKED:
+        tl.store(values + at, x, mask=at < left)
+    else:
+        tl.store(values + at, x)
+
+
+@triton.jit(
+    do_not_specialize=["size", "first", "length", "round", "key0", "key1", "multiplier", "constant"],
+    do_not_specialize_on_alignment=["scales", "signs"],
+)
+def decode(
+    lanes, values, scales, signs,
+    size, first, length, round, key0, key1, multiplier, constant,
+    BLOCK: tl.constexpr, GROUPS: tl.constexpr, STAGES: tl.constexpr, LANE: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
+    """Sums in lanes, from block number ``first`` on, to values; all workers are in them."""
+    block = first + tl.program_id(0)
+    start = block.to(tl.int64) * BLOCK
+    left = tl.minimum(size - start, BLOCK).to(tl.int32)
+    values += start
+    lanes += tl.program_id(0).to(tl.int64) * (BLOCK * LANE // 32)
+    row = tl.arange(0, GROUPS)[:, None]
+    at = row * 64 + tl.arange(0, 16)[None, :]
+    half0, half1 = block_dithers(block, round, key0, key1, GROUPS)
+    x00 = _estimate(lanes, half0 & 0xFFFF, row * 64, multiplier, constant, length, GROUPS, LANE, MASKED)
+    x01 = _estimate(lanes, (half0 >> 16) & 0xFFFF, row * 64 + 16, multiplier, constant, length, GROUPS, LANE, MASKED)
+    x10 = _estimate(lanes, half1 & 0xFFFF, row * 64 + 32, multiplier, constant, length, GROUPS, LANE, MASKED)
+    x11 = _estimate(lanes, (half1 >> 16) & 0xFFFF, row * 64 + 48, multiplier, constant, length, GROUPS, LANE, MASKED)
+    x00, x01, x10, x11 = hadamard(x00, x01, x10, x11, GROUPS, STAGES)
+    scale0 = tl.load(scales + 2 * block)
+    scale1 = tl.load(scales + 2 * block + 1)
+    signs0, signs1 = _signs(signs, row, BLOCK)
+    _put(values, _restore(x00, signs0, scale0, scale1, 0), at, left, MASKED)
+    _put(values, _restore(x01, signs0, scale0, scale1, 16), at + 16, left, MASKED)
+    _put(values, _restore(x10, signs1, scale0, scale1, 0), at + 32, left, MASKED)
+    _put(values, _restore(x11, signs1, scale0, scale1, 16), at + 48, left, MASKED)
