@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum bench codec`` on a device, which is the interpreter here: codecs with kernels beside PyTorch's operations."""
+"""``lanesum bench codec`` on a device, which is the interpreter here: kernels beside PyTorch's operations."""
 
 from __future__ import annotations
 
