@@ -10,8 +10,10 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,7 +45,8 @@ def compiled(cases_of: str, cache: Path) -> list[dict[str, Any]]:
 
 
 def facts(case: Case) -> dict[str, Any]:
-    """Bytes of machine code, and the instructions with floating-point numbers."""
+    """Bytes of machine code, registers of a thread and bytes that did not fit them, and the instructions with
+    floating-point numbers. Arrays are taken to begin where PyTorch's do."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -52,13 +55,24 @@ def facts(case: Case) -> dict[str, Any]:
     signature = {name: case.types.get(name, "constexpr") for name in kernel.arg_names}
     constants = {(kernel.arg_names.index(name),): value for name, value in case.constants.items()}
     assert {name for name, kind in signature.items() if kind == "constexpr"} == set(case.constants), case
+    aligned = {(index,): [["tt.divisibility", 16]] for index, kind in enumerate(signature.values()) if kind[0] == "*"}
     target = GPUTarget("cuda", case.capability, 32)
-    made = triton.compile(ASTSource(kernel, signature, constants), target=target, options=dict(case.options))
+    made = triton.compile(ASTSource(kernel, signature, constants, aligned), target=target, options=dict(case.options))
     return {
+        **_resources(made.asm["cubin"], triton.knobs.nvidia.cuobjdump.path),
         "kernel": f"{case.name} for {case.capability}",
         "bytes": len(made.asm["cubin"]),
         "instructions": sorted(_instructions(made.asm["ptx"].splitlines())),
     }
+
+
+def _resources(machine_code: bytes, tool: str) -> dict[str, int]:
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(machine_code)
+        file.flush()
+        told = subprocess.run([tool, "-res-usage", file.name], stdout=subprocess.PIPE, text=True, check=True).stdout
+    found = {key: int(re.findall(rf"{key}:(\d+)", told)[-1]) for key in ("REG", "STACK", "LOCAL")}
+    return {"registers": found["REG"], "spilled": found["STACK"] + found["LOCAL"]}
 
 
 def _instructions(lines: Iterable[str]) -> set[str]:

@@ -13,12 +13,14 @@ pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 from compiling import compiled
 
 
-@pytest.mark.parametrize("cases", ["sketch_cases"])
+@pytest.mark.parametrize("cases", ["sketch_cases", "thc_cases"])
 def test_kernels_compile(cases: str, tmp_path: Path) -> None:
     found = compiled(cases, tmp_path)
-    assert any("mul.rn.f64" in made["instructions"] or "mul.f32" in made["instructions"] for made in found)
+    rounded = {"mul.rn.f64", "mul.f32", "mul.rn.f32"}
+    assert any(rounded & set(made["instructions"]) for made in found)
     for made in found:
-        assert made["bytes"] > 1000, made
+        # For 9.0 the compiler sets 8 bytes aside where there are registers enough, too.
+        assert made["bytes"] > 1000 and made["spilled"] <= 8, made
         for instruction in made["instructions"]:
             # Products and sums are rounded one by one, quotients to the nearest, and denormals stay what they are.
             assert not instruction.startswith("fma") and ".approx" not in instruction, made

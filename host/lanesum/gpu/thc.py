@@ -36,8 +36,9 @@ MOST_BLOCK = 1 << 14
 _PIECE = 1 << 22
 # Values whose squares one lane adds up, and parts that a program sums: see lanesum.codecs.reference.square_sums.
 _SUM_PART = 4096
-_SUM_PARTS = 16
 _SUM_UNROLL = 8
+#: Of the kernel that adds up squares: parts of a program, and options of the compiler.
+SQUARE_SUMS = {"PARTS": 16, "num_warps": 4, "enable_fp_fusion": False}
 # Values of a block for one warp: with twice as many, kernels do not fit the registers of a thread.
 _PER_WARP = 1024
 # Of a thread, so that 16 warps fit a multiprocessor.
@@ -115,6 +116,7 @@ class DevicePlace:
         self._vector = vector
         self._context = context
         self._staging = staging(vector.device)
+        self._sum_part = min(coder.block, _SUM_PART)
         self._drawn = (as_int32(context.round), *keys(context.seed))
         self._as_int32 = as_int32
         with self._staging.stream():
@@ -127,17 +129,11 @@ class DevicePlace:
         return words
 
     def norms(self) -> Vector:
-        coder, memory = self._coder, self._context.memory
-        part = min(coder.block, _SUM_PART)
+        coder, part = self._coder, self._sum_part
         parts = -(-self.size // part)
         with self._staging.stream():
             sums = torch.empty(parts, dtype=torch.float64, device=self._vector.device)
-            launch: _Kernel = self._kernels.square_sums
-            launch[(-(-parts // _SUM_PARTS),)](
-                self._vector, self._vector if memory is None else memory, sums, self.size,
-                PART=part, PARTS=_SUM_PARTS, UNROLL=min(_SUM_UNROLL, part // 32), MEMORY=memory is not None,
-                num_warps=4, enable_fp_fusion=False,
-            )  # fmt: skip
+            self.launch_square_sums(sums)
             pinned = self._staging.pinned(parts, torch.float64)
             fetched = self._staging.fetch(sums, pinned)
         fetched.wait()
@@ -167,15 +163,25 @@ class DevicePlace:
         self._encoded: list[Mark] = []
         with self._staging.stream():
             there = self._staging.put(np.concatenate(known))
-            powers, positions, own_scales, self._scales, signs = there.split([one.size for one in known])
-            self._signs = signs.view(torch.int32)
+            *own, self._scales, signs = there.split([one.size for one in known])
+            self._own, self._signs = own, signs.view(torch.int32)
             made = torch.empty(words, dtype=torch.int32, device=self._vector.device)
             for run in self.runs:
-                self._launch_encode(run, made, powers, positions, own_scales)
+                self.launch_encode(run, made)
                 part = run.words(shape.code_bits)
                 self._encoded.append(self._staging.fetch(made[part], self._codes[part]))
 
-    def _launch_encode(self, run: Run, made: torch.Tensor, *scales: torch.Tensor) -> None:
+    def launch_square_sums(self, sums: torch.Tensor) -> None:
+        """Only the kernel, in the current stream, as the next two are: ``sums`` (float64) of the squares of parts."""
+        memory, part = self._context.memory, self._sum_part
+        launch: _Kernel = self._kernels.square_sums
+        launch[(-(-sums.numel() // SQUARE_SUMS["PARTS"]),)](
+            self._vector, self._vector if memory is None else memory, sums, self.size,
+            PART=part, UNROLL=min(_SUM_UNROLL, part // 32), MEMORY=memory is not None, **SQUARE_SUMS,
+        )  # fmt: skip
+
+    def launch_encode(self, run: Run, made: torch.Tensor) -> None:
+        """A run's words to their place in the round's (``made``, int32); after ``prepare``."""
         context, vector = self._context, self._vector
         memory, residual = context.memory, self._residual
         offset, flip = dither_offset(context.worker, context.workers), context.worker & 1
@@ -183,7 +189,7 @@ class DevicePlace:
         for first, blocks, length, masked in self._launches.parts(run):
             launch[(blocks,)](
                 vector, vector if memory is None else memory, made, vector if residual is None else residual,
-                *scales, self._signs, self.size, first, length, *self._drawn, offset, flip,
+                *self._own, self._signs, self.size, first, length, *self._drawn, offset, flip,
                 MEMORY=memory is not None, RESIDUAL=residual is not None, MASKED=masked, **self._launches.encode,
             )  # fmt: skip
 
@@ -191,17 +197,18 @@ class DevicePlace:
         self._encoded[number].wait()
 
     def decode(self, number: int, lanes: Words) -> None:
-        run = self.runs[number]
-        lane_bits = self._coder.op.shape.lane_bits
-        launch: _Kernel = self._kernels.decode
         with self._staging.stream():
-            there = self._staging.put(lanes.view(np.int32))
-            for first, blocks, length, masked in self._launches.parts(run):
-                begin = (first - run.first) * self._coder.block * lane_bits // 32
-                launch[(blocks,)](
-                    there[begin:], self._values, self._scales, self._signs,
-                    self.size, first, length, *self._drawn, *self._taken, MASKED=masked, **self._launches.block,
-                )  # fmt: skip
+            self.launch_decode(self.runs[number], self._staging.put(lanes.view(np.int32)))
+
+    def launch_decode(self, run: Run, lanes: torch.Tensor) -> None:
+        """All workers' sums of a run (int32 words) to values."""
+        launch: _Kernel = self._kernels.decode
+        for first, blocks, length, masked in self._launches.parts(run):
+            begin = (first - run.first) * self._coder.block * self._coder.op.shape.lane_bits // 32
+            launch[(blocks,)](
+                lanes[begin:], self._values, self._scales, self._signs,
+                self.size, first, length, *self._drawn, *self._taken, MASKED=masked, **self._launches.block,
+            )  # fmt: skip
 
     def decode_members(self, sums: Words, members: Members) -> None:
         host = self._host

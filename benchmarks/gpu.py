@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Measure the kernels of thc on this machine's GPU: ``python benchmarks/gpu.py --json``.
+
+Needs PyTorch with CUDA, Triton and NumPy; lanesum need not be installed. Where there is no GPU it says so, and ends
+with status 2: there are no figures without one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "host"))
+
+from lanesum.errors import LanesumError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
+    parser.add_argument("--coordinates", type=int, default=1 << 26, help="of the vector, a multiple of 4096")
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args(arguments)
+    if given.coordinates < 4096 or given.coordinates % 4096 or given.repeats < 1:
+        parser.error("--coordinates is a multiple of 4096, --repeats at least 1")
+    try:
+        from lanesum.bench.devices import device
+        from lanesum.bench.machine import machine
+
+        there = device("cuda")
+        from lanesum.bench.gpu import measure
+
+        figures = {"machine": machine(), **measure(there, given.coordinates, given.repeats, not given.no_compile)}
+    except LanesumError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(figures, indent=1) if given.json else table(figures))
+    return 0
+
+
+def table(figures: dict[str, Any]) -> str:
+    """The figures as text."""
+    lines = [f"{figures['device']['name']}, {figures['coordinates']:,} coordinates"]
+    for one in figures["timings"]:
+        share = (
+            ""
+            if one["share"] is None
+            else f"{one['bytes']:6.2f} B {one['bandwidth'] / 1e9:7.0f} GB/s {one['share']:4.0%}"
+        )
+        lines.append(f"{one['what']:18} {one['by']:14} {one['ns']:8.4f} ns {share}")
+    return "\n".join(lines + [f"{what}: {error}" for what, error in figures["failed"].items()])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
