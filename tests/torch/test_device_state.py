@@ -109,6 +109,17 @@ def test_half_precision_gradients_of_a_device(device: FakeDevice) -> None:
         assert mean.dtype == torch.float16 and mean.tolist() == list(range(7))
 
 
+def test_a_policy_skips_gradients_of_a_device(device: FakeDevice) -> None:
+    """It keeps error feedback itself, on the host."""
+    with served_job(1, "policy") as (ticket,):
+        codec = get("policy", workers=1, not_finite="skip")
+        with state_with(ticket, codec) as state:
+            good = lanesum.torch.hook(state, FakeBucket(torch.ones(3), parameters(3)))
+            bad = lanesum.torch.hook(state, FakeBucket(torch.tensor([1.0, float("nan")]), parameters(2)))
+            assert good.wait().tolist() == [1] * 3 and state.memory is None
+            assert bad.wait().tolist() == [0, 0] and state.take_skipped() == "#1"
+
+
 def test_buckets_of_host_and_device_keep_their_order(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of the host that comes after one of the device is not summed before it: other workers may have both there."""
     computed = threading.Event()
