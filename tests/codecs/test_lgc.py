@@ -7,6 +7,8 @@ from __future__ import annotations
 import importlib.util
 import io
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -292,6 +294,26 @@ def test_workers_that_differ_are_told(job: list[Any], states: tuple[str, list[di
         run([*poisoned(name, np.copy, kept)[:3], other[3]], 15)
     with pytest.raises(CodecError, match="do not match"):
         run([*job_of(name)[:3], other[3]], 15)
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_nothing_is_imported_in_an_all_reduce(name: str) -> None:
+    """PyTorch's optimizers take seconds, for which the other workers would wait."""
+    script = f"""
+import sys
+import numpy as np
+from lanesum import codecs
+from lanesum.codecs.simulate import simulate
+
+codec = codecs.get({name!r}, workers=1, warm_up=0, training=1, passes=1)
+before = set(sys.modules)
+for number in range(3):
+    simulate([codec], [np.ones(5000, np.float32)], tensor="t", round=number)
+print(codec.network is not None, len(set(sys.modules) - before))
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    known, imported = ran.stdout.split()
+    assert known == "True" and int(imported) < 10
 
 
 @pytest.mark.parametrize("name", INSTANCES)

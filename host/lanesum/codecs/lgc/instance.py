@@ -34,7 +34,7 @@ from lanesum.codecs.lgc.latents import LatentCodes
 from lanesum.codecs.lgc.network import WINDOW, Architecture, Network
 from lanesum.codecs.lgc.phases import Phase, PhaseBytes, Schedule
 from lanesum.codecs.lgc.selection import Layout, Selection
-from lanesum.codecs.lgc.training import Record, Trainer, require_torch
+from lanesum.codecs.lgc.training import Record, Trainer
 from lanesum.codecs.part_memory import PartCounts
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -105,7 +105,8 @@ class LGC(abc.ABC):
         self.latents = LatentCodes(latent_bits, self._latent_workers(workers))
         self.guard = Guard(guard)
         self.passes = passes
-        require_torch()
+        # What training imports takes seconds, for which the other workers would wait in an all-reduce.
+        Trainer(self.architecture, passes)
         #: What this worker has sent and received, by phase.
         self.bytes = {phase: PhaseBytes() for phase in Phase}
         self._exact = FixedPoint(workers=workers, gathered=0)
