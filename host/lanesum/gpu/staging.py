@@ -88,7 +88,7 @@ class Staging:
         """Launch, in the current stream, the copy of ``array`` to the device: to ``target``, or a new tensor, which is
         returned. The array is the caller's again at once."""
         source = _copied(array, torch.empty)
-        return source if target is None else target.copy_(source)
+        return source.to(self.device) if target is None else target.copy_(source)
 
 
 class _CudaMark:
