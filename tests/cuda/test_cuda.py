@@ -123,8 +123,7 @@ def test_nobody_waits_for_a_gpu_that_is_busy(gpu: torch.device) -> None:
         gradient = torch.full((9000,), 2.0, device=gpu)
         late = lanesum.torch.hook(state, FakeBucket(gradient, parameters(9000)))
         assert not early.query(), "the hook waited"
-        late.wait()
-        torch.testing.assert_close(gradient, torch.full_like(gradient, 2.0), rtol=0.3, atol=0.3)
+        torch.testing.assert_close(late.wait(), torch.full_like(gradient, 2.0), rtol=0.3, atol=0.3)
         state.close()
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed", deadline_s=20.0) as session:
         host = session.all_reduce_async(np.ones(5000, np.float32))

@@ -49,7 +49,7 @@ def test_only_threads_of_lanesum_wait_for_the_device(kind: str, device: FakeDevi
         gradient.fill_(3)  # what the device computes at last
         computed.set()
         assert late.wait().tolist() == [3] * 300
-        assert late.value() is gradient
+        assert late.value() is not gradient, "one copy too many"
     assert here not in device.of("wait")
     # The threads that wait for gradients, and for copies.
     assert set(device.of("wait")) == {"lanesum-job-7-worker-0-device", "lanesum-job-7-worker-0"}
@@ -146,14 +146,14 @@ def test_closing_waits_for_what_was_handed_in(device: FakeDevice) -> None:
         assert "lanesum-job-7-worker-0" not in names
 
 
-def trained(ticket: JobTicket, on_device: bool, codec: str) -> tuple[list[bytes], bool]:
-    """Three steps of DDP; the device is the fake one."""
+def trained(ticket: JobTicket, on_device: bool, codec: str, views: bool) -> tuple[list[bytes], bool]:
+    """Three steps of DDP; the device is the fake one. ``views``: gradients are parts of buckets."""
     with pytest.MonkeyPatch.context() as patch:
         fake = FakeDevice()
         if on_device:
             patch.setenv(staging.VARIABLE, "interpret")
             patch.setitem(staging._stagings, torch.device("cpu"), fake)
-        model = DistributedDataParallel(small_net(), bucket_cap_mb=0.006)
+        model = DistributedDataParallel(small_net(), bucket_cap_mb=0.006, gradient_as_bucket_view=views)
         name = threading.current_thread().name
         with state_with(ticket, get(codec, workers=2), model=model, error_feedback=True) as state:
             model.register_comm_hook(state, lanesum.torch.hook)
@@ -170,13 +170,13 @@ def trained(ticket: JobTicket, on_device: bool, codec: str) -> tuple[list[bytes]
 def test_ddp_with_gradients_of_a_device(ranks: Ranks) -> None:
     """Weights are the same as on the host, on both ranks, one of which has no device."""
     seen = []
-    for on_device in (False, True):
+    for on_device, views in ((False, False), (True, False), (True, True)):
         with served_job(2, "thc-paper") as tickets:
-            outcomes = ranks.run(_rank, tickets, on_device)
+            outcomes = ranks.run(_rank, tickets, on_device, views)
         assert not any(waited for _, waited in outcomes)
         seen += [weights for weights, _ in outcomes]
     assert all(weights == seen[0] for weights in seen)
 
 
-def _rank(ticket: JobTicket, on_device: bool) -> tuple[list[bytes], bool]:
-    return trained(ticket, on_device and ticket.worker == 0, "thc-paper")
+def _rank(ticket: JobTicket, on_device: bool, views: bool) -> tuple[list[bytes], bool]:
+    return trained(ticket, on_device and ticket.worker == 0, "thc-paper", views)

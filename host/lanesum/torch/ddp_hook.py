@@ -22,7 +22,8 @@ def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Te
 
     Returns:
         At once, a future of the bucket's buffer with the mean in it: the codec works in float32, the result has the
-        buffer's type. All workers get the same bits.
+        buffer's type. Of a float32 bucket on a GPU it may be another tensor, as DDP allows. All workers get the same
+        bits.
 
     Raises:
         ConfigurationError: the gradients are sparse, or the checkpointed error feedback is another model's.

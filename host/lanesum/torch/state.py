@@ -351,7 +351,7 @@ class _Bucket:
         return result
 
     def complete(self) -> None:
-        """Put the mean into the buffer, complete the future in any case."""
+        """Complete the future in any case."""
         assert self._state._under_way.popleft() is self
         try:
             self._finish()
@@ -361,15 +361,18 @@ class _Bucket:
             self.done.set()
 
     def _finish(self) -> None:
-        state, mean = self._state, self.keep().values
-        self._buffer.copy_(torch.from_numpy(mean) if isinstance(mean, np.ndarray) else mean)
+        state, mean = self._state, self._mean(self.keep().values)
         # Counted before anybody who waits for the bucket can look.
         state._buckets += 1
         state._elements += self._buffer.numel()
         now = time.perf_counter()
         state._busy_s += now - state._busy_since
         state._busy_since = now
-        self._future.set_result(self._buffer)
+        self._future.set_result(mean)
+
+    def _mean(self, values: Any) -> torch.Tensor:
+        """The codec's ``values``, as DDP gets them: in the buffer."""
+        return self._buffer.copy_(torch.from_numpy(values))
 
     def _fail(self, error: Exception) -> None:
         # The first failure is the cause; what fails after it, or because of close(), follows from it.
@@ -420,6 +423,10 @@ class _DeviceBucket(_Bucket):
         # The future notes where the current stream is when it completes, and DDP's stream waits for that.
         with self._staging.stream():
             super()._finish()
+
+    def _mean(self, values: Any) -> torch.Tensor:
+        # DDP copies from whatever it gets into the gradients: by way of the buffer would be a copy more.
+        return values if values.dtype == self._buffer.dtype else self._buffer.copy_(values)
 
 
 def _with_tensors(state: Any) -> Any:
