@@ -35,6 +35,7 @@ from lanesum.codecs.base import (
     always,
     checked_vector,
     checked_words,
+    is_tensor,
     uniform_contributors,
 )
 from lanesum.codecs.norms import checked_peaks
@@ -159,10 +160,11 @@ class THC:
 
     def _place(self, x: Any, context: CodecContext) -> Place | None:
         """Where ``x`` is; None for a device that has no kernels for the codec's blocks."""
-        if isinstance(x, np.ndarray) or not hasattr(x, "device"):
+        if not is_tensor(x):
             return HostPlace(self.coder, checked_vector(x, context, self.workers), context)
+        from lanesum.gpu.tensors import checked_tensor
         from lanesum.gpu.thc import MOST_BLOCK as MOST_ON_DEVICE
-        from lanesum.gpu.thc import DevicePlace, checked_tensor
+        from lanesum.gpu.thc import DevicePlace
 
         x = checked_tensor(x, context, self.workers)
         return DevicePlace(self.coder, x, context) if self.block <= MOST_ON_DEVICE else None

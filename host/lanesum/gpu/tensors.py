@@ -50,11 +50,18 @@ def adds_memory(codec: Codec, tensor: torch.Tensor) -> bool:
 
 
 def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torch.Tensor:
-    """As :func:`lanesum.codecs.base.checked_vector`, of a tensor of a device."""
+    """As :func:`lanesum.codecs.base.checked_vector`, of a tensor of a device; ``context.memory`` has to be like it."""
     refuse_more_workers(context, workers)
     if x.dtype is not torch.float32 or x.dim() != 1:
-        raise CodecError(f"Expected a float32 tensor of one dimension, not {x.dtype} with shape {tuple(x.shape)}.")
-    return x.contiguous()
+        raise CodecError(f"Expected a float32 tensor of one dimension, not {x.dtype} of shape {tuple(x.shape)}.")
+    memory = context.memory
+    if memory is not None and (memory.shape != x.shape or memory.device != x.device or memory.dtype != x.dtype):
+        raise CodecError(
+            f"The memory of {context.tensor!r} has {memory.dtype} of shape {tuple(memory.shape)} on {memory.device}, "
+            f"the tensor {x.dtype} of shape {tuple(x.shape)} on {x.device}."
+        )
+    with staging(x.device).stream():
+        return x.detach().contiguous()
 
 
 def begin(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Begun:

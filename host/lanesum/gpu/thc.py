@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words
-from lanesum.codecs.base import CodecContext, CodecError, Members, Result, Vector
+from lanesum.codecs.base import CodecContext, Members, Result, Vector
 from lanesum.codecs.norms import checked_norms
 from lanesum.codecs.random import sign_words
 from lanesum.codecs.thc_blocks import BlockCoder, Run, cut, powers_of
@@ -98,13 +98,14 @@ class Launches:
 
 
 class DevicePlace:
-    """A tensor as :func:`checked_tensor` returns it; see :class:`lanesum.codecs.thc_place.Place`."""
+    """A tensor as ``lanesum.gpu.tensors.checked_tensor`` returns it; see :class:`lanesum.codecs.thc_place.Place`."""
 
     # Everything is launched before the rounds.
     ahead: None = None
     own_residual: None = None
 
     def __init__(self, coder: BlockCoder, vector: torch.Tensor, context: CodecContext) -> None:
+        require(vector.device)
         from lanesum.gpu import thc_kernels
         from lanesum.gpu.philox import as_int32, keys
 
@@ -233,26 +234,3 @@ class DevicePlace:
         place.prepare(self._peaks)
         place.codes[...] = self.codes
         return place
-
-
-def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torch.Tensor:
-    """``x``, contiguous, where it is; or the CodecError, or GpuError, that says why it cannot be sent.
-
-    Whether all elements are finite is found out by the norms.
-    """
-    if context.workers > workers:
-        raise CodecError(
-            f"{context.workers} workers would sum lanes that are sized for {workers}.",
-            "Build the codec with the job's number of workers.",
-        )
-    if x.dtype != torch.float32 or x.ndim != 1:
-        raise CodecError(f"Expected a float32 tensor of one dimension, not {x.dtype} of shape {tuple(x.shape)}.")
-    memory = context.memory
-    if memory is not None and (memory.shape != x.shape or memory.device != x.device or memory.dtype != x.dtype):
-        raise CodecError(
-            f"The memory of {context.tensor!r} has {memory.dtype} of shape {tuple(memory.shape)} on {memory.device}, "
-            f"the tensor {x.dtype} of shape {tuple(x.shape)} on {x.device}."
-        )
-    require(x.device)
-    with staging(x.device).stream():
-        return x.detach().contiguous()
