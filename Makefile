@@ -27,6 +27,9 @@ SOAK_SCHEDULES ?= 1000000
 SOAK_SECONDS ?=
 SOAK_SEED ?= 0
 
+# Pipes of the chip that make tofino packs binaries for: 2 or 4.
+PIPES ?= 4
+
 # Processes that share the tests (pytest-xdist); 0: one after another in one. auto is 0 without root.
 TEST_PROCESSES ?= auto
 
@@ -61,8 +64,8 @@ setup: $(READY_TO_TEST) ## only make the virtual environment and install
 p4: $(READY_TO_TEST) ## compile p4src (needs p4c-bm2-ss on PATH) and rewrite p4src/build
 	$(BIN)/python -m lanesum_control.p4build
 
-tofino: $(READY_TO_TEST) ## compile p4src for Tofino (needs p4c-barefoot and bfas on PATH), rewrite p4src/build/tofino; binaries go to out/tofino
-	$(BIN)/python -m lanesum_control.tofinobuild --binaries out/tofino
+tofino: $(READY_TO_TEST) ## compile p4src for Tofino (needs p4c-barefoot and bfas on PATH), rewrite p4src/build/tofino; binaries for PIPES= pipes go to out/tofino
+	$(BIN)/python -m lanesum_control.tofinobuild --binaries out/tofino --pipes $(PIPES)
 
 generate: $(READY_TO_TEST) ## rewrite what is generated: P4 headers, tables in the docs, the topology schema
 	$(BIN)/python -m lanesum.protocol.generate

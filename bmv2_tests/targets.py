@@ -25,7 +25,12 @@ from lanesum_switch.tna.switch import TofinoSwitch
 PORTS = (0, 1, 2, 3, 4, 5, 7, 8)  # 6 turns packets around in Tofino 2
 DEVICE_ID = 1
 # Profiles of the program for Tofino by the target's name.
-TOFINO_PROFILES = {"tofino": "tofino1-w32", "tofino2": "tofino2-w64", "tofino2-wide": "tofino2-w256"}
+TOFINO_PROFILES = {
+    "tofino": "tofino1-w32",
+    "tofino-wide": "tofino1-w256",
+    "tofino2": "tofino2-w64",
+    "tofino2-wide": "tofino2-w256",
+}
 # Ticks. The chip's time begins with its program; until a lease is over, entries that nobody ever had look taken.
 _OUTLASTS_LEASES = 1 << 16
 

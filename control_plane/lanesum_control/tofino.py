@@ -85,6 +85,7 @@ class TofinoProfile:
 
 PROFILES = (
     TofinoProfile("tofino1-w32", TOFINO_1, 32),
+    TofinoProfile("tofino1-w256", TOFINO_1, 256, slots=2_048, passes=8),
     TofinoProfile("tofino2-w64", TOFINO_2, 64),
     TofinoProfile("tofino2-w256", TOFINO_2, 256, slots=4_096, passes=4),
 )

@@ -29,6 +29,7 @@ from lanesum_control.manifest import MANIFEST, sha256
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
 from lanesum_control.tofino import PROFILES, TofinoProfile, nearest_smaller, profile
 from lanesum_control.tofino_report import Resources, measure, write_page
+from lanesum_switch.tna.chips import PIPES
 from lanesum_switch.tna.reduce import reduce
 
 PROGRAM = "lanesum"
@@ -83,11 +84,11 @@ class Built:
     context: dict[str, Any]
     outputs: tuple[Path, ...]
 
-    def packed(self) -> Compiled:
-        """As agents take it."""
+    def packed(self, pipes: int) -> Compiled:
+        """As agents take it, for a chip that has so many pipes."""
         bfrt = next(path for path in self.outputs if path.name.endswith(".bfrt.json"))
         context = self.binary.parent / "context.json"
-        return Compiled(PROGRAM, bfrt.read_bytes(), context.read_bytes(), self.binary.read_bytes())
+        return Compiled(PROGRAM, bfrt.read_bytes(), context.read_bytes(), self.binary.read_bytes(), range(pipes))
 
 
 def tools() -> tuple[str, str]:
@@ -199,8 +200,11 @@ def version_of(compiler: str) -> str:
     return " ".join([COMPILER, *words[1:]])
 
 
-def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None) -> None:
-    """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino.md``; binaries go to ``binaries``."""
+def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, pipes: int = PIPES) -> None:
+    """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino.md``; binaries go to ``binaries``.
+
+    ``pipes``: of the chip that the packed binaries are for.
+    """
     compiler, _ = tools()
     p4src = root / "p4src"
     out = root / TOFINO_BUILD_FOLDER
@@ -220,7 +224,7 @@ def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None) 
                 (binaries / wanted.name).mkdir(parents=True, exist_ok=True)
                 for path in (made.binary, made.binary.parent / "context.json"):
                     shutil.copy(path, binaries / wanted.name / path.name)
-                packed = made.packed()
+                packed = made.packed(pipes)
                 (binaries / f"{wanted.name}.stratum.bin").write_bytes(packed.for_stratum())
                 (binaries / f"{wanted.name}.pi.bin").write_bytes(packed.for_pi())
             print(f"{wanted.name}: {measured[wanted.name].stages} stages, binary {made.binary.stat().st_size} bytes")
@@ -257,6 +261,7 @@ def manifest_problems(root: Path) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binaries", type=Path, help="folder for binaries and their context.json")
+    parser.add_argument("--pipes", type=int, choices=(2, PIPES), default=PIPES, help="of the chip that they are for")
     parser.add_argument("--only", help="build this profile alone, and leave the committed files as they are")
     arguments = parser.parse_args()
     root = resources.checkout_root()
@@ -269,7 +274,7 @@ def main() -> int:
                 made = build_profile(profile(arguments.only), root / "p4src", Path(scratch))
                 print(json.dumps(measure(made.profile, made.context).as_json(), indent=2))
         else:
-            build(root, PROFILES, arguments.binaries)
+            build(root, PROFILES, arguments.binaries, arguments.pipes)
     except LanesumError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -162,6 +162,8 @@ control Classify(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         measure();
         compare();
         lengths.apply();
-        classify.apply();
+        WHERE_FIRST_PASS {
+            classify.apply();
+        }
     }
 }

@@ -34,6 +34,16 @@
 @pa_no_overlay("ingress", "meta.worker")
 @pa_no_overlay("ingress", "meta.group")
 #endif
+#if __TARGET_TOFINO__ == 1 && PASSES > 1
+// What ALUs ask for lies in whole words, as it has to at their inputs: beside the journey the compiler would cut it up.
+@pa_container_size("ingress", "meta.shape", 32)
+@pa_container_size("ingress", "meta.worker", 32)
+@pa_container_size("ingress", "meta.owner", 32)
+@pa_container_size("ingress", "meta.generation", 32)
+@pa_container_size("ingress", "hdr.journey.worker", 32)
+@pa_container_size("ingress", "hdr.lanesum.chunk", 32)
+@pa_container_size("ingress", "hdr.lanesum.epoch", 32)
+#endif
 control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
                         in ingress_intrinsic_metadata_t ig_intr_md,
                         in ingress_intrinsic_metadata_from_parser_t ig_prsr_md,
@@ -62,11 +72,11 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         }
         WHERE_FIRST_PASS {
             arrival.apply(hdr, meta, ig_prsr_md);
-            classify.apply(hdr, meta, ig_prsr_md);
-            // What comes around has been looked at, and counted.
-            if (hdr.ipv4.isValid() && meta.takeover == 0) {
-                origin.apply(hdr, meta);
-            }
+        }
+        classify.apply(hdr, meta, ig_prsr_md);
+        // What comes around has been looked at, and counted.
+        if (hdr.ipv4.isValid() && meta.takeover == 0 IN_FIRST_PASS) {
+            origin.apply(hdr, meta);
         }
         // Registers are asked on the word of arrival and member alone; the rest becomes known beside them.
         membership.apply(hdr, meta);

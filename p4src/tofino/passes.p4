@@ -243,19 +243,25 @@ control Passes(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     action compare() { meta.difference = meta.workers ^ hdr.journey.workers; }
 
     action answer(verdict_t verdict) {
+        hdr.journey.setInvalid();
         meta.verdict = verdict;
         meta.carried_sum = ~hdr.bridge.payload_checksum;
         answer_counter.count();
     }
 
     action answer_again(verdict_t verdict) {
+        hdr.journey.setInvalid();
         meta.verdict = verdict;
         meta.state = meta.state | meta.own_state;
         meta.carried_sum = ~hdr.bridge.payload_checksum;
         answer_counter.count();
     }
 
-    action drop_overtaken() { meta.verdict = VERDICT_DROP; answer_counter.count(); }
+    action drop_overtaken() {
+        hdr.journey.setInvalid();
+        meta.verdict = VERDICT_DROP;
+        answer_counter.count();
+    }
 
     table answer_of {
         key = {
@@ -280,15 +286,17 @@ control Passes(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     }
 
     apply {
+        // One table in each branch: what follows would have to wait for the last one of several, on Tofino 1.
         if (meta.phase == PHASE_FIRST) {
             task.apply();
+        }
+        compare();
+        if (meta.phase == PHASE_FIRST) {
             departure.apply();
         } else if (meta.phase == PHASE_PASS) {
             journey.apply();
         } else {
-            compare();
             answer_of.apply();
-            hdr.journey.setInvalid();
         }
     }
 }

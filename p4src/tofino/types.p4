@@ -34,8 +34,10 @@ const phase_t PHASE_PASS = 1;   // takes words to the lanes, or sums from them
 const phase_t PHASE_ANSWER = 2; // the last one, for an answer
 #if PASSES > 1
 #define WHERE_FIRST_PASS if (meta.phase == PHASE_FIRST)
+#define IN_FIRST_PASS && meta.phase == PHASE_FIRST
 #else
 #define WHERE_FIRST_PASS
+#define IN_FIRST_PASS
 #endif
 
 // Which registers a packet may change.

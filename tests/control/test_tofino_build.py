@@ -27,6 +27,7 @@ from lanesum_control.tofino_report import (
 from lanesum_control.tofinobuild import (
     ASSEMBLER,
     COMPILER,
+    Built,
     DoesNotFitError,
     TofinoCompileError,
     build_profile,
@@ -100,6 +101,16 @@ def test_a_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: 
         build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
 
 
+@pytest.mark.parametrize("pipes", [2, 4])
+def test_binaries_are_packed_for_the_pipes_that_there_are(tmp_path: Path, pipes: int) -> None:
+    for name in ("tofino.bin", "context.json", "x.bfrt.json"):
+        (tmp_path / name).write_bytes(name.encode())
+    made = Built(profile("tofino1-w32"), tmp_path / "tofino.bin", {}, (tmp_path / "x.bfrt.json",))
+    packed = made.packed(pipes)
+    assert list(packed.pipes) == list(range(pipes))
+    assert (packed.binary, packed.context, packed.bfrt) == (b"tofino.bin", b"context.json", b"x.bfrt.json")
+
+
 def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
     assert resource_that_ran_out("error: tofino supports up to 12 stages, using 13") == "13 stages needed, 12 there"
     assert resource_that_ran_out("error: PHV allocation was not successful") == "out of packet header containers"
@@ -108,6 +119,7 @@ def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
 
 def test_the_nearest_profile_is_of_the_same_chip_and_smaller() -> None:
     assert nearest_smaller(TofinoProfile("x", TOFINO_1, 48)) == profile("tofino1-w32")
+    assert nearest_smaller(TofinoProfile("x", TOFINO_1, 512, 2_048, passes=16)) == profile("tofino1-w256")
     assert nearest_smaller(TofinoProfile("x", TOFINO_2, 72)) == profile("tofino2-w64")
     assert nearest_smaller(TofinoProfile("x", TOFINO_2, 512, 4_096, passes=4)) == profile("tofino2-w256")
     assert nearest_smaller(profile("tofino1-w32")) is None
@@ -224,8 +236,8 @@ def test_what_goes_around_follows_from_the_passes() -> None:
     assert recirculated_bytes(built, LaneOp.EXPAND8) == (3 * empty + 384 + 256 + 128, 4 * empty + 0 + 256 + 512 + 768)
     assert recirculated_bytes(profile("tofino2-w64"), LaneOp.EXPAND8) == (0, 0)
     lines = recirculation_table()
-    assert [line.split(" | ")[1] for line in lines[2:]] == ["ADD32", "ADD8X4", "EXPAND8"]
-    assert lines[4].startswith("| tofino2-w256 | EXPAND8 | 1,140 | 2,032 |")
+    assert [line.split(" | ")[1] for line in lines[2:]] == ["ADD32", "ADD8X4", "EXPAND8"] * 2
+    assert lines[-1].startswith("| tofino2-w256 | EXPAND8 | 1,140 | 2,032 |")
 
 
 def test_the_headers_of_what_goes_around_are_as_long_as_reckoned() -> None:

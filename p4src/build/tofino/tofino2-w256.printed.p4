@@ -7846,17 +7846,20 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.difference = meta.workers ^ hdr.journey.workers;
     }
     @name("IngressPipeline.passes.answer") action passes_answer_0(@name("verdict") verdict_t verdict_8) {
+        hdr.journey.setInvalid();
         meta.verdict = verdict_8;
         meta.carried_sum = ~hdr.bridge.payload_checksum;
         passes_answer_counter.count();
     }
     @name("IngressPipeline.passes.answer_again") action passes_answer_again_0(@name("verdict") verdict_t verdict_9) {
+        hdr.journey.setInvalid();
         meta.verdict = verdict_9;
         meta.state = meta.state | meta.own_state;
         meta.carried_sum = ~hdr.bridge.payload_checksum;
         passes_answer_counter.count();
     }
     @name("IngressPipeline.passes.drop_overtaken") action passes_drop_overtaken_0() {
+        hdr.journey.setInvalid();
         meta.verdict = 4w0;
         passes_answer_counter.count();
     }
@@ -8001,18 +8004,20 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         if (meta.phase == 2w0) {
             arrival_arrival.apply();
-            if (ig_prsr_md.parser_err != 16w0) {
-                meta.parse_failed = 1w1;
-            }
-            classify_measure_0();
-            classify_compare_0();
-            classify_lengths.apply();
+        }
+        if (ig_prsr_md.parser_err != 16w0) {
+            meta.parse_failed = 1w1;
+        }
+        classify_measure_0();
+        classify_compare_0();
+        classify_lengths.apply();
+        if (meta.phase == 2w0) {
             classify_classify.apply();
-            if (hdr.ipv4.isValid() && meta.takeover == 1w0) {
-                origin_origin.apply();
-                if (meta.verdict != 4w0) {
-                    origin_provenance.apply();
-                }
+        }
+        if (hdr.ipv4.isValid() && meta.takeover == 1w0 && meta.phase == 2w0) {
+            origin_origin.apply();
+            if (meta.verdict != 4w0) {
+                origin_provenance.apply();
             }
         }
         meta.owner = membership_owner_hash.get<tuple<bit<16>, bit<32>>>({ hdr.lanesum.job, hdr.lanesum.tag });
@@ -8052,13 +8057,14 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         if (meta.phase == 2w0) {
             passes_task.apply();
+        }
+        passes_compare_0();
+        if (meta.phase == 2w0) {
             passes_departure.apply();
         } else if (meta.phase == 2w1) {
             passes_journey.apply();
         } else {
-            passes_compare_0();
             passes_answer_of.apply();
-            hdr.journey.setInvalid();
         }
         lanes_lane.apply();
         lanes_lane_0.apply();
