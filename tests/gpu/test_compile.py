@@ -13,8 +13,9 @@ pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 from compiling import compiled
 
 
-@pytest.mark.parametrize("cases", ["sketch_cases", "thc_cases"])
-def test_kernels_compile(cases: str, tmp_path: Path) -> None:
+# Butterflies of thc add a product with 1 or -1, which is exact, and are written so.
+@pytest.mark.parametrize(("cases", "written"), [("sketch_cases", ()), ("thc_cases", ("fma.rn.f32",))])
+def test_kernels_compile(cases: str, written: tuple[str, ...], tmp_path: Path) -> None:
     found = compiled(cases, tmp_path)
     rounded = {"mul.rn.f64", "mul.f32", "mul.rn.f32"}
     assert any(rounded & set(made["instructions"]) for made in found)
@@ -23,5 +24,5 @@ def test_kernels_compile(cases: str, tmp_path: Path) -> None:
         assert made["bytes"] > 1000 and made["spilled"] <= 64, made
         for instruction in made["instructions"]:
             # Products and sums are rounded one by one, quotients to the nearest, and denormals stay what they are.
-            assert not instruction.startswith("fma") and ".approx" not in instruction, made
+            assert (not instruction.startswith("fma") or instruction in written) and ".approx" not in instruction, made
             assert ".full" not in instruction and ".ftz" not in instruction, made

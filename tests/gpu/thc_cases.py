@@ -38,8 +38,8 @@ _USUAL = THC(workers=4)
 _SMALL = [THC(workers=4, bits=bits, lanes=lanes, block=64) for bits, lanes in ((5, 8), (4, 16))]
 CASES = [
     *(_encode(_USUAL, False, capability) for capability in CAPABILITIES),
-    _case("decode", {**Launches(_USUAL.coder).block, "MASKED": False}, 90),
+    _case("decode", {**Launches(_USUAL.coder).decode, "MASKED": False}, 90),
     *(_encode(codec, True, 80) for codec in _SMALL),
-    _case("decode", {**Launches(_SMALL[1].coder).block, "MASKED": True}, 80),
+    _case("decode", {**Launches(_SMALL[1].coder).decode, "MASKED": True}, 80),
     _case("square_sums", {**SQUARE_SUMS, "PART": 4096, "UNROLL": 8, "MEMORY": True}, 80),
 ]

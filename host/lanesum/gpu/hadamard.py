@@ -4,8 +4,8 @@
 
 A block is four tensors (GROUPS, 16) as in :mod:`lanesum.gpu.philox`. Both sides of a butterfly compute it: each gets
 the other's value, and adds its own with the sign of its side, which is the same addition. A value comes from a register
-or, by a shuffle, from another thread of the warp; only what is 512 and 1,024 coordinates apart, where a block has four
-warps, goes through shared memory.
+or, by a shuffle, from another thread of the warp; through shared memory goes only what is 512 or 1,024 coordinates
+apart, where a block has two or four warps.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ def _butterflies(x, ABOVE: tl.constexpr, SPAN: tl.constexpr):
     own = tl.reshape(x.to(tl.int32, bitcast=True), [ABOVE, 2, SPAN])
     # Bits are added as integers, which wrap: the sum of a pair less one of it is the other, whatever the bits are.
     other = tl.sum(own, 1, keep_dims=True) - own
-    signed = own ^ (tl.arange(0, 2)[None, :, None] << 31)
-    return tl.reshape(other.to(tl.float32, bitcast=True) + signed.to(tl.float32, bitcast=True), shape)
+    # A product with 1 or -1 is exact, so that this rounds as the addition alone does.
+    side = 1.0 - 2.0 * tl.arange(0, 2)[None, :, None].to(tl.float32)
+    return tl.reshape(tl.fma(tl.reshape(x, [ABOVE, 2, SPAN]), side, other.to(tl.float32, bitcast=True)), shape)
 
 
 @triton.jit

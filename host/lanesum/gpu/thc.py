@@ -39,10 +39,10 @@ _SUM_PART = 4096
 _SUM_UNROLL = 8
 #: Of the kernel that adds up squares: parts of a program, and options of the compiler.
 SQUARE_SUMS = {"PARTS": 16, "num_warps": 4, "enable_fp_fusion": False}
-# Values of a block for one warp: with twice as many, kernels do not fit the registers of a thread.
-_PER_WARP = 1024
-# Of a thread, so that 16 warps fit a multiprocessor.
-_REGISTERS = 128
+# Values of a block for one warp, and registers of a thread, of which a multiprocessor has 65,536. Encoding keeps the
+# values until it knows the residual; decoding with fewer warps takes fewer instructions.
+_ENCODING = (1024, 128)
+_DECODING = (2048, 160)
 
 
 class _Kernel(Protocol):
@@ -57,27 +57,34 @@ class Launches:
 
     coder: BlockCoder
 
-    @cached_property
-    def block(self) -> dict[str, Any]:
+    def _block(self, per_warp: int, registers: int) -> dict[str, Any]:
         """Constants of kernels for one block, and options of the compiler: without its fusions of products and sums."""
-        groups = max(1, self.coder.block // 64)
-        shape = {"BLOCK": self.coder.block, "GROUPS": groups, "STAGES": groups.bit_length() - 1}
-        options = {"num_warps": max(1, self.coder.block // _PER_WARP), "enable_fp_fusion": False}
+        block = self.coder.block
+        groups = max(1, block // 64)
+        shape = {"BLOCK": block, "GROUPS": groups, "STAGES": groups.bit_length() - 1}
+        options = {"num_warps": max(1, block // per_warp), "enable_fp_fusion": False}
         if torch.version.hip is None:
-            options["maxnreg"] = _REGISTERS
+            options["maxnreg"] = registers
         return {**shape, "LANE": self.coder.op.shape.lane_bits, **options}
 
     @cached_property
+    def decode(self) -> dict[str, Any]:
+        """Of the kernel that decodes."""
+        return self._block(*_DECODING)
+
+    @cached_property
     def encode(self) -> dict[str, Any]:
-        """Those that only encoding has."""
+        """Of the one that encodes."""
         grid, shape = self.coder.grid, self.coder.op.shape
         bits = shape.code_bits
         # The kernel counts what is left out from either end.
         assert grid.levels == outer_levels(bits, grid.granularity)
         left_out = grid.granularity + 1 - 2**bits
+        missing = set(range(grid.granularity + 1)) - set(grid.levels)
         return {
-            **self.block,
+            **self._block(*_ENCODING),
             "GRANULARITY": grid.granularity,
+            "MISSING": sum(1 << integer for integer in missing),
             "LOW": (left_out + 1) // 2,
             "HIGH": left_out // 2,
             "CODE": bits,
@@ -208,7 +215,7 @@ class DevicePlace:
             begin = (first - run.first) * self._coder.block * self._coder.op.shape.lane_bits // 32
             launch[(blocks,)](
                 lanes[begin:], self._values, self._scales, self._signs,
-                self.size, first, length, *self._drawn, *self._taken, MASKED=masked, **self._launches.block,
+                self.size, first, length, *self._drawn, *self._taken, MASKED=masked, **self._launches.decode,
             )  # fmt: skip
 
     def decode_members(self, sums: Words, members: Members) -> None:

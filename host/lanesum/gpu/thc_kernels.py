@@ -75,35 +75,33 @@ def _signs(signs, row, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _flip(x, word, PLACE: tl.constexpr):
-    """``x`` with the signs of 16 columns, from bits ``PLACE`` on of ``word`` (one for each row)."""
+def _flip(x, word, there, PLACE: tl.constexpr):
+    """``x`` with the signs of 16 columns, from bits ``PLACE`` on of ``word`` (one for each row); +0 where ``there`` is
+    0 instead of -1."""
     sign = (word << (31 - PLACE - tl.arange(0, 16)[None, :])) & -0x80000000
-    return (x.to(tl.int32, bitcast=True) ^ sign).to(tl.float32, bitcast=True)
+    return ((x.to(tl.int32, bitcast=True) ^ sign) & there).to(tl.float32, bitcast=True)
 
 
 @triton.jit
-def _quantize(x, dither, factor, offset, flip, coordinate, length,
-              GRANULARITY: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
+def _quantize(x, dither, factor, middle, offset, flip, coordinate, length,
+              GRANULARITY: tl.constexpr, MISSING: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
+              MASKED: tl.constexpr):  # fmt: skip
     """Codes of 16 columns, and what they say: estimates as of :func:`lanesum.codecs.thc_reference.residual_blocks`.
 
-    ``LOW`` and ``HIGH``: how many integers are left out at either end (:func:`lanesum.codecs.thc_grid.outer_levels`);
-    counting them takes fewer registers than a table.
+    ``middle``: of the grid in steps, or 0 where ``factor`` is 0, which makes code and level 0. ``MISSING``: bits of the
+    integers that are left out, ``LOW`` and ``HIGH`` of them, from either end every other one: counting them takes fewer
+    registers than a table.
     """
-    position = x * factor + (GRANULARITY * _UNIT / 2)
-    position = tl.minimum(tl.maximum(position, 0.0), GRANULARITY * _UNIT * 1.0).to(tl.int32)
+    position = tl.minimum(tl.maximum(x * factor + middle, 0.0), GRANULARITY * _UNIT * 1.0).to(tl.int32)
     shifted = (dither + offset) & (_UNIT - 1)
     level = (position + shifted) >> 16
-    below = level
-    if LOW + HIGH > 0:
-        # 1, 3, 5 and so on are left out from both ends.
-        from_end = GRANULARITY - level
-        between = ((level & 1) & (level < 2 * LOW)) | ((from_end & 1) & (from_end < 2 * HIGH))
-        up = ((dither & 1) != flip).to(tl.int32)
-        below = level - tl.minimum((level + 1) >> 1, LOW) - tl.maximum(HIGH - (from_end >> 1), 0) + (between & up)
-        level += between * (2 * up - 1)
-    there = factor != 0
-    code = tl.where(there, below, 0)
-    level = tl.where(there, level, 0)
+    code = level
+    if MISSING != 0:
+        between = (MISSING >> level) & 1
+        raised = between & (dither ^ flip)
+        missing = tl.minimum((level + 1) >> 1, LOW) + tl.maximum(HIGH - ((GRANULARITY - level) >> 1), 0)
+        code = level - missing + raised
+        level += 2 * raised - between
     said = ((level << 16) - shifted - ((GRANULARITY - 1) * _UNIT // 2)).to(tl.float32)
     if MASKED:
         code = tl.where(coordinate < length, code, 0)
@@ -145,8 +143,7 @@ def _pack_planes(words, code0, code1, at, length, CODE: tl.constexpr, MASKED: tl
 @triton.jit
 def _restore(x, word, scale0, scale1, PLACE: tl.constexpr):
     """Values of transformed estimates."""
-    x = _flip(x, word, PLACE) * scale0 * scale1
-    x = tl.where(scale0 == 0, 0.0, x)
+    x = _flip(x, word, tl.where(scale0 == 0, 0, -1), PLACE) * scale0 * scale1
     return tl.minimum(tl.maximum(x, -_MAX), _MAX)
 
 
@@ -168,7 +165,7 @@ def encode(
     values, memory, words, residual, powers, positions, scales, signs,
     size, first, length, round, key0, key1, offset, flip,
     BLOCK: tl.constexpr, GROUPS: tl.constexpr, STAGES: tl.constexpr,
-    GRANULARITY: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
+    GRANULARITY: tl.constexpr, MISSING: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
     CODE: tl.constexpr, LANE: tl.constexpr, PLANES: tl.constexpr,
     MEMORY: tl.constexpr, RESIDUAL: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
@@ -185,33 +182,62 @@ def encode(
     power0 = tl.load(powers + 2 * block)
     power1 = tl.load(powers + 2 * block + 1)
     factor = tl.load(positions + block)
+    middle = tl.where(factor == 0, 0.0, GRANULARITY * _UNIT / 2)
     signs0, signs1 = _signs(signs, row, BLOCK)
     v00 = _load(values, memory, at, left, MEMORY, MASKED)
     v01 = _load(values, memory, at + 16, left, MEMORY, MASKED)
     v10 = _load(values, memory, at + 32, left, MEMORY, MASKED)
     v11 = _load(values, memory, at + 48, left, MEMORY, MASKED)
-    x00 = _flip(v00 * power0 * power1, signs0, 0)
-    x01 = _flip(v01 * power0 * power1, signs0, 16)
-    x10 = _flip(v10 * power0 * power1, signs1, 0)
-    x11 = _flip(v11 * power0 * power1, signs1, 16)
+    x00 = _flip(v00 * power0 * power1, signs0, -1, 0)
+    x01 = _flip(v01 * power0 * power1, signs0, -1, 16)
+    x10 = _flip(v10 * power0 * power1, signs1, -1, 0)
+    x11 = _flip(v11 * power0 * power1, signs1, -1, 16)
     x00, x01, x10, x11 = hadamard(x00, x01, x10, x11, GROUPS, STAGES)
 
     half0, half1 = block_dithers(block, round, key0, key1, GROUPS)
-    c00, x00 = _quantize(x00, half0 & 0xFFFF, factor, offset, flip, at, length, GRANULARITY, LOW, HIGH, MASKED)
+    c00, x00 = _quantize(
+        x00, half0 & 0xFFFF, factor, middle, offset, flip, at, length, GRANULARITY, MISSING, LOW, HIGH, MASKED
+    )
     if not PLANES:
         _pack(words, c00, row * 64, length, GROUPS, CODE, LANE, MASKED)
     c01, x01 = _quantize(
-        x01, half0 >> 16 & 0xFFFF, factor, offset, flip, at + 16, length, GRANULARITY, LOW, HIGH, MASKED
+        x01,
+        half0 >> 16 & 0xFFFF,
+        factor,
+        middle,
+        offset,
+        flip,
+        at + 16,
+        length,
+        GRANULARITY,
+        MISSING,
+        LOW,
+        HIGH,
+        MASKED,
     )
     if PLANES:
         _pack_planes(words, c00, c01, row * 64, length, CODE, MASKED)
     else:
         _pack(words, c01, row * 64 + 16, length, GROUPS, CODE, LANE, MASKED)
-    c10, x10 = _quantize(x10, half1 & 0xFFFF, factor, offset, flip, at + 32, length, GRANULARITY, LOW, HIGH, MASKED)
+    c10, x10 = _quantize(
+        x10, half1 & 0xFFFF, factor, middle, offset, flip, at + 32, length, GRANULARITY, MISSING, LOW, HIGH, MASKED
+    )
     if not PLANES:
         _pack(words, c10, row * 64 + 32, length, GROUPS, CODE, LANE, MASKED)
     c11, x11 = _quantize(
-        x11, half1 >> 16 & 0xFFFF, factor, offset, flip, at + 48, length, GRANULARITY, LOW, HIGH, MASKED
+        x11,
+        half1 >> 16 & 0xFFFF,
+        factor,
+        middle,
+        offset,
+        flip,
+        at + 48,
+        length,
+        GRANULARITY,
+        MISSING,
+        LOW,
+        HIGH,
+        MASKED,
     )
     if PLANES:
         _pack_planes(words, c10, c11, row * 64 + 32, length, CODE, MASKED)
