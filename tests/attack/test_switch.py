@@ -160,12 +160,18 @@ class Outcome:
     at_server: dict[Decision, int]
 
 
-def outcome(world: World, star: Star, before: dict[str, int]) -> Outcome:
-    """Datagrams without job and tag; counts of the switch since ``before``."""
+def outcome(world: World, star: Star, before: dict[str, int] | None) -> Outcome:
+    """Datagrams without job and tag; counts of the switch since ``before``, none where that is None."""
     heard = [[one[:2] + one[8:] for one in worker.heard] for worker in world.workers]
-    counts = collections.Counter(star.decisions())
+    counts = collections.Counter({} if before is None else star.decisions())
     counts.subtract(before)
     return Outcome(heard, +counts, dict(world.aggregator.decisions))
+
+
+def under_attack(star: Star) -> dict[str, int] | None:
+    """Counts of the switch, where they are the reference's even of attacks: with several passes it is seen late that a
+    packet is not whole, and what else is wrong with it is counted."""
+    return star.decisions() if star.target.control.capabilities.one_pass else None
 
 
 def calm_run(star: Star, rounds: int, quorum: int = 0, **options: float) -> Outcome:
@@ -187,7 +193,7 @@ def test_an_attacked_job_does_not_notice(star: Star, quorum: int) -> None:
     number, burst = how_much(star)
     calm = calm_run(star, number, quorum)
     scene = Scene.at(star, quorum=quorum)
-    before, world = star.decisions(), scene.world()
+    before, world = under_attack(star), scene.world()
     intruder = Intruder(scene, most=10_000, burst=burst)
     world.run(scene.rounds(number), intruder)
     world.check(scene.rounds(number))
@@ -212,7 +218,7 @@ def test_an_attacked_job_on_a_lossy_network_does_not_notice(star: Star, quorum: 
         pytest.skip("a switch in real time")
     calm = calm_run(star, number, quorum, loss=0.15, seed=3)
     scene = Scene.at(star, quorum=quorum)
-    before, world = star.decisions(), scene.world(loss=0.15, seed=3)
+    before, world = under_attack(star), scene.world(loss=0.15, seed=3)
     intruder = Intruder(scene, most=10_000, burst=max(1, burst // 3), seed=2)
     world.run(scene.rounds(number), intruder)
     world.check(scene.rounds(number))
@@ -224,6 +230,7 @@ def test_an_attacked_job_on_a_lossy_network_does_not_notice(star: Star, quorum: 
     assert sum(worker.rounds.stats.retransmissions for worker in world.workers) > number
 
 
+@pytest.mark.offered("one_pass")
 def test_fuzz_changes_nothing(star: Star) -> None:
     """Nobody can say which counter a random frame moves; but it moves one, and none of the honest job's."""
     number, burst = how_much(star)

@@ -42,7 +42,13 @@ OTHERS: dict[type, dict[str, dict[str, Any]]] = {
     },
     Sketch: {"workers": {"workers": 3}, "block": {"block": 8}, "placement": {"placement": "uniform"}},
     Union: {"workers": {"workers": 3}, "block": {"block": 8}},
-    THC: {"workers": {"workers": 3}, "bits": {"bits": 5}, "lanes": {"lanes": 16}, "block": {"block": 512}},
+    THC: {
+        "lookup": {"lookup": False},
+        "workers": {"workers": 3},
+        "bits": {"bits": 5},
+        "lanes": {"lanes": 16},
+        "block": {"block": 512},
+    },
     PaperTHC: {
         "workers": {"workers": 3},
         "bits": {"bits": 3},
