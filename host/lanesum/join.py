@@ -27,6 +27,7 @@ DEFAULT_WAIT_S = 300.0  # for the other workers: processes start late, their imp
 DEFAULT_KEEP_ALIVE_S = 5.0  # far below any sensible lease
 _POLL_S = 0.1
 _LONGEST_POLL_S = 1.0
+_LAST_CALL_S = 1.0
 _OVER = ("superseded", "removed")
 _RANDOM = secrets.token_hex(8)
 
@@ -89,8 +90,11 @@ class KeepAlive(Serving):
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, at once but for a call under way; idempotent."""
+        """End the thread, at once but for a call under way, which is waited for a little; idempotent."""
         self._stop.set()
+        # A thread in the middle of a call is better not met by the end of the interpreter.
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(_LAST_CALL_S)
 
 
 class Membership(Closing):

@@ -198,6 +198,7 @@ def test_keeping_a_job_alive(address: str, job: str, site: Site, controller: Con
         rpc.call(address, rpc.LEAVE, {"job": job, "worker": "w3"})
         while not keep_alive.superseded:
             time.sleep(0.01)
+    assert not keep_alive._thread.is_alive()
     assert KeepAlive(other, address).check() == "superseded"
     nobody = KeepAlive(ticket, "127.0.0.1:1", interval_s=0.05)
     with nobody:

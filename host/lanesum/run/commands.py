@@ -143,6 +143,8 @@ def training_environment(controller: str, interface: str) -> dict[str, str]:
         # Several workers share the machine's cores.
         "OMP_NUM_THREADS": "1",
         "PYTHONUNBUFFERED": "1",
+        # A worker that is aborted leaves in its log where its threads were.
+        "PYTHONFAULTHANDLER": "1",
         # Hosts have addresses and no names; torch would warn about every connection.
         "TORCH_CPP_LOG_LEVEL": "ERROR",
     }
