@@ -94,7 +94,8 @@ def device(name: str) -> Device:
 
     if not torch.cuda.is_available():
         raise MissingToolError(
-            "PyTorch finds no CUDA device on this machine.", "Use --device cpu here, or a machine that has one."
+            "PyTorch finds no CUDA device on this machine.",
+            "Measure the processor (lanesum bench codec --device cpu), or use a machine that has one.",
         )
     of = torch.device("cuda", torch.cuda.current_device())
     require(of)
