@@ -19,6 +19,7 @@ import pytest
 from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from lanesum_switch.veth import obstacle
 
@@ -101,6 +102,13 @@ class Sharing(LoadScopeScheduling):
             return f"bmv2_tests: {kind[1]}"
         path = nodeid.split("::")[0]
         return nodeid if path in TEST_BY_TEST else path
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """As pytest-xdist does, which gives a dead process' files out once more, with those that are done: whoever gets
+        one of these has nothing to report, so is given nothing more, and waits for ever."""
+        workload = self.assigned_work[node]
+        self.assigned_work[node] = {scope: tests for scope, tests in workload.items() if not all(tests.values())}
+        return super().remove_node(node)
 
 
 @pytest.hookimpl(optionalhook=True)
