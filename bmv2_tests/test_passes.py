@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -167,17 +167,25 @@ def test_no_sum_comes_out_with_a_damaged_contribution(loop: Loop, damaged: int) 
 
 
 def _damage(loop: Loop, damaged: int, byte: int) -> None:
+    def spoil(frame: bytes) -> bytes:
+        hit = bytearray(frame)
+        hit[byte] ^= 0x10
+        return bytes(hit)
+
+    _no_sum_with(loop, damaged, spoil, checksum=True)
+
+
+def _no_sum_with(loop: Loop, spoiled: int, spoil: Callable[[bytes], bytes], **options: bool) -> None:
+    """Of three chunks, the second, to which worker ``spoiled`` sends something else, is not summed."""
     job = loop.admit()
     for chunk in range(3):
         place = Place(0, chunk, op=LaneOp.EXPAND8)
         left = []
         for worker in range(WORKERS):
             words = contribution_of(worker, place, loop.accumulator_words)
-            port, frame = job.contribution(worker, words, place, checksum=True)
-            if chunk == 1 and worker == damaged:
-                hit = bytearray(frame)
-                hit[byte] ^= 0x10
-                frame = bytes(hit)
+            port, frame = job.contribution(worker, words, place, **options)
+            if chunk == 1 and worker == spoiled:
+                frame = spoil(frame)
             left += loop.enter(port, frame) + loop.settle()
         assert len(results(left)) == (0 if chunk == 1 else WORKERS)
         for packet in results(left):
@@ -187,20 +195,9 @@ def _damage(loop: Loop, damaged: int, byte: int) -> None:
 @pytest.mark.parametrize("kept", [63, 64, 65, 127, 128, 129, 200, 383, 384, 447, 448, 511])
 @pytest.mark.parametrize("truncated", range(WORKERS))
 def test_no_sum_comes_out_with_a_truncated_contribution(loop: Loop, truncated: int, kept: int) -> None:
-    """The headers promise 512 bytes of codes; those that are missing are looked for in a later pass."""
-    job = loop.admit()
-    for chunk in range(3):
-        place = Place(0, chunk, op=LaneOp.EXPAND8)
-        left = []
-        for worker in range(WORKERS):
-            words = contribution_of(worker, place, loop.accumulator_words)
-            port, frame = job.contribution(worker, words, place)
-            cut = 74 + kept if chunk == 1 and worker == truncated else len(frame)
-            left += loop.enter(port, frame[:cut]) + loop.settle()
-        # Too short for the first pass: as if it had not come.
-        assert len(results(left)) == (0 if chunk == 1 else WORKERS)
-        for packet in results(left):
-            check(packet, loop.accumulator_words)
+    """The headers promise 512 bytes of codes; those that are missing are looked for in a later pass. What is too short
+    for the first pass is as if it had not come."""
+    _no_sum_with(loop, truncated, lambda frame: frame[: 74 + kept])
 
 
 def test_a_sum_that_was_overtaken_stays_inside(loop: Loop) -> None:
