@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import subprocess
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from lanesum.codecs.base import Codec, CodecContext, Steps, Vector
 from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.gpu import driver
 
 NAMES = ("cpu", "cuda")
 
@@ -102,17 +102,9 @@ def device(name: str) -> Device:
     described = {
         "kind": "cuda",
         "name": torch.cuda.get_device_name(of),
-        "driver": _driver(),
+        "driver": next((gpu.driver for gpu in driver.gpus()), None),
         "cuda": torch.version.cuda,
         "torch": torch.__version__,
         "triton": importlib.metadata.version("triton"),
     }
     return Device(of, described)
-
-
-def _driver() -> str | None:
-    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.split("\n")[0]
-    except (OSError, subprocess.SubprocessError):
-        return None

@@ -2,5 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Codecs on CUDA devices: Triton kernels with the bits of the NumPy loops, and the way between device and network.
 
-Nothing here is imported before a tensor comes: lanesum needs neither PyTorch nor Triton otherwise.
+Nothing here but :mod:`lanesum.gpu.driver` is imported before a tensor comes: lanesum needs neither PyTorch nor Triton
+otherwise.
 """
