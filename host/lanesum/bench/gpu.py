@@ -15,6 +15,7 @@ import torch
 from lanesum.bench import gpu_peers
 from lanesum.bench.devices import Device
 from lanesum.codecs.base import CodecContext
+from lanesum.codecs.reference import SUM_BLOCK
 from lanesum.codecs.thc import THC
 from lanesum.gpu.thc import DevicePlace
 from lanesum.gpu.traffic import traffic
@@ -75,7 +76,7 @@ class Vectors:
         self.words = torch.empty(next(uplink), dtype=torch.int32, device=of)
         # Lanes of any content are sums of something.
         self.lanes = torch.randint(-(2**31), 2**31, (downlink.result_words,), device=of, generator=generator).int()
-        self.sums = torch.empty(-(-count // 4096), dtype=torch.float64, device=of)
+        self.sums = torch.empty(-(-count // SUM_BLOCK), dtype=torch.float64, device=of)
 
 
 def works(count: int, of: torch.device, compiled: bool) -> list[tuple[str, str, float | None, Callable[[], object]]]:

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from lanesum.codecs.base import CodecContext
-from lanesum.codecs.random import Stream, sign_words
+from lanesum.codecs.random import MULTIPLIERS, ROUNDS, WEYL, Stream, sign_words
 from lanesum.codecs.reference import FLOAT32_MAX
 from lanesum.codecs.thc import THC
-from lanesum.codecs.thc_blocks import powers_of
+from lanesum.codecs.thc_blocks import cells_of, powers_of
 from lanesum.codecs.thc_dither import UNIT, dither_offset, dither_sum
 from lanesum.codecs.thc_reference import CODE_BITS, LEFT_OUT
 from lanesum.protocol.lanes import LaneOp
@@ -44,11 +44,8 @@ class PlainThc:
         self._scales = there(coder.scales(size, peaks, context.workers if context.average else 1).reshape(-1, 2))
         bits = np.unpackbits(sign_words(codec.block, context.seed, context.round).view(np.uint8), bitorder="little")
         self._signs = there(1 - 2 * bits.astype(np.float32))
-        levels = np.array(codec.grid.levels)
-        integers = np.arange(codec.grid.granularity + 1)
-        below = np.searchsorted(levels, integers, side="right") - 1
-        self._cells = there((below + LEFT_OUT * ~np.isin(integers, levels)).astype(np.int64))
-        self._levels = there(levels.astype(np.int64))
+        self._cells = there(cells_of(codec.grid).astype(np.int64))
+        self._levels = there(np.array(codec.grid.levels, dtype=np.int64))
         self._blocks, self._device = blocks, device
 
     def encode(self, values: torch.Tensor, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -98,11 +95,11 @@ class PlainThc:
         c1 = zero + torch.arange(self._blocks, device=self._device)[:, None]
         c2, c3 = zero + (self._context.round & _MASK), zero + (Stream.DITHER << 24)
         key0, key1 = seed & _MASK, seed >> 32
-        for _ in range(10):
-            high0, low0 = _product(c0, 0xD2511F53)
-            high1, low1 = _product(c2, 0xCD9E8D57)
+        for _ in range(ROUNDS):
+            high0, low0 = _product(c0, int(MULTIPLIERS[0]))
+            high1, low1 = _product(c2, int(MULTIPLIERS[1]))
             c0, c1, c2, c3 = high1 ^ c1 ^ key0, low1, high0 ^ c3 ^ key1, low0
-            key0, key1 = (key0 + 0x9E3779B9) & _MASK, (key1 + 0xBB67AE85) & _MASK
+            key0, key1 = (key0 + WEYL[0]) & _MASK, (key1 + WEYL[1]) & _MASK
         words = torch.stack((c0, c1, c2, c3), -1).view(self._blocks, groups, 8, 2, 2)
         halves = torch.stack((words & 0xFFFF, words >> 16), 2)
         return halves.movedim(4, 2).reshape(self._blocks, -1)

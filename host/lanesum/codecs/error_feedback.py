@@ -140,18 +140,12 @@ def _sum(x: Any, memory: Any) -> Any:
 
 
 def _beside(x: Any, memory: Any) -> Any:
-    """``memory`` where ``x`` is; it may come from a checkpoint, or from elsewhere."""
+    """``memory`` where ``x`` is; without a device, without PyTorch."""
     if isinstance(x, np.ndarray) and isinstance(memory, np.ndarray):
         return memory
-    from lanesum.gpu.staging import on_host, staging
+    from lanesum.gpu.staging import beside
 
-    if isinstance(x, np.ndarray):
-        return on_host(memory)
-    if not isinstance(memory, np.ndarray) and memory.device == x.device:
-        return memory
-    own = staging(x.device)
-    with own.stream():
-        return own.put(on_host(memory))
+    return beside(memory, x)
 
 
 def _copied(memory: Any) -> Vector:

@@ -25,9 +25,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
-_WEYL = (0x9E3779B9, 0xBB67AE85)
-_ROUNDS = 10
+#: Of Philox4x32-10.
+MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
+WEYL = (0x9E3779B9, 0xBB67AE85)
+ROUNDS = 10
 _MASK = 0xFFFFFFFF
 # Blocks computed at a time: the six working arrays then stay in a core's second-level cache.
 _TILE = 8192
@@ -125,9 +126,9 @@ def _encrypt(c: NDArray[np.uint64], key: tuple[int, int], out: NDArray[np.uint32
     c0, c1, c2, c3 = c
     low0, low1 = np.empty_like(c0), np.empty_like(c0)
     k0, k1 = key
-    for _ in range(_ROUNDS):
-        np.multiply(c0, _MULTIPLIERS[0], out=low0)
-        np.multiply(c2, _MULTIPLIERS[1], out=low1)
+    for _ in range(ROUNDS):
+        np.multiply(c0, MULTIPLIERS[0], out=low0)
+        np.multiply(c2, MULTIPLIERS[1], out=low1)
         np.right_shift(low1, shift, out=c0)
         c0 ^= c1
         c0 ^= np.uint64(k0)
@@ -139,6 +140,6 @@ def _encrypt(c: NDArray[np.uint64], key: tuple[int, int], out: NDArray[np.uint32
         # The low halves become words 1 and 3; the arrays they replace are the next round's scratch.
         c1, low1 = low1, c1
         c3, low0 = low0, c3
-        k0, k1 = (k0 + _WEYL[0]) & _MASK, (k1 + _WEYL[1]) & _MASK
+        k0, k1 = (k0 + WEYL[0]) & _MASK, (k1 + WEYL[1]) & _MASK
     for column, word in enumerate((c0, c1, c2, c3)):
         out[:, column] = word

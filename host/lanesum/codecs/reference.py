@@ -18,8 +18,8 @@ _MAGNITUDE = np.uint32(0x7FFFFFFF)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 # Order of a norm's sum: lane j of 32 adds up the squares of elements j, j + 32 and so on of a block, lanes are added
 # to those in the half before until one is left, and blocks' sums are added one after the other.
-_SUM_LANES = 32
-_SUM_BLOCK = 4096
+SUM_LANES = 32
+SUM_BLOCK = 4096
 # Coordinates quantized at a time, so that the temporaries stay in cache.
 _TILE = 1 << 16
 
@@ -28,11 +28,11 @@ def square_sums(values: NDArray[np.float32], chunk: int, out: NDArray[np.float64
     """Sum of the squares of every ``chunk`` values, in float64: not finite exactly where a value is not."""
     for index, start in enumerate(range(0, values.size, chunk)):
         part = values[start : start + chunk]
-        blocks = -(-part.size // _SUM_BLOCK)
-        steps = min(_SUM_BLOCK, -(-part.size // _SUM_LANES) * _SUM_LANES) // _SUM_LANES
-        squares = np.zeros(blocks * steps * _SUM_LANES)
+        blocks = -(-part.size // SUM_BLOCK)
+        steps = min(SUM_BLOCK, -(-part.size // SUM_LANES) * SUM_LANES) // SUM_LANES
+        squares = np.zeros(blocks * steps * SUM_LANES)
         np.square(part, out=squares[: part.size], dtype=np.float64)
-        columns = squares.reshape(blocks, steps, _SUM_LANES)
+        columns = squares.reshape(blocks, steps, SUM_LANES)
         lanes = columns[:, 0].copy()
         for step in range(1, steps):
             lanes += columns[:, step]

@@ -164,20 +164,29 @@ class SparseCodec:
             record.add(nonzero_counts(result.values), None)
             self._records.keep(context.tensor, vector.size, record)
             return result
-        summed: Result = yield from self._sum(SparseReduction, vector, vector.size, context)
+        summed: Result = yield from self.by_blocks(SparseReduction, vector, vector.size, record, plan, context)
         return summed
 
-    def plans_values(self, context: CodecContext, size: int) -> bool:
-        """Whether the next all-reduce of so many values of ``context.tensor`` looks at blocks: it is not dense."""
+    def planned_blocks(self, context: CodecContext, size: int) -> tuple[Record, Plan] | None:
+        """What ``by_blocks`` asks for of the next all-reduce of so many values of ``context.tensor``; None where that
+        is none by blocks, but sent dense."""
         if not size or (context.complete and self._dense.gathers(size)):
-            return False
-        return self._plan(self._records.of(context.tensor, size), size).method is not Method.DENSE
-
-    def _sum(self, reduction: type[SparseReduction], vector: Any, size: int, context: CodecContext) -> Steps:
-        """By blocks."""
+            return None
         record = self._records.of(context.tensor, size)
-        steps = reduction(vector, context, self._plan(record, size), record.exponent(self.peak), self.peak).steps()
-        outcome: Outcome = yield from steps
+        plan = self._plan(record, size)
+        return None if plan.method is Method.DENSE else (record, plan)
+
+    def by_blocks(
+        self,
+        reduction: type[SparseReduction],
+        vector: Any,
+        size: int,
+        record: Record,
+        plan: Plan,
+        context: CodecContext,
+    ) -> Steps:
+        """Sum ``vector``, of ``size`` values, as planned; ``reduction`` is for where it is."""
+        outcome: Outcome = yield from reduction(vector, context, plan, record.exponent(self.peak), self.peak).steps()
         record.add(outcome.counts, outcome.magnitude)
         self._records.keep(context.tensor, size, record)
         return outcome.result

@@ -88,9 +88,7 @@ class BlockCoder:
         levels = np.array(grid.levels)
         self._levels = np.zeros(256, dtype=np.uint8)
         self._levels[: levels.size] = levels
-        integers = np.arange(grid.granularity + 1)
-        below = np.searchsorted(levels, integers, side="right") - 1
-        cells = (below + LEFT_OUT * ~np.isin(integers, levels)).astype(np.uint8)
+        cells = cells_of(grid)
         #: None of them where every integer is a level, its own code.
         self._cells = cells[:0] if grid.uniform else cells
         assert all(high - low <= 2 for low, high in pairwise(grid.levels))
@@ -239,6 +237,13 @@ class BlockCoder:
         factors[:, 0] = np.ldexp(mantissas.astype(np.float32), first)
         factors[:, 1] = np.ldexp(np.float32(1), exponents - first)
         return factors.reshape(-1)
+
+
+def cells_of(grid: Grid) -> NDArray[np.uint8]:
+    """For every integer of ``grid`` the code of the level below, or at it, and ``LEFT_OUT`` where it is no level."""
+    levels, integers = np.array(grid.levels), np.arange(grid.granularity + 1)
+    below = np.searchsorted(levels, integers, side="right") - 1
+    return (below + LEFT_OUT * ~np.isin(integers, levels)).astype(np.uint8)
 
 
 def powers_of(norms: Vector) -> Vector:

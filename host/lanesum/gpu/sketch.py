@@ -35,11 +35,12 @@ _PIECE = 1 << 18
 def all_reduce(codec: SparseCodec, x: torch.Tensor, context: CodecContext) -> Steps:
     """``codec``'s, of a tensor (float32, contiguous, one dimension) of a device."""
     x = checked_tensor(x, context, codec.workers)
-    if not codec.plans_values(context, x.numel()):
+    planned = codec.planned_blocks(context, x.numel())
+    if planned is None:
         staged: Result = yield from on_host_instead(codec, x, context)
         return staged
     require(x.device)
-    result: Result = yield from codec._sum(DeviceReduction, x, x.numel(), context)
+    result: Result = yield from codec.by_blocks(DeviceReduction, x, x.numel(), *planned, context)
     return result
 
 

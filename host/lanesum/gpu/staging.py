@@ -193,6 +193,17 @@ def codec_takes(codec: object, device: torch.device) -> bool:
     return device.type in ("cpu", "cuda") and mode() != "off"
 
 
+def beside(kept: NDArray[np.float32] | torch.Tensor, vector: NDArray[np.float32] | torch.Tensor) -> Any:
+    """What is ``kept`` of a vector, where the next ``vector`` is: it may come from a checkpoint, or from elsewhere."""
+    if isinstance(vector, np.ndarray):
+        return on_host(kept)
+    if not isinstance(kept, np.ndarray) and kept.device == vector.device:
+        return kept
+    own = staging(vector.device)
+    with own.stream():
+        return own.put(on_host(kept))
+
+
 def on_host(array: NDArray[np.float32] | torch.Tensor) -> NDArray[np.float32]:
     """A vector as NumPy's; where it is on a device, the calling thread waits for it. For checkpoints and the like."""
     if isinstance(array, np.ndarray):

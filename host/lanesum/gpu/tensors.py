@@ -73,11 +73,8 @@ def begin(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Begun:
     own.follow(made, tensor)
     if codec_takes(codec, tensor.device):
         return Begun(codec.all_reduce(tensor, context), made.reached, own)
-    pinned = own.pinned(tensor.numel(), torch.float32)
-    with own.stream():
-        fetched = own.fetch(tensor, pinned)
     # The copy is soon over, where the vector is there: not worth finding something else to do meanwhile.
-    return Begun(_staged(codec, pinned, fetched.wait, context, own), made.reached, own)
+    return Begun(on_host_instead(codec, tensor, context), made.reached, own)
 
 
 def with_memory(tensor: torch.Tensor, context: CodecContext) -> torch.Tensor:
@@ -89,10 +86,8 @@ def with_memory(tensor: torch.Tensor, context: CodecContext) -> torch.Tensor:
 
 
 def on_host_instead(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Steps:
-    """What a codec that takes tensors of a device does with those that it has no kernels for: another one's steps.
-
-    ``tensor``: as it gets them itself. The result has tensors of the device.
-    """
+    """``codec``'s steps on a copy of ``tensor`` on the host, which is launched here; for codecs that take no tensors of
+    a device, and for what those that do have no kernels for. The result has tensors of the device."""
     own = staging(tensor.device)
     pinned = own.pinned(tensor.numel(), torch.float32)
     with own.stream():

@@ -22,6 +22,7 @@ from lanesum.aggregation.combine import Words
 from lanesum.codecs.base import CodecContext, Members, Result, Vector
 from lanesum.codecs.norms import checked_norms
 from lanesum.codecs.random import sign_words
+from lanesum.codecs.reference import SUM_BLOCK, SUM_LANES
 from lanesum.codecs.thc_blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc_dither import dither_offset, dither_sum
 from lanesum.codecs.thc_grid import outer_levels
@@ -34,8 +35,7 @@ from lanesum.gpu.tensors import with_memory
 MOST_BLOCK = 1 << 14
 # Coordinates of a piece of a round: a launch costs tens of microseconds, in which a fast network sends half of it.
 _PIECE = 1 << 22
-# Values whose squares one lane adds up, and parts that a program sums: see lanesum.codecs.reference.square_sums.
-_SUM_PART = 4096
+# Parts of as many values as SUM_BLOCK that a program sums: see lanesum.codecs.reference.square_sums.
 _SUM_UNROLL = 8
 #: Of the kernel that adds up squares: parts of a program, and options of the compiler.
 SQUARE_SUMS = {"PARTS": 16, "num_warps": 4, "enable_fp_fusion": False}
@@ -124,7 +124,7 @@ class DevicePlace:
         self._vector = vector
         self._context = context
         self._staging = staging(vector.device)
-        self._sum_part = min(coder.block, _SUM_PART)
+        self._sum_part = min(coder.block, SUM_BLOCK)
         self._drawn = (as_int32(context.round), *keys(context.seed))
         self._as_int32 = as_int32
         with self._staging.stream():
@@ -185,7 +185,7 @@ class DevicePlace:
         launch: _Kernel = self._kernels.square_sums
         launch[(-(-sums.numel() // SQUARE_SUMS["PARTS"]),)](
             self._vector, self._vector if memory is None else memory, sums, self.size,
-            PART=part, UNROLL=min(_SUM_UNROLL, part // 32), MEMORY=memory is not None, **SQUARE_SUMS,
+            PART=part, UNROLL=min(_SUM_UNROLL, part // SUM_LANES), MEMORY=memory is not None, **SQUARE_SUMS,
         )  # fmt: skip
 
     def launch_encode(self, run: Run, made: torch.Tensor) -> None:

@@ -15,15 +15,15 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from lanesum.codecs.reference import FLOAT32_MAX
+from lanesum.codecs.reference import FLOAT32_MAX, SUM_LANES
 from lanesum.codecs.thc_dither import UNIT
 from lanesum.gpu.hadamard import hadamard
 from lanesum.gpu.philox import block_dithers
 
 _MAX = tl.constexpr(FLOAT32_MAX)
 _UNIT = tl.constexpr(UNIT)
-#: Lanes of a sum of squares, as in :func:`lanesum.codecs.reference.square_sums`.
-SUM_LANES = tl.constexpr(32)
+# Lanes of a sum of squares, as in :func:`lanesum.codecs.reference.square_sums`.
+_SUM_LANES = tl.constexpr(SUM_LANES)
 
 
 @triton.jit(do_not_specialize=["size"])
@@ -32,12 +32,12 @@ def square_sums(
 ):  # fmt: skip
     """Sums of the squares of ``PART`` values (plus the ``memory`` of each), ``PARTS`` of them in one program."""
     part = tl.program_id(0).to(tl.int64) * PARTS + tl.arange(0, PARTS)
-    lane = tl.arange(0, SUM_LANES)
-    total = tl.zeros([PARTS, SUM_LANES], tl.float64)
+    lane = tl.arange(0, _SUM_LANES)
+    total = tl.zeros([PARTS, _SUM_LANES], tl.float64)
     at = part[:, None] * PART + lane[None, :]
-    for start in range(0, PART, SUM_LANES * UNROLL):
+    for start in range(0, PART, _SUM_LANES * UNROLL):
         for step in tl.static_range(UNROLL):
-            here = at + (start + step * SUM_LANES)
+            here = at + (start + step * _SUM_LANES)
             x = tl.load(values + here, mask=here < size, other=0.0)
             if MEMORY:
                 x += tl.load(memory + here, mask=here < size, other=0.0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lanesum.codecs.reference import SUM_BLOCK
 from lanesum.codecs.thc import THC
 
 _FLOAT, _DOUBLE = 4, 8
@@ -34,7 +35,7 @@ def traffic(codec: THC, *, memory: bool) -> dict[str, Traffic]:
     # Two powers, one factor to positions; two scales for the residual, and two for values.
     for_encoding = _FLOAT * (5 if memory else 3) / block
     return {
-        "square_sums": Traffic(inputs, _DOUBLE / min(block, 4096)),
+        "square_sums": Traffic(inputs, _DOUBLE / min(block, SUM_BLOCK)),
         "encode": Traffic(inputs + for_encoding, shape.code_bits / 8 + (_FLOAT if memory else 0)),
         "decode": Traffic(shape.lane_bits / 8 + 2 * _FLOAT / block, _FLOAT),
     }

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import Part
 from lanesum.errors import ConfigurationError
-from lanesum.gpu.staging import on_host, staging
+from lanesum.gpu.staging import beside, on_host
 
 #: An array, or a tensor of the device where the gradients are.
 Vector: TypeAlias = "NDArray[np.float32] | torch.Tensor"
@@ -115,14 +115,7 @@ class ParameterMemory:
     def _beside(self, vector: Vector, part: Part) -> Any:
         """What is remembered of a part, where ``vector`` is."""
         kept = self._memory.get(part.key)
-        if kept is None:
-            return None
-        own = kept.own
-        if isinstance(vector, np.ndarray):
-            return on_host(own)
-        if isinstance(own, np.ndarray):  # of a checkpoint, or of gradients that were on the host before
-            return staging(vector.device).put(own)
-        return own if own.device == vector.device else own.to(vector.device)
+        return None if kept is None else beside(kept.own, vector)
 
     def keep(self, residual: Vector, parts: Sequence[Part]) -> None:
         """Remember ``residual`` (float32, the whole bucket) for the next step; only after the bucket succeeded."""
