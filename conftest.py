@@ -8,12 +8,17 @@ side has a network namespace of its own. Where none can be made, all tests run i
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import faulthandler
 import os
 import re
 import signal
 import subprocess
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TextIO
 
 import pytest
 from hypothesis import settings
@@ -29,6 +34,7 @@ settings.load_profile("lanesum")
 
 ROOT = Path(__file__).parent
 _CLONE_NEWNET = 0x40000000
+_FILE = pytest.StashKey[TextIO]()
 
 # What takes long is given out before all others, so that no process is left alone with it at the end.
 FIRST = (
@@ -68,6 +74,32 @@ def pytest_configure(config: pytest.Config) -> None:
             "tests run side by side only in network namespaces of their own, because they bind the same addresses: "
             f"{obstacle()}. Use -n 0."
         )
+
+
+def _last_words(worker: Mapping[str, Any]) -> Path:
+    """Where a process that runs tests leaves, if a signal ends it, what its threads were doing."""
+    return Path(tempfile.gettempdir()) / f"lanesum-tests-{worker['testrunuid']}-{worker['workerid']}"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    worker = getattr(session.config, "workerinput", None)
+    if worker is not None:
+        session.config.stash[_FILE] = _last_words(worker).open("w")
+        faulthandler.enable(session.config.stash[_FILE])
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _FILE in session.config.stash:
+        Path(session.config.stash[_FILE].name).unlink()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(report: pytest.TestReport) -> None:
+    """Told with the test's failure, not somewhere among the dots of the others."""
+    path = _last_words(report.node.workerinput)  # type: ignore[attr-defined]
+    with contextlib.suppress(FileNotFoundError):
+        report.sections.append(("Threads of the process that died", path.read_text()))
+        path.unlink()
 
 
 def own_network() -> None:

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests side by side: when one of the processes dies, its test fails by name, all others run, and the run ends."""
+"""Tests side by side: when one of the processes dies, its test fails by name and says where, all others run, and the
+run ends."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import pytest
 
 CONFTEST = Path(__file__).parent.parent / "conftest.py"
 
-# Takes the scheduler from ours alone: nothing here binds an address.
+# All of ours but what is about our own tests and their addresses.
 CONFTEST_THERE = f"""
 import importlib.util
 
@@ -21,6 +22,9 @@ spec = importlib.util.spec_from_file_location("ours", {str(CONFTEST)!r})
 ours = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(ours)
 pytest_xdist_make_scheduler = ours.pytest_xdist_make_scheduler
+pytest_sessionstart = ours.pytest_sessionstart
+pytest_sessionfinish = ours.pytest_sessionfinish
+pytest_handlecrashitem = ours.pytest_handlecrashitem
 """
 
 HARMLESS = """
@@ -33,7 +37,7 @@ def test_harmless(n):
 
 # It dies the first time only, so that the process that takes its place can go through with the rest.
 DEADLY = """
-import os, pathlib, time
+import os, pathlib, signal, time
 import pytest
 
 @pytest.mark.parametrize("n", range(9))
@@ -42,7 +46,7 @@ def test_deadly(n):
     died = pathlib.Path(__file__).with_name("died")
     if n == 3 and not died.exists():
         died.touch()
-        os._exit(1)
+        os.kill(os.getpid(), signal.SIGABRT)
 """
 
 
@@ -55,7 +59,12 @@ def test_a_process_that_dies_fails_its_test_and_no_other(place: int, tmp_path: P
         (tmp_path / f"test_{number}.py").write_text(DEADLY if number == place else HARMLESS)
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment["TMPDIR"] = str(tmp_path / "left")
+    (tmp_path / "left").mkdir()
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert run.returncode == 1, run.stdout + run.stderr
     assert f"crashed while running 'test_{place}.py::test_deadly[3]'" in run.stdout
+    assert "Threads of the process that died" in run.stdout
+    assert f'test_{place}.py", line 11 in test_deadly' in run.stdout
+    assert not list((tmp_path / "left").glob("lanesum-*"))
     assert f"1 failed, {7 * 4 + 9} passed" in run.stdout
