@@ -42,6 +42,15 @@ def test_jobs_are_admitted_listed_and_removed(running: Running) -> None:
     assert remote.status().jobs == {8: jobs[8]} == server.aggregator.jobs
 
 
+@pytest.mark.parametrize("number", [-1, 2**32, 2**64, 10**30])
+def test_what_is_no_job_s_number_is_none_of_its_business(running: Running, number: int) -> None:
+    _, remote = running
+    job = served(flat(2))
+    remote.admit(job)
+    remote.remove(number)
+    assert remote.status().jobs == {job.job: job}
+
+
 def test_status_counts(running: Running) -> None:
     server, remote = running
     workers = Workers(served(flat(2)), server.aggregator)

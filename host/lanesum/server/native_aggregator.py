@@ -92,8 +92,8 @@ class NativeAggregator:
 
     def remove(self, job: int) -> None:
         """See ``Aggregator.remove``."""
-        self._jobs.pop(job, None)
-        self.core.remove(job)
+        if self._jobs.pop(job, None) is not None:  # others need not be numbers that the core can read
+            self.core.remove(job)
         self._deciding.remove(job)
 
     def close(self) -> None:
