@@ -22,6 +22,7 @@ import torch.multiprocessing as mp
 from lanesum import codecs
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.server.udp import Loss
+from lanesum.torch.ending import end_process
 from lanesum.transport import JobTicket
 
 LOCALHOST = "127.0.0.1"
@@ -124,3 +125,4 @@ def _serve(end: Connection, rank: int, size: int, port: int) -> None:
             except Exception as error:
                 end.send(Failure(type(error).__name__, str(error), traceback.format_exc()))
     dist.destroy_process_group()
+    end_process(0)

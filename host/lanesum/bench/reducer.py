@@ -252,6 +252,10 @@ class Reducer:
         """Give everything back."""
         for session, _ in self._sessions.values():
             session.close()
+        if self._setup is not None:
+            import torch.distributed as dist
+
+            dist.destroy_process_group()
 
 
 def main(arguments: list[str]) -> None:

@@ -28,6 +28,7 @@ import lanesum.torch
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.join import take_ticket
 from lanesum.session import Session
+from lanesum.torch.ending import end_process
 from lanesum.train.loop import Curve, Settings, train
 from lanesum.train.report import Report
 from lanesum.train.task import load_digits
@@ -200,4 +201,4 @@ def _positive(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A process with a process group ends with its own exit code, whatever PyTorch's threads are about."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+WITH_A_GROUP = """
+import os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+model = DistributedDataParallel(torch.nn.Linear(4, 4))
+model(torch.ones(1, 4)).sum().backward()
+dist.destroy_process_group()
+names = [open(f"/proc/self/task/{thread}/comm").read().strip() for thread in os.listdir("/proc/self/task")]
+print("left:", "pt_gloo_runloop" in names)
+"""
+
+ENDING = """
+import os, sys
+from lanesum.torch.ending import end_process
+
+class Ended:
+    def __del__(self, write=os.write):
+        write(1, b" and ended")
+
+ended = Ended()
+print("said", end="")
+print("warned", end="", file=sys.stderr)
+"""
+
+
+def run(code: str, folder: Path) -> tuple[int, str, str]:
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_output_is_flushed_and_the_interpreter_does_not_end(tmp_path: Path) -> None:
+    assert run(ENDING + "sys.exit(3)", tmp_path) == (3, "said and ended", "warned")
+    assert run(ENDING + "end_process(3)", tmp_path) == (3, "said", "warned")
+
+
+def test_threads_of_a_group_are_left_to_the_end(tmp_path: Path) -> None:
+    """The day they are not, none of this is needed."""
+    code, said, _ = run(WITH_A_GROUP + ENDING + "end_process(3)", tmp_path)
+    assert (code, said) == (3, "left: True\nsaid")
