@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from comparator_vectors import drawn, nmse
 
+from lanesum.bench.process_group import join_alone
 from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, Part, PowerSGD, Round
 from lanesum.codecs.comparators.powersgd import orthonormal
 from lanesum.codecs.simulate import simulate
@@ -32,11 +33,21 @@ def test_repeated_it_comes_to_the_best_matrix_of_its_rank() -> None:
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_the_group_that_pytorchs_hook_runs_in_stays() -> None:
+    """A thread of gloo that were the last to hold it would wait for itself, and abort the process."""
+    import torch.distributed as dist
+
+    test_it_takes_the_steps_of_pytorchs_hook(rank=1)
+    first = dist.group.WORLD
+    test_it_takes_the_steps_of_pytorchs_hook(rank=1)
+    assert first is not None and dist.group.WORLD is first
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
 @pytest.mark.parametrize("rank", [1, 2, 4])
 def test_it_takes_the_steps_of_pytorchs_hook(rank: int) -> None:
     """Four workers here, one process with their mean there: both are linear in the gradient."""
     import torch
-    import torch.distributed as dist
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
     from torch.nn.parallel import DistributedDataParallel
 
@@ -53,19 +64,16 @@ def test_it_takes_the_steps_of_pytorchs_hook(rank: int) -> None:
         def forward(self, gradient: Any) -> Any:
             return (self.weight * gradient).sum()
 
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    try:
-        model = DistributedDataParallel(Model())
-        state = hooks.PowerSGDState(None, matrix_approximation_rank=rank, start_powerSGD_iter=2, random_seed=3)
-        model.register_comm_hook(state, hooks.powerSGD_hook)
-        found = []
-        for step in range(-2, steps):  # two are summed as they are
-            model.zero_grad()
-            mean = np.mean(gradients[max(step, 0)], axis=0, dtype=np.float64).astype(np.float32)
-            model(torch.from_numpy(mean).reshape(rows, columns)).backward()
-            found.append(model.module.weight.grad.numpy().reshape(-1).copy())
-    finally:
-        dist.destroy_process_group()
+    join_alone()
+    model = DistributedDataParallel(Model())
+    state = hooks.PowerSGDState(None, matrix_approximation_rank=rank, start_powerSGD_iter=2, random_seed=3)
+    model.register_comm_hook(state, hooks.powerSGD_hook)
+    found = []
+    for step in range(-2, steps):  # two are summed as they are
+        model.zero_grad()
+        mean = np.mean(gradients[max(step, 0)], axis=0, dtype=np.float64).astype(np.float32)
+        model(torch.from_numpy(mean).reshape(rows, columns)).backward()
+        found.append(model.module.weight.grad.numpy().reshape(-1).copy())
     torch.manual_seed(np.random.RandomState(3).randint(1_000_000_000))
     start = torch.randn(columns, rank)
     job = []

@@ -21,6 +21,7 @@ import numpy as np
 from lanesum import codecs
 from lanesum.bench.devices import Device
 from lanesum.bench.figures import spread
+from lanesum.bench.process_group import join_alone
 from lanesum.codecs import Aggregate, Codec, CodecContext, RoundGroup
 from lanesum.codecs.base import Vector, Words
 from lanesum.codecs.simulate import simulate
@@ -176,7 +177,6 @@ def _replayed(
 def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) -> dict[str, Any]:
     """PyTorch's, of rank 1, in a group of one process that has the workers' mean: both are linear."""
     import torch
-    import torch.distributed as dist
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
     from torch.nn.parallel import DistributedDataParallel
 
@@ -199,9 +199,7 @@ def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) 
         seconds.append(device.clock() - start)
         return future
 
-    own = not dist.is_initialized()
-    if own:
-        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    join_alone()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -218,8 +216,6 @@ def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) 
         values = model.module.weight.grad.cpu().numpy().reshape(-1)[:size]
     finally:
         torch.set_num_threads(threads)
-        if own:
-            dist.destroy_process_group()
     bits = 2 * side * WORD_BITS / size
     return {
         "vectors": name,
