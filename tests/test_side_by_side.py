@@ -61,7 +61,7 @@ def test_a_process_that_dies_fails_its_test_and_no_other(place: int, tmp_path: P
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment["TMPDIR"] = str(tmp_path / "left")
     (tmp_path / "left").mkdir()
-    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=250)
     assert run.returncode == 1, run.stdout + run.stderr
     assert f"crashed while running 'test_{place}.py::test_deadly[3]'" in run.stdout
     assert "Threads of the process that died" in run.stdout

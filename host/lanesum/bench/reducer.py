@@ -127,7 +127,6 @@ class Reducer:
         os.environ["GLOO_SOCKET_IFNAME"] = setup.interface
         import torch.distributed as dist
 
-        self._setup = setup
         dist.init_process_group(
             "gloo",
             init_method=f"file://{setup.store}",
@@ -135,6 +134,7 @@ class Reducer:
             world_size=setup.workers,
             timeout=timedelta(seconds=_DEADLINE_S),
         )
+        self._setup = setup
         for job, (name, ticket) in setup.jobs.items():
             codec = TimedCodec(get(name, workers=setup.workers))
             session = Session(

@@ -5,7 +5,7 @@
 With DDP, gloo's threads outlive ``destroy_process_group``: they run until the process ends. Python ends such a thread,
 when it asks for the interpreter after that has begun to end, by unwinding its stack, and C++ aborts the process for it
 ("terminate called without an active exception", https://github.com/pytorch/pytorch/issues/190489). A training that went
-well would be told as failed, once in hundreds.
+well would now and then be told as failed.
 """
 
 from __future__ import annotations
