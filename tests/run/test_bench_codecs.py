@@ -149,7 +149,7 @@ def test_trainings_beside_each_other(tmp_path: Path) -> None:
     result = learning.run(learning.QUICK)
     json.dumps(result)
     figures = {one["codec"]: one for one in result["figures"]}
-    assert set(figures) == {"topk", learning.PLACES, "lgc"}
+    assert set(figures) == {"topk", learning.PLACES, "lgc", "lgc x workers"}
     for one in figures.values():
         assert 0 < one["accuracy"] <= 1 and one["loss"] > 0 and one["bytes_up"] == one["bytes_down"]
     phases = figures["lgc"]["phases"]
@@ -157,6 +157,9 @@ def test_trainings_beside_each_other(tmp_path: Path) -> None:
     assert sum(one["all_reduces"] for one in phases.values()) == 40
     rows = list(learning.rows(result))
     assert all(len(row) == len(learning.COLUMNS) for row in rows) and "compressed 31 x" in rows[2][-1]
+    # Four times as many places, and latents; the few dense all-reduces are the same.
+    one, four = (figures[name]["phases"]["compressed"] for name in ("lgc", "lgc x workers"))
+    assert 3 < (four["bytes_up"] - four["network_bytes"]) / (one["bytes_up"] - one["network_bytes"]) < 4
     assert "training 39 x" in rows[1][-1] and "compressed" not in rows[1][-1]
     base, other = (figures[name]["losses"][0] for name in ("topk", "lgc"))
     assert rows[0][6] == "-" and rows[2][6] == f"{100 * (other / base - 1):+.2f} %"

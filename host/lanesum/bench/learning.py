@@ -4,14 +4,15 @@
 
 The same model, batches and schedule for every codec, error feedback wherever a codec leaves something over. Bytes are
 payload of one worker, up and down, over the whole training: warm-up and the training of an autoencoder included. Top-k,
-DGC and learned compression select the same share of values.
+DGC and learned compression select the same share of values, of each worker or of the leader; learned compression also
+as many as all workers' own choices can be together.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib.util
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,8 @@ COLUMNS = (
 LEARNED = ("lgc", "lgc-server")
 #: ``lgc`` that never comes to its third phase: what the leader's places alone cost, without the autoencoder.
 PLACES = "lgc places"
+#: Those whose leader selects the share times the number of workers, as all workers together do with ``topk``.
+WIDER = {f"{name} x workers": name for name in LEARNED}
 BASELINE = "topk"
 _MOMENTUM = 0.9
 
@@ -55,7 +58,7 @@ class Settings:
         density: share of values that ``topk``, ``dgc`` and learned compression select.
     """
 
-    codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", PLACES, *LEARNED)
+    codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", PLACES, *LEARNED, *WIDER)
     trainings: tuple[tuple[str, int, int], ...] = (
         ("digits", 110, 8),
         ("digits", 330, 8),
@@ -71,7 +74,7 @@ class Settings:
             raise ConfigurationError("There are the tasks digits and transformer; all numbers are positive.")
 
 
-QUICK = Settings(codecs=(BASELINE, PLACES, "lgc"), trainings=(("digits", 40, 1),))
+QUICK = Settings(codecs=(BASELINE, PLACES, "lgc", "lgc x workers"), trainings=(("digits", 40, 1),))
 
 
 def run(settings: Settings) -> dict[str, Any]:
@@ -89,14 +92,20 @@ def run(settings: Settings) -> dict[str, Any]:
     return {"machine": machine(), **dataclasses.asdict(settings), "figures": figures, "left_out": {}}
 
 
-def parameters_for(name: str, steps: int, density: float) -> dict[str, Any]:
-    """How a codec is built for a training of so many steps."""
+def built_as(name: str, steps: int, settings: Settings) -> tuple[str, dict[str, Any]]:
+    """Codec and options of a row, for a training of so many steps."""
+    if name in WIDER:
+        return WIDER[name], _options(WIDER[name], steps, settings.density * settings.workers)
+    if name == PLACES:
+        return "lgc", {**_options("lgc", steps, settings.density), "training": steps, "passes": 1}
+    return name, _options(name, steps, settings.density)
+
+
+def _options(name: str, steps: int, density: float) -> dict[str, Any]:
     if name == "topk":
         return {"density": density}
     if name == "dgc":
         return {"density": density, "momentum": _MOMENTUM, "nesterov": True, "warm_up": max(1, steps // 16)}
-    if name == PLACES:
-        return {**parameters_for("lgc", steps, density), "training": steps, "passes": 1}
     if name in LEARNED:
         return {"density": density, "warm_up": max(1, steps // 64), "training": max(1, steps // 5)}
     return {}
@@ -112,10 +121,8 @@ def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) 
     named = list(task.model.named_parameters())
     stops = np.cumsum([parameter.numel() for _, parameter in named]).tolist()
     parts = [Part(key, start, stop) for (key, _), start, stop in zip(named, [0, *stops], stops, strict=False)]
-    build: Callable[[], Codec] = lambda: codecs.get(  # noqa: E731
-        "lgc" if name == PLACES else name, workers=settings.workers, **parameters_for(name, steps, settings.density)
-    )
-    inner = [build() for _ in range(settings.workers)]
+    codec, options = built_as(name, steps, settings)
+    inner: list[Codec] = [codecs.get(codec, workers=settings.workers, **options) for _ in range(settings.workers)]
     own = getattr(inner[0], "keeps_error_feedback", False)
     exact = own or getattr(inner[0], "nearly_exact", False)
     job: Sequence[Codec] = inner if exact else [codecs.ErrorFeedback(one) for one in inner]
