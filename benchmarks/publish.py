@@ -108,6 +108,9 @@ def learning_table(result: dict[str, Any]) -> str:
         f"Means of trainings with other first weights and batches: {often}. Beside topk: difference in the same "
         f"trainings, and its standard error. Trained {_machine(result)}."
     )
+    # Trainings repeat bit for bit, so a codec that comes later needs no new ones of the others.
+    for one in result.get("later", []):
+        trainings += f" {' and '.join(one['codecs'])}: at commit {one['commit']}."
     return "\n".join([*_markdown(learning.COLUMNS, learning.rows(result)), "", trainings])
 
 
