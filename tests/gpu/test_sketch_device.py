@@ -107,6 +107,18 @@ def test_sessions_with_and_without_a_device(native: str, device: FakeDevice, mon
     assert device.of("fetch") and len(device.of("wait")) >= len(device.of("fetch"))
 
 
+def test_the_program_s_default_type_is_not_the_result_s(device: FakeDevice) -> None:
+    x = torch.from_numpy(vectors(3, 20000, 0.05, 8, 1.0)[0])
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        run = simulate(Union(workers=1, block=8), [x], tensor="t", keep_residual=True)
+    finally:
+        torch.set_default_dtype(before)
+    assert device.of("fetch") and run.values.dtype == torch.float32
+    torch.testing.assert_close(run.values, x, rtol=0, atol=1e-8)
+
+
 def test_values_that_are_not_finite_are_named() -> None:
     x = torch.zeros(3000)
     x[77] = float("inf")

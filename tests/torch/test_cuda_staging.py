@@ -16,6 +16,9 @@ from lanesum.gpu.staging import CudaStaging, Staging
 
 Log = list[tuple[Any, ...]]
 
+# A thread that has not chosen a device is on the first one.
+SECOND = torch.device("cuda", 1)
+
 
 class Stream:
     def __init__(self, log: Log, name: str) -> None:
@@ -29,17 +32,19 @@ class Stream:
 
 
 class Event:
-    def __init__(self, log: Log, blocking: bool) -> None:
-        self._log, self.blocking, self.recorded = log, blocking, ""
+    def __init__(self, log: Log, blocking: bool, chosen: list[torch.device]) -> None:
+        self._log, self.blocking, self.recorded, self._chosen = log, blocking, "", chosen
 
     def record(self, stream: Stream) -> None:
         self.recorded = f"a mark in {stream.name}"
         self._log.append(("mark", stream.name))
 
     def query(self) -> bool:
+        assert self._chosen == [SECOND], "CUDA would take memory of the first device to answer"
         return False
 
     def synchronize(self) -> None:
+        assert self._chosen == [SECOND], "CUDA would take memory of the first device to wait"
         assert self.blocking, "a thread that waits would keep a core busy"
         self._log.append(("thread waits for", self.recorded))
 
@@ -58,17 +63,29 @@ class Tensor:
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     seen: Log = []
     current = [Stream(seen, "caller")]
+    chosen: list[torch.device] = []
+
+    @contextlib.contextmanager
+    def choose(device: torch.device) -> Iterator[None]:
+        chosen.append(device)
+        yield
+        chosen.pop()
 
     @contextlib.contextmanager
     def enter(stream: Stream) -> Iterator[None]:
+        assert chosen == [SECOND], "CUDA would take memory of the first device on the way back"
         current.append(stream)
         yield
         current.pop()
+
+    def event(blocking: bool) -> Event:
+        return Event(seen, blocking, chosen)
 
     empty, copy = torch.empty, torch.Tensor.copy_
 
     def noted_empty(*size: Any, pin_memory: bool = False, device: Any = None, **options: Any) -> torch.Tensor:
         if pin_memory:
+            assert torch.device(device).type == "cpu", "no other memory can be pinned"
             seen.append(("pinned",))
         return empty(*size, **options)
 
@@ -81,10 +98,10 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
         return Stream(seen, "lanesum")
 
     monkeypatch.setattr(torch.cuda, "Stream", made)
-    monkeypatch.setattr(torch.cuda, "Event", lambda blocking: Event(seen, blocking))
+    monkeypatch.setattr(torch.cuda, "Event", event)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: current[-1])
     monkeypatch.setattr(torch.cuda, "stream", enter)
-    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "device", choose)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: pytest.fail("everything waits"))
     monkeypatch.setattr(torch, "empty", noted_empty)
     monkeypatch.setattr(torch.Tensor, "copy_", noted_copy)
@@ -92,7 +109,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 
 
 def test_a_vector_s_way_to_the_host_and_back(log: Log) -> None:
-    own = CudaStaging(torch.device("cuda", 1))
+    own = CudaStaging(SECOND)
     made = own.mark()
     own.follow(made, Tensor(log))
     assert not made.reached()
@@ -120,7 +137,7 @@ def test_a_vector_s_way_to_the_host_and_back(log: Log) -> None:
 
 
 def test_nothing_is_handed_over_inside_of_lanesum_s_stream(log: Log) -> None:
-    own = CudaStaging(torch.device("cuda", 1))
+    own = CudaStaging(SECOND)
     with own.stream():
         own.hand_over(Tensor(log))
     assert log == []
@@ -128,7 +145,7 @@ def test_nothing_is_handed_over_inside_of_lanesum_s_stream(log: Log) -> None:
 
 def test_other_types_become_the_host_s_on_the_device(log: Log) -> None:
     """A copy that changes the type could not be launched: it would wait."""
-    own = CudaStaging(torch.device("cuda", 1))
+    own = CudaStaging(SECOND)
     pinned = torch.zeros(3)
     with own.stream():
         own.fetch(torch.arange(3, dtype=torch.float64), pinned)
@@ -138,13 +155,18 @@ def test_other_types_become_the_host_s_on_the_device(log: Log) -> None:
 def test_words_that_nobody_may_write_are_put_there(log: Log) -> None:
     words = np.arange(3, dtype=np.int32)
     words.flags.writeable = False
-    for own in (CudaStaging(torch.device("cuda", 1)), Staging(torch.device("cpu"))):
+    for own in (CudaStaging(SECOND), Staging(torch.device("cpu"))):
         assert own.put(words).tolist() == [0, 1, 2]
     assert Staging(torch.device("meta")).put(words).device.type == "meta"
 
 
+def test_memory_of_the_host_is_the_host_s_whatever_the_default_device_is() -> None:
+    with torch.device("meta"):
+        assert Staging(torch.device("cpu")).pinned(3, torch.float32).device.type == "cpu"
+
+
 def test_parts_of_a_tensor_are_put_where_they_belong(log: Log) -> None:
-    own = CudaStaging(torch.device("cuda", 1))
+    own = CudaStaging(SECOND)
     target = torch.zeros(5)
     with own.stream():
         own.put(np.ones(2, np.float32), target[1:3])

@@ -127,7 +127,7 @@ class DeviceReduction(SparseReduction):
     def _prepare(self, exponent: int) -> None:
         with self._staging.stream():
             if self._values is None:
-                self._values = torch.zeros(self._size, device=self._vector.device)
+                self._values = torch.zeros(self._size, dtype=torch.float32, device=self._vector.device)
             if self._context.keep_residual and (self._said is None or self._said[0] != exponent):
                 left = loops.residual(self._vector, self._own_keys, self._plan.block, exponent, self._peak)
                 self._said = exponent, left

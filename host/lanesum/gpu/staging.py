@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -76,7 +76,7 @@ class Staging:
 
     def pinned(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         """Memory of the host that the device copies from and to by itself; what is in it is undefined."""
-        return torch.empty(size, dtype=dtype)
+        return torch.empty(size, dtype=dtype, device="cpu")  # whatever the program's default device is
 
     def fetch(self, source: torch.Tensor, target: torch.Tensor) -> Mark:
         """Launch, in the current stream, the copy of what is on the device to pinned memory (``pinned`` or a part of
@@ -92,18 +92,25 @@ class Staging:
 
 
 class _CudaMark:
-    def __init__(self, event: Any) -> None:
+    def __init__(self, event: Any, device: torch.device) -> None:
         self.event = event
+        self._device = device
 
     def reached(self) -> bool:
-        return bool(self.event.query())
+        with torch.cuda.device(self._device):
+            return bool(self.event.query())
 
     def wait(self) -> None:
-        self.event.synchronize()
+        with torch.cuda.device(self._device):
+            self.event.synchronize()
 
 
 class CudaStaging(Staging):
-    """Of a CUDA device; its stream goes before others, because the other workers wait for what is launched there."""
+    """Of a CUDA device; its stream goes before others, because the other workers wait for what is launched there.
+
+    A thread that has not chosen a device is on the first one, and CUDA takes half a gigabyte there for a process that
+    asks something of it, be it whether an event of another device was reached. Hence ``torch.cuda.device`` around all.
+    """
 
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)
@@ -113,11 +120,13 @@ class CudaStaging(Staging):
         # A thread that waits for it sleeps: it may be a whole backward pass away.
         event = torch.cuda.Event(blocking=True)
         event.record(torch.cuda.current_stream(self.device))
-        return _CudaMark(event)
+        return _CudaMark(event, self.device)
 
-    def stream(self) -> contextlib.AbstractContextManager[object]:
-        entered: contextlib.AbstractContextManager[object] = torch.cuda.stream(self._stream)
-        return entered
+    @contextlib.contextmanager
+    def stream(self) -> Iterator[None]:
+        # By itself torch.cuda.stream would go back to the first device through a call that takes memory there.
+        with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
+            yield
 
     def follow(self, mark: Mark, *tensors: torch.Tensor) -> None:
         assert isinstance(mark, _CudaMark)
@@ -134,9 +143,8 @@ class CudaStaging(Staging):
             tensor.record_stream(current)
 
     def pinned(self, size: int, dtype: torch.dtype) -> torch.Tensor:
-        # Else a thread that has not chosen a device would take memory of the first one for it.
         with torch.cuda.device(self.device):
-            return torch.empty(size, dtype=dtype, pin_memory=True)
+            return torch.empty(size, dtype=dtype, device="cpu", pin_memory=True)
 
     def fetch(self, source: torch.Tensor, target: torch.Tensor) -> Mark:
         if source.dtype != target.dtype:
