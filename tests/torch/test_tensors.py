@@ -131,8 +131,9 @@ def test_float32_of_the_host_is_not_copied() -> None:
         (torch.ones(3, dtype=torch.bool), "not torch.bool"),
         (torch.ones(3, dtype=torch.complex64), "not torch.complex64"),
         (torch.eye(3).to_sparse(), r"not torch.sparse_coo.*to_dense"),
+        (torch.empty(1, device="meta").expand(2**31), r"on the meta device.*to_empty"),
     ],
-    ids=["int32", "bool", "complex", "sparse"],
+    ids=["int32", "bool", "complex", "sparse", "meta"],
 )
 def test_what_is_no_dense_tensor_of_floats_is_refused(tensor: torch.Tensor, says: str) -> None:
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:

@@ -150,6 +150,16 @@ def test_empty_and_sparse_buckets(session: Session) -> None:
             lanesum.torch.hook(state, FakeBucket(torch.zeros(3, 3).to_sparse()))
 
 
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.int32])
+def test_what_float32_does_not_hold_is_refused(session: Session, dtype: torch.dtype) -> None:
+    """DDP hands complex gradients over as they are: half of each would be lost."""
+    bucket = FakeBucket(torch.ones(5, dtype=dtype), parameters(5))
+    with lanesum.torch.State(session) as state:
+        with pytest.raises(ConfigurationError, match=f"this bucket has {dtype}"):
+            lanesum.torch.hook(state, bucket)
+        assert average(state, FakeBucket(torch.ones(5), parameters(5))).numel() == 5
+
+
 def test_not_a_number_is_named_and_ends_the_state(session: Session) -> None:
     """Outside of backward the future tells; the original exception stays on the state."""
     bucket = FakeBucket(torch.tensor([1.0, float("nan"), 2.0]), parameters(3))

@@ -33,13 +33,18 @@ class Begun:
 def flat(tensor: torch.Tensor) -> torch.Tensor:
     """``tensor`` as float32, contiguous, of one dimension, where it is; no copy where it is so already.
 
-    Raises ConfigurationError where it has no floating-point numbers, or is not dense.
+    Raises ConfigurationError where it has no floating-point numbers, or none at all, or is not dense.
     """
     if tensor.layout is not torch.strided:
         raise ConfigurationError(f"all_reduce takes dense tensors, not {tensor.layout}.", "Call .to_dense() first.")
     if not tensor.is_floating_point():
         raise ConfigurationError(
             f"all_reduce takes floating-point tensors, not {tensor.dtype}.", "Convert the tensor to float32 first."
+        )
+    if tensor.is_meta:
+        raise ConfigurationError(
+            "all_reduce takes tensors with values; this one is on the meta device.",
+            "Reduce it after the model was moved to a device with to_empty() and initialized.",
         )
     return tensor.detach().to(torch.float32).contiguous().view(-1)
 
@@ -70,7 +75,7 @@ def begin(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Begun:
         return Begun(_of_host(codec.all_reduce(tensor.numpy(), context)), None, None)
     own = staging(tensor.device)
     made = own.mark()
-    own.follow(made, tensor)
+    own.follow(made, tensor, *(() if context.memory is None else (context.memory,)))
     if codec_takes(codec, tensor.device):
         return Begun(codec.all_reduce(tensor, context), made.reached, own)
     # The copy is soon over, where the vector is there: not worth finding something else to do meanwhile.

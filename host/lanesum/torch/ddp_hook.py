@@ -26,7 +26,8 @@ def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Te
         bits.
 
     Raises:
-        ConfigurationError: the gradients are sparse, or the checkpointed error feedback is another model's.
+        ConfigurationError: the gradients are sparse or complex, or the checkpointed error feedback is another
+            model's.
         LanesumError: an earlier bucket failed; the error of that bucket. What fails after the hook has returned is
             raised by ``backward()``, with its own type.
     """

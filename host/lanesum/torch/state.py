@@ -159,6 +159,11 @@ class State(Closing):
             raise ConfigurationError(
                 "lanesum averages dense gradients; this bucket is sparse.", "Build the embedding with sparse=False."
             )
+        if not buffer.is_floating_point():
+            raise ConfigurationError(
+                f"lanesum averages floating-point gradients; this bucket has {buffer.dtype}.",
+                "Keep complex parameters as real ones: torch.view_as_real.",
+            )
         devices = [buffer.device] if buffer.device.type == "cuda" else None
         future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
         if buffer.numel() == 0:
