@@ -16,11 +16,14 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 
+from fake_device import FakeDevice  # noqa: E402
+
 from lanesum.bench import gpu, gpu_peers  # noqa: E402
 from lanesum.bench.devices import Device  # noqa: E402
 from lanesum.codecs import THC, Aggregate, CodecContext  # noqa: E402
 from lanesum.codecs.norms import norms_of  # noqa: E402
 from lanesum.codecs.packing import lane_contribution  # noqa: E402
+from lanesum.gpu import staging  # noqa: E402
 from lanesum.gpu.traffic import traffic  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +77,15 @@ def test_shares_of_copying() -> None:
     encode = gpu.timing("encode", "lanesum", 1000, 12.5, [5e-6], copy.bandwidth or 0.0)
     assert encode.share == pytest.approx(0.625)
     assert gpu.timing("encode", "other", 1000, None, [5e-6], 1.0).share is None
+
+
+def test_what_is_measured_waits_for_what_makes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors are made in the caller's stream, norms in lanesum's, and kernels are timed in the caller's again."""
+    device = FakeDevice()
+    monkeypatch.setitem(staging._stagings, torch.device("cpu"), device)
+    gpu.Vectors(4096, torch.device("cpu"))
+    done = [what for what, _ in device.log]
+    assert done.index("follow") < done.index("fetch") and done[-1] == "hand over"
 
 
 def test_everything_that_is_measured_runs(monkeypatch: pytest.MonkeyPatch) -> None:

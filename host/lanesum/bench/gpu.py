@@ -17,6 +17,7 @@ from lanesum.bench.devices import Device
 from lanesum.codecs.base import CodecContext
 from lanesum.codecs.reference import SUM_BLOCK
 from lanesum.codecs.thc import THC
+from lanesum.gpu.staging import staging
 from lanesum.gpu.thc import DevicePlace
 from lanesum.gpu.traffic import traffic
 
@@ -68,10 +69,14 @@ class Vectors:
         self.memory = torch.randn(count, device=of, generator=generator) / 8
         self.codec = THC(workers=_WORKERS)
         self.context = CodecContext(workers=_WORKERS, worker=1, seed=7, keep_residual=True, memory=self.memory)
+        own = staging(of)
+        own.follow(own.mark(), self.values, self.memory)
         self.place = DevicePlace(self.codec.coder, self.values, self.context)
         self.norms = self.place.norms()
         self.peaks = self.norms * np.float32(1.1)
         self.place.prepare(self.peaks)
+        # What is timed runs in the caller's stream.
+        own.hand_over()
         uplink, downlink = (shape.words for shape in self.codec.shapes(count)[1:]), self.codec.shapes(count)[1]
         self.words = torch.empty(next(uplink), dtype=torch.int32, device=of)
         # Lanes of any content are sums of something.
