@@ -108,6 +108,14 @@ def test_columns_become_orthonormal_and_dependent_ones_zero() -> None:
     assert not orthonormal(np.zeros((5, 2), np.float32)).any()
 
 
+def test_what_the_factors_would_not_hold_is_refused_before_anything_is_sent() -> None:
+    x = np.full(2500, 3e38, np.float32)
+    with pytest.raises(CodecError, match=r"'t' is 1.5e\+40.* Nothing of it was sent"):
+        next(PowerSGD(workers=2).all_reduce(x, CodecContext(workers=2, worker=0, tensor="t")))
+    x = np.full(2500, 3e36, np.float32)  # a norm of 1.5e38
+    np.testing.assert_allclose(simulate(PowerSGD(workers=1), [x], tensor="t").values, x, rtol=1e-5)
+
+
 def test_checkpoints_and_what_does_not_fit() -> None:
     x = drawn("Gaussian", 2500)
     codec = PowerSGD(workers=1, matrices={"t": (50, 50)})

@@ -19,6 +19,7 @@ from lanesum.codecs.simulate import Simulation, simulate
 from lanesum.codecs.sketch_hash import cells_of, round_seed
 from lanesum.codecs.sketch_plan import BLOCKS, Method
 from lanesum.codecs.sketch_records import Record, exponent_for, nonzero_counts, suits, union_counts
+from lanesum.codecs.sketch_reduction import SparseReduction
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -395,3 +396,20 @@ def test_units_fit_magnitudes() -> None:
 def test_the_registry_knows_them() -> None:
     for name, kind in (("sketch", Sketch), ("union", Union), ("auto", Auto)):
         assert type(codecs.get(name, workers=3, block=4)) is kind
+
+
+def test_more_blocks_than_keys_are_refused() -> None:
+    """Without a vector of so many values: it is asked for before that is looked at."""
+    context, size = CodecContext(workers=2, worker=0, tensor="t"), 2**32 + 1
+    for block, fits in ((1, False), (None, False), (2, True)):
+        codec = Union(workers=2, block=block)
+        planned = codec.planned_blocks(context, size)
+        assert planned is not None
+        steps = codec.by_blocks(Refusing, None, size, *planned, context)
+        with pytest.raises(AssertionError if fits else CodecError, match="looked at" if fits else "in pieces"):
+            next(steps)
+
+
+class Refusing(SparseReduction):
+    def __init__(self, *_: Any) -> None:
+        raise AssertionError("looked at")

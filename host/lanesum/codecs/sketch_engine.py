@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, checked_vector, is_tensor
 from lanesum.codecs.fixed import INT32_MAX, FixedPoint
+from lanesum.codecs.sketch_hash import MOST_KEYS
 from lanesum.codecs.sketch_plan import (
     BLOCKS,
     DENSE_BLOCK,
@@ -186,6 +187,11 @@ class SparseCodec:
         context: CodecContext,
     ) -> Steps:
         """Sum ``vector``, of ``size`` values, as planned; ``reduction`` is for where it is."""
+        if size > plan.block * MOST_KEYS:
+            raise CodecError(
+                f"{size:,} values are more than {MOST_KEYS:,} blocks of {plan.block}, which is how many have a key.",
+                "Reduce the tensor in pieces, or build the codec with a longer block.",
+            )
         outcome: Outcome = yield from reduction(vector, context, plan, record.exponent(self.peak), self.peak).steps()
         record.add(outcome.counts, outcome.magnitude)
         self._records.keep(context.tensor, size, record)

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Keys = NDArray[np.uint32]
 
+#: A key is below this.
+MOST_KEYS = 2**32
 #: Keys that a word of a Bloom filter is about.
 GROUP = 64
 

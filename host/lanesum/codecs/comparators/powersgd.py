@@ -118,6 +118,8 @@ class PowerSGD:
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
         compressed, rest = self._divide(parts_of(context, vector.size))
+        for one in compressed:
+            _refuse_large(vector[one.part.start : one.part.stop], one.part.key)
         inner = replace(context, average=True, keep_residual=False, parts=())
         matrices = [_matrix(vector, one) for one in compressed]
         starts = [self._start(one, context) for one in compressed]
@@ -179,6 +181,20 @@ class PowerSGD:
                 "Load what its state_dict has returned.",
             )
         self._factors = checked_memory(state.get("factors"))
+
+
+def _refuse_large(values: Vector, key: str) -> None:
+    """Raise CodecError where a product with orthonormal columns, which is no longer than ``values``, might leave
+    float32: half of its range is left for rounding."""
+    most = float(np.finfo(np.float32).max) / 2
+    if float(np.abs(values).max()) * math.sqrt(values.size) <= most:
+        return
+    norm = math.sqrt(float(np.sum(np.square(values, dtype=np.float64))))
+    if norm > most:
+        raise CodecError(
+            f"The norm of parameter {key!r} is {norm:.3g}: its factors would be more than float32 holds.",
+            "Nothing of it was sent: skip the step or lower the loss scale.",
+        )
 
 
 def orthonormal(matrix: Matrix) -> Matrix:
