@@ -44,35 +44,63 @@ _RESOURCES = (
     (r"[Pp]ower", "power"),
     (r"TCAM|ternary", "ternary memories"),
     (r"map ?ram", "map memories"),
-    (r"SRAM|memory", "memories"),
     (r"instruction memory|imem", "instruction memory"),
+    (r"SRAM|memory", "memories"),
     (r"action (data )?bus", "action data bus"),
     (r"input crossbar|ixbar|hash", "input crossbar"),
     (r"action spanning multiple stages|requires? multiple stages", "what one action can do"),
 )
+# Mistakes in the source, whatever words of the above stand in what is said of them.
+_MISTAKE = re.compile(
+    r"syntax error|--Werror=(type-error|not-found|duplicate|expected|invalid|unknown|uninitialized)\b"
+)
+# Sizes for which p4src/tofino has no code.
+_NO_SUCH_SIZE = re.compile(r"#error (.+)")
 
+# Of a table's id in the bf-rt description: the rest says what kind of table it is.
+_NUMBER = 0xFFFFFF
+
+# Warnings that are known, and why none of them matters; make tofino prints all others.
+_KNOWN_WARNINGS = (
+    # The parser puts words into header lanes and leaves it invalid on purpose: ingress says whether it goes out.
+    r"accessing a field of an invalid header hdr\.lanes",
+    # Names of keys in table arrival and in those that widen codes: their entries are constant.
+    r"Table key name not supported\. Replacing",
+    # P4Info has no table for hash units, which the control plane could set on this chip, and does not.
+    r"No known conversion to standard P4Info for 'DynHash'",
+    # The compiler's own state, which fills short packets up.
+    r"Parser state min_parse_depth_accept_loop will be unrolled",
+    # Tables of one stage that share hash units. The assembler has checked that they use different bits of them.
+    r"Input xbar hash group \d+ mergeable conflict|conflicting hash group definition here",
+    r"duplicate hash group \d+, will merge with|previous definition here",
+)
 
 # p4c of 2025 and 2026 until its pull request 5753 forgot what a parser's states select by, and took the first branch
 # each time: such a program assembles, and parses nothing.
 _BLIND_PARSER = "Can't match parser state due to previous match"
 
 
+def _instead(refused: TofinoProfile) -> str:
+    """What to build instead: the nearest profile that fits."""
+    smaller = nearest_smaller(refused)
+    if smaller is None:
+        return f"No smaller profile is kept for {refused.chip.title}: give it fewer slots or words."
+    return f"Build {smaller.name} instead ({smaller.accumulator_words} words, {smaller.slots} slots)."
+
+
 class DoesNotFitError(LanesumError):
     """A profile asks for more than the chip has; the message names what ran out and a profile that fits."""
 
     def __init__(self, refused: TofinoProfile, resource: str, said: str) -> None:
-        smaller = nearest_smaller(refused)
         super().__init__(
-            f"Profile {refused.name} does not fit {refused.chip.title}: {resource}. The tools say: {said}",
-            f"Build {smaller.name} instead ({smaller.accumulator_words} words, {smaller.slots} slots)."
-            if smaller
-            else f"No smaller profile is kept for {refused.chip.title}: give it fewer slots or words.",
+            f"Profile {refused.name} does not fit {refused.chip.title}: {resource}. The tools say: {said.rstrip('.')}.",
+            _instead(refused),
         )
         self.resource = resource
 
 
 class TofinoCompileError(LanesumError):
-    """The compiler refused the program for another reason than its size; the message carries what it said."""
+    """The compiler refused the program for another reason than what the chip has; the message carries what it said."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +141,8 @@ def source_files(p4src: Path) -> list[Path]:
 
 def resource_that_ran_out(said: str) -> str | None:
     """What a refusal is about, in the report's words; None when it is about no resource."""
+    if _MISTAKE.search(said):
+        return None
     for pattern, resource in _RESOURCES:
         found = re.search(pattern, said)
         if found:
@@ -160,7 +190,9 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
     binary = assembled / f"{built.chip.target}.bin"
     if made.returncode != 0 or not binary.exists():
         _refuse(built, made.stdout + made.stderr)
-    _without_paths(bfrt)
+    for line in warnings_to_heed(compiled.stdout + compiled.stderr + made.stdout + made.stderr):
+        print(f"{built.name}: {line}", file=sys.stderr)
+    _make_repeatable(bfrt)
     printed = out / f"{built.name}.printed.p4"
     (whole,) = (scratch / "printed").glob("*FrontEndLast.p4")
     printed.write_text(reduce(whole.read_text()))
@@ -179,7 +211,18 @@ def _check_parser(built: TofinoProfile, said: str) -> None:
         )
 
 
+def warnings_to_heed(said: str) -> list[str]:
+    """Lines with warnings of the tools, without those that are known not to matter."""
+    warnings = [line.strip() for line in said.splitlines() if "warning: " in line]
+    return [line for line in warnings if not any(re.search(known, line) for known in _KNOWN_WARNINGS)]
+
+
 def _refuse(refused: TofinoProfile, said: str) -> None:
+    size = _NO_SUCH_SIZE.search(said)
+    if size:
+        raise TofinoCompileError(
+            f"p4src/tofino has no code for profile {refused.name}: {size[1].strip()}.", _instead(refused)
+        )
     errors = _errors(said)
     resource = resource_that_ran_out(errors)
     if resource is None:
@@ -187,9 +230,24 @@ def _refuse(refused: TofinoProfile, said: str) -> None:
     raise DoesNotFitError(refused, resource, errors)
 
 
-def _without_paths(bfrt: Path) -> None:
+def _make_repeatable(bfrt: Path) -> None:
+    """Takes out of the description what differs from one build to the next.
+
+    The compiler puts snapshots of ingress before those of egress, or behind them, by the address of an object; the
+    first of them gives its number to the table that configures both.
+    """
     schema = json.loads(bfrt.read_text())
     schema.pop("build_date", None)
+    tables = schema.get("tables", [])
+    places = [i for i, table in enumerate(tables) if table["name"].startswith("pipe.snapshot.")]
+    found = [tables[i] for i in places]
+    ordered = sorted(found, key=lambda table: (".cfg" not in table["name"], ".egress_" in table["name"]))
+    for i, table in zip(places, ordered, strict=True):
+        tables[i] = table
+    if ordered:
+        configuring, first = ordered[:2]
+        configuring["id"] = configuring["id"] & ~_NUMBER | first["id"] & _NUMBER
+        configuring["depends_on"] = [table["id"] for table in ordered if table["name"].endswith("_trigger")]
     bfrt.write_text(json.dumps(schema, indent=1) + "\n")
 
 
@@ -209,25 +267,21 @@ def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, 
     p4src = root / "p4src"
     out = root / TOFINO_BUILD_FOLDER
     out.mkdir(parents=True, exist_ok=True)
-    outputs: list[Path] = []
     measured: dict[str, Resources] = {}
+    # Nothing is replaced before every profile is built: what is there belongs together.
     with tempfile.TemporaryDirectory() as scratch:
+        all_made = []
         for wanted in profiles:
             folder = Path(scratch) / wanted.name
             folder.mkdir()
             made = build_profile(wanted, p4src, folder)
             measured[wanted.name] = measure(wanted, made.context)
-            for path in made.outputs:
-                outputs.append(out / path.name)
-                shutil.copy(path, out / path.name)
-            if binaries is not None:
-                (binaries / wanted.name).mkdir(parents=True, exist_ok=True)
-                for path in (made.binary, made.binary.parent / "context.json"):
-                    shutil.copy(path, binaries / wanted.name / path.name)
-                packed = made.packed(pipes)
-                (binaries / f"{wanted.name}.stratum.bin").write_bytes(packed.for_stratum())
-                (binaries / f"{wanted.name}.pi.bin").write_bytes(packed.for_pi())
+            all_made.append(made)
             print(f"{wanted.name}: {measured[wanted.name].stages} stages, binary {made.binary.stat().st_size} bytes")
+        outputs = [Path(shutil.copy(path, out / path.name)) for made in all_made for path in made.outputs]
+        if binaries is not None:
+            for made in all_made:
+                _keep_binaries(made, binaries, pipes)
     report = out / "resources.json"
     report.write_text(json.dumps({name: found.as_json() for name, found in measured.items()}, indent=2) + "\n")
     manifest = {
@@ -239,6 +293,16 @@ def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, 
     }
     (out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
     write_page(root)
+
+
+def _keep_binaries(made: Built, binaries: Path, pipes: int) -> None:
+    name = made.profile.name
+    (binaries / name).mkdir(parents=True, exist_ok=True)
+    for path in (made.binary, made.binary.parent / "context.json"):
+        shutil.copy(path, binaries / name / path.name)
+    packed = made.packed(pipes)
+    (binaries / f"{name}.stratum.bin").write_bytes(packed.for_stratum())
+    (binaries / f"{name}.pi.bin").write_bytes(packed.for_pi())
 
 
 def manifest_problems(root: Path) -> list[str]:
@@ -253,8 +317,12 @@ def manifest_problems(root: Path) -> list[str]:
     for name, digest in manifest["outputs"].items():
         if not (out / name).exists() or sha256(out / name) != digest:
             problems.append(f"output {name} is not the compiler's: run `make tofino`, never edit it")
+    for name in sorted({path.name for path in out.iterdir()} - manifest["outputs"].keys() - {MANIFEST}):
+        problems.append(f"{name} is of no profile: delete it")
     if manifest["profiles"] != {known.name: list(known.defines) for known in PROFILES}:
         problems.append("the profiles are not those that were compiled: run `make tofino`")
+    if manifest["flags"] != list(FLAGS):
+        problems.append("the compiler's flags are not those that were given: run `make tofino`")
     return problems
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
-from lanesum_control.pipelines import tofino_pipeline
+from lanesum_control import pipelines, tofinobuild
+from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
 from lanesum_control.tofino import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest_smaller, profile
 from lanesum_control.tofino_report import (
     RECIRCULATION_HEADER_BYTES,
@@ -30,9 +32,11 @@ from lanesum_control.tofinobuild import (
     Built,
     DoesNotFitError,
     TofinoCompileError,
+    build,
     build_profile,
     resource_that_ran_out,
     tools,
+    warnings_to_heed,
 )
 
 
@@ -90,6 +94,80 @@ def test_the_compiler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: pyt
         build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
 
 
+NO_SUCH_SIZE = """
+tofino/sizes.p4:39:2: error: #error SLOTS is none of the numbers that the profiles have
+   39 | #error SLOTS is none of the numbers that the profiles have
+[--Werror=I/O error] error: Preprocessor returned exit code 256; aborting compilation
+"""
+
+
+def test_a_size_that_the_sources_lack_names_the_nearest_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_tool(tmp_path, COMPILER, f"echo '{NO_SUCH_SIZE}' >&2\nexit 1\n")
+    a_tool(tmp_path, ASSEMBLER, "exit 1\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TofinoCompileError) as raised:
+        build_profile(TofinoProfile("tofino1-w32-s32768", TOFINO_1, 32, slots=32_768), tmp_path, tmp_path)
+    assert str(raised.value) == (
+        "p4src/tofino has no code for profile tofino1-w32-s32768: SLOTS is none of the numbers that the profiles have. "
+        "Build tofino1-w32 instead (32 words, 16384 slots)."
+    )
+
+
+def test_a_refusal_leaves_the_build_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of two builds side by side would be no build's."""
+    first, second = PROFILES[:2]
+
+    def refuse_the_second(wanted: TofinoProfile, p4src: Path, out: Path) -> Built:
+        if wanted is second:
+            raise DoesNotFitError(wanted, "out of power", "too much of it")
+        for name in (f"{wanted.name}.bfrt.json", "tofino.bin", "context.json"):
+            (out / name).write_text("new")
+        return Built(wanted, out / "tofino.bin", CONTEXT, (out / f"{wanted.name}.bfrt.json",))
+
+    monkeypatch.setattr(tofinobuild, "tools", lambda: ("p4c", "bfas"))
+    monkeypatch.setattr(tofinobuild, "build_profile", refuse_the_second)
+    kept = [tmp_path / TOFINO_BUILD_FOLDER / f"{first.name}.bfrt.json", tmp_path / "out" / f"{first.name}.pi.bin"]
+    for path in kept:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("old")
+    with pytest.raises(DoesNotFitError):
+        build(tmp_path, (first, second), tmp_path / "out")
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(kept)
+    assert [path.read_text() for path in kept] == ["old", "old"]
+
+
+def test_warnings_that_nobody_knows_are_shown() -> None:
+    said = (
+        "tofino/parser.p4(245): [--Wwarn=invalid-header] warning: accessing a field of an invalid header hdr.lanes\n"
+        "    hdr.lanes.w0 = hdr.arrived.w0;\n"
+        "tofino/parser.p4(245): [--Wwarn=invalid-header] warning: accessing a field of an invalid header hdr.codes\n"
+        "main.bfa:20303: warning: Input xbar hash group 0 mergeable conflict in stage 4\n"
+        "main.bfa:9995: warning: conflicting hash group definition here\n"
+    )
+    (heeded,) = warnings_to_heed(said)
+    assert heeded.endswith("invalid header hdr.codes")
+
+
+def test_the_description_is_the_same_in_every_build(tmp_path: Path) -> None:
+    """The compiler begins with the snapshots of either gress, by chance."""
+
+    def table(name: str, number: int, *depends_on: int) -> dict[str, object]:
+        return {"name": name, "id": number, "depends_on": list(depends_on)}
+
+    ingress = [table(f"pipe.snapshot.ingress_{what}", 0x92937EEE + i) for i, what in enumerate(("trigger", "data"))]
+    egress = [table(f"pipe.snapshot.egress_{what}", 0x924EC4DF + i) for i, what in enumerate(("trigger", "data"))]
+    one, other, last = table("a", 1), table("pipe.words", 2), table("z", 3)
+    configuring = table("pipe.snapshot.cfg", 0x914EC4DF, 0x924EC4DF, 0x92937EEE)
+    wanted = [one, other, table("pipe.snapshot.cfg", 0x91937EEE, 0x92937EEE, 0x924EC4DF), *ingress, *egress, last]
+    described = tmp_path / "x.bfrt.json"
+    described.write_text(json.dumps({"build_date": "x", "tables": [one, other, configuring, *egress, *ingress, last]}))
+    for _ in range(2):
+        tofinobuild._make_repeatable(described)
+        assert json.loads(described.read_text()) == {"tables": wanted}
+
+
 def test_a_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The assembler warns of what p4c left out, makes a binary and ends well."""
     a_tool(tmp_path, COMPILER, COMPILES)
@@ -114,7 +192,10 @@ def test_binaries_are_packed_for_the_pipes_that_there_are(tmp_path: Path, pipes:
 def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
     assert resource_that_ran_out("error: tofino supports up to 12 stages, using 13") == "13 stages needed, 12 there"
     assert resource_that_ran_out("error: PHV allocation was not successful") == "out of packet header containers"
+    assert resource_that_ran_out("error: out of instruction memory") == "out of instruction memory"
     assert resource_that_ran_out("error: no such field") is None
+    mistake = "[--Werror=type-error] error: ternary: no such kind of match for memory"
+    assert resource_that_ran_out(mistake) is None
 
 
 def test_the_nearest_profile_is_of_the_same_chip_and_smaller() -> None:
@@ -127,9 +208,16 @@ def test_the_nearest_profile_is_of_the_same_chip_and_smaller() -> None:
         profile("tofino3")
 
 
-def test_a_profile_without_a_build_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="No program is built for Tofino profile tofino1-w1"):
+def test_a_profile_that_there_is_not_or_without_a_build_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigurationError, match="no Tofino profile 'tofino1-w1'; built: tofino1-w32, "):
         tofino_pipeline("tofino1-w1")
+    monkeypatch.setattr(pipelines.resources, "directory", lambda name: tmp_path)
+    with pytest.raises(
+        ConfigurationError, match=r"No program is built for Tofino profile tofino1-w32\. Build it: make"
+    ):
+        tofino_pipeline("tofino1-w32")
 
 
 def test_profiles_keep_what_was_promised() -> None:

@@ -13,6 +13,7 @@ from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
 from lanesum.resources import checkout_root
+from lanesum_control import tofinobuild
 from lanesum_control.manifest import MANIFEST
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline
 from lanesum_control.switch import DECISION_TABLES, HOST_TABLES, JOB_TABLES
@@ -59,6 +60,16 @@ def test_another_profile_is_noticed(copy: Path) -> None:
     manifest["profiles"][NAMES[0]] = []
     path.write_text(json.dumps(manifest))
     assert manifest_problems(copy) == ["the profiles are not those that were compiled: run `make tofino`"]
+
+
+def test_other_flags_are_noticed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tofinobuild, "FLAGS", ("--std", "p4-14"))
+    assert manifest_problems(copy) == ["the compiler's flags are not those that were given: run `make tofino`"]
+
+
+def test_what_a_profile_of_the_past_left_is_noticed(copy: Path) -> None:
+    (copy / TOFINO_BUILD_FOLDER / "tofino1-w16.printed.p4").write_text("")
+    assert manifest_problems(copy) == ["tofino1-w16.printed.p4 is of no profile: delete it"]
 
 
 def test_the_page_is_the_report_s() -> None:
