@@ -143,8 +143,9 @@ class SwitchConnection(Closing):
             if error.code() in _GONE:
                 raise self._gone(error) from error
             raise PipelineError(
-                f"The switch at {self.address} refused {pipeline.json_path.name}: {error.details()}.",
-                "Rebuild the program and its P4Info together (make p4).",
+                f"The switch at {self.address} refused {pipeline.json_path.name}: {error.details().rstrip('.')}.",
+                f"It has to be a switch for {pipeline.target} programs; program and P4Info have to be of one build "
+                f"({pipeline.make}).",
             ) from error
         return self.use_names(pipeline)
 

@@ -55,6 +55,16 @@ class CompiledPipeline:
         return Capabilities.of(self.names)
 
     @property
+    def target(self) -> str:
+        """What runs it, for people."""
+        return "BMv2" if self.chip is None else self.chip.title
+
+    @property
+    def make(self) -> str:
+        """The command that builds it."""
+        return "make p4" if self.chip is None else "make tofino"
+
+    @property
     def slots(self) -> int:
         """Slots of a switch that runs it; of one pipe where registers are each pipe's own."""
         return slots_of(self.names)
@@ -79,13 +89,14 @@ def tofino_pipeline(profile: str, device_config: Path | None = None) -> Compiled
     """The committed build of the program for Tofino.
 
     ``device_config``: the binary as a chip's agent takes it (see ``device_config.py``); without one the program is the
-    print-out that the embedded switch runs. Raises ConfigurationError for a profile that is not built, or no such file.
+    print-out that the embedded switch runs. Raises ConfigurationError for a profile that there is not or that is not
+    built, or no such file.
     """
+    built = profile_of(profile)
     folder = resources.directory(BUILD_FOLDER) / "tofino"
     printed, p4info = folder / f"{profile}.printed.p4", folder / f"{profile}.p4info.txtpb"
     if not printed.exists():
         raise ConfigurationError(f"No program is built for Tofino profile {profile}.", "Build it: make tofino.")
     if device_config is not None and not device_config.is_file():
         raise ConfigurationError(f"There is no device config {device_config}.", "Build it: make tofino.")
-    built = profile_of(profile)
     return CompiledPipeline(built.accumulator_words, device_config or printed, p4info, built.chip)

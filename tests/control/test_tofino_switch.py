@@ -18,13 +18,14 @@ from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import UDP_PORT, Flag
 from lanesum_control.capabilities import OWNER_REGISTER, RECIRCULATION, owner_word
 from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.errors import NotOfferedError
+from lanesum_control.errors import NotOfferedError, PipelineError
 from lanesum_control.managed import RemoteSwitch
 from lanesum_control.model import NO_ROLE, SWITCH_MAC, HostPort, Member, Role, SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_control.switch import DELETE
 from lanesum_control.topology import load
+from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch
 
@@ -128,6 +129,17 @@ def test_bmv2_sends_nothing_around(process: Process) -> None:
     RemoteSwitch(process.address, bmv2_pipeline(), recirculation=[])
     with pytest.raises(ConfigurationError, match=r"bmv2-w64\.json sends no packets around"):
         RemoteSwitch(process.address, bmv2_pipeline(), recirculation=[68])
+
+
+def test_a_switch_of_another_kind_says_what_it_would_have_to_be(process: Process, tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r"[^.]\. It has to be a switch for BMv2 programs; .* \(make p4\)\.$"):
+        RemoteSwitch(process.address, bmv2_pipeline()).connect(5.0)
+    address = f"unix:{tmp_path}/bmv2"
+    with (
+        P4RuntimeServer(EmbeddedSwitch(), address, device_id=1),
+        pytest.raises(PipelineError, match=r"It has to be a switch for Tofino 1 programs; .* \(make tofino\)\.$"),
+    ):
+        RemoteSwitch(address, PIPELINE).connect(5.0)
 
 
 def network(**ports: int) -> Network:

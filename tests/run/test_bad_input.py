@@ -82,8 +82,9 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("controller", "--words", "48"), ("No program is built for 48 words", "32, 64, 128")),
         (
             ("controller", "--tofino", "tofino1-w33"),
-            ("No program is built for Tofino profile tofino1-w33", "make tofino"),
+            ("no Tofino profile 'tofino1-w33'", "tofino1-w32, tofino1-w256, tofino2-w64, tofino2-w256"),
         ),
+        (("controller", "--tofino", "tofino1-w32", "--words", "64"), ("--words 64 is not what tofino1-w32 has: 32",)),
         (("controller", "--recirculation", "68"), ("are for --tofino", "Name a profile")),
         (("controller", "--tofino", "tofino1-w32", "--device-config", "/none.bin"), ("no device config /none.bin",)),
         (

@@ -181,9 +181,13 @@ def controller(
     ] = None,
     listen: Annotated[str, typer.Option(help="Address for workers: host:port.")] = f"127.0.0.1:{rpc.DEFAULT_PORT}",
     state: Annotated[Path | None, typer.Option(help="File that outlives the controller; else in memory only.")] = None,
-    words: Annotated[int, typer.Option(help="Accumulator words per packet: which build of the program.")] = (
-        DEFAULT_ACCUMULATOR_WORDS
-    ),
+    words: Annotated[
+        int | None,
+        typer.Option(
+            help=f"Accumulator words per packet: which build of the program. By default {DEFAULT_ACCUMULATOR_WORDS}; "
+            "a profile of --tofino says it itself."
+        ),
+    ] = None,
     mark_above: Annotated[
         int,
         typer.Option(min=0, help="Packets that wait at a switch port before what leaves there is marked; 0: never."),
@@ -219,7 +223,14 @@ def controller(
     network = load(topology)
     if tofino is None and (device_config is not None or recirculation):
         raise ConfigurationError("--device-config and --recirculation are for --tofino.", "Name a profile with it.")
-    pipeline = bmv2_pipeline(words) if tofino is None else tofino_pipeline(tofino, device_config)
+    if tofino is None:
+        pipeline = bmv2_pipeline(DEFAULT_ACCUMULATOR_WORDS if words is None else words)
+    else:
+        pipeline = tofino_pipeline(tofino, device_config)
+        if words not in (None, pipeline.accumulator_words):
+            raise ConfigurationError(
+                f"--words {words} is not what {tofino} has: {pipeline.accumulator_words}.", "Leave --words out."
+            )
     addresses = _switch_addresses(network.switches(), switch or [])
     with Store(state) as store:
         jobs = Controller(
