@@ -22,6 +22,7 @@ from lanesum_control.client import SwitchConnection
 from lanesum_control.model import HostPort, SwitchJob
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.tofino import PROFILES
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference_switch import PortFrame
@@ -94,6 +95,12 @@ def beside(request: pytest.FixtureRequest) -> Iterator[Beside]:
         pytest.skip(f"{TOFINO_PROFILES[request.param]} is not built: make tofino")
     with tofino_target(request.param) as target, bmv2_program(target) as other:
         yield Beside(target, other)
+
+
+def test_every_profile_is_a_target() -> None:
+    """Those that are not built are left out of the suite; so is one whose name is written wrong."""
+    assert sorted(TOFINO_PROFILES.values()) == sorted(profile.name for profile in PROFILES)
+    assert all(map(tofino_is_built, TOFINO_PROFILES))
 
 
 @pytest.mark.parametrize("seed", range(12))
