@@ -50,7 +50,8 @@ def test_loss_and_sharing() -> None:
         assert (case["retransmissions"] > 0) >= (case["packets_lost"] > 0)
     assert [case["ratio"]["median"] for case in result["loss"] if case["loss"] == 0] == [1.0, 1.0]
     own, pool = result["sharing"]
-    assert own["chunks_by_server"] == 0
+    # Not none by the server: a busy machine that is late several times in a row has a chunk go there.
+    assert own["chunks_by_server"] < own["chunks_by_switch"]
     for case in (own, pool):
         assert 0 < case["fairness"]["min"] <= case["fairness"]["max"] <= 1
         assert case["workers_per_job"] == 2
