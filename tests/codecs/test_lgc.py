@@ -197,6 +197,20 @@ def test_the_guard_keeps_a_poisoned_autoencoder_out(states: tuple[str, list[dict
         assert one.residual is not None and np.abs(one.residual[places]).max() < 1e-6
 
 
+@pytest.mark.parametrize("least", [1e-25, 1e-39])
+@pytest.mark.parametrize("name", INSTANCES)
+def test_a_leader_that_has_next_to_nothing_does_not_poison_the_autoencoder(name: str, least: float) -> None:
+    """In units of such a leader's values those of the others leave float32, or their squares do."""
+    job = job_of(name)
+    for number in range(19):
+        vectors = gradients(number)
+        if number == 5:
+            vectors[number % WORKERS][300:4300] *= np.float32(least)
+        run(job, number, vectors)
+    assert job[0].network.usable
+    assert all(codec.bytes[Phase.COMPRESSED].fallbacks == 0 for codec in job)
+
+
 def test_the_guard_lets_a_sound_autoencoder_in(states: tuple[str, list[dict[str, Any]]]) -> None:
     job = poisoned(states[0], np.copy, states[1])
     for number in range(15, 19):
@@ -259,6 +273,12 @@ def test_checkpoints_of_others_are_refused_and_change_nothing(states: tuple[str,
         ({**state, "trainer": {"parameters": {}}}, "other parameters"),
         ({**state, "trainer": {}}, "autoencoder in training"),
     ]
+    learning = job_of(name)
+    for number in range(4):
+        run(learning, number)
+    training = learning[0].state_dict()
+    for moments in ({"other": {}}, {"encoder": {}}, {"encoder": training["trainer"]["moments"]["up0"]}):
+        wrong.append(({**training, "trainer": {**training["trainer"], "moments": moments}}, "autoencoder in training"))
     for one, match in wrong:
         with pytest.raises(CodecError, match=match):
             codec.load_state_dict(one)

@@ -76,8 +76,7 @@ class RingLGC(LGC):
         mean, said = yield from self._as_they_are(sent, context)
         if learn:
             # Nobody knows the others' values; but a linear encoder makes the mean of latents from the mean of values.
-            rows = np.stack([selection.normalized(mean), selection.normalized(sent)])
-            self._learn(context, Record(rows.astype(np.float32), selection.scales, (0, 1), (0, 0)))
+            self._learn(context, Record(selection.rows((mean, sent)), selection.scales, (0, 1), (0, 0)))
         return mean, said
 
     def _compress(

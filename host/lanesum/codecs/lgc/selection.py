@@ -10,7 +10,7 @@ quarter as many numbers inside would lose three quarters of the energy.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,6 +116,11 @@ class Selection:
         units = self.scales.astype(np.float64)
         factors = np.divide(self.signs, units, out=np.zeros(units.size), where=units > 0)
         return np.asarray(values * factors, np.float64)
+
+    def rows(self, vectors: Iterable[Vector]) -> Vector:
+        """Normalized vectors to learn from (float32); infinite where they are too far above the leader's for that."""
+        with np.errstate(over="ignore"):
+            return np.stack([self.normalized(one) for one in vectors]).astype(np.float32)
 
     def restored(self, normalized: NDArray[np.float64]) -> Vector:
         """The other way round (float32); what float32 does not hold becomes its largest number."""

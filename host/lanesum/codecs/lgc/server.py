@@ -103,7 +103,7 @@ class ServerLGC(LGC):
         words = yield from gather(message, self.workers, context)
         values = np.stack([self._halves.decoded(one, sent.size) for one in words[: context.workers]])
         if learn:
-            rows = np.stack([selection.normalized(one) for one in values]).astype(np.float32)
+            rows = selection.rows(values)
             heads = tuple(_LEADER if worker == leader else _FOLLOWER for worker in range(context.workers))
             self._learn(context, Record(rows, selection.scales, (leader,) * context.workers, heads))
         return sum_in_order(values, context), values[context.worker]

@@ -21,6 +21,8 @@ from lanesum.errors import MissingToolError
 # Records that are remembered, so that what was learned is not lost to the last gradient.
 _RECORDS = 32
 _RATE = 3e-3
+# Of Adam's state, as long as a parameter.
+_MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 def require_torch() -> None:
@@ -74,7 +76,11 @@ class Trainer:
         return {name: one.detach().numpy().copy() for name, one in self._parameters.items()}
 
     def learn(self, record: Record) -> float:
-        """Add a record; returns the mean loss of the steps: 0 is perfect, 1 as bad as sending nothing."""
+        """Add a record; returns the mean loss of the steps: 0 is perfect, 1 as bad as sending nothing.
+
+        A step whose gradients are not finite is left out: where scales of a leader and of others differ by the range of
+        float32, it would end the autoencoder for good.
+        """
         self._records.append(record)
         rng = np.random.default_rng([1, self._learned])
         self._learned += 1
@@ -84,7 +90,10 @@ class Trainer:
                 loss = self._loss(self._records[choice])
                 self._optimizer.zero_grad()
                 loss.backward()
-                self._optimizer.step()
+                # A single worker never follows, so one head has no gradient.
+                found = [one.grad for one in self._parameters.values() if one.grad is not None]
+                if all(bool(self._torch.isfinite(one).all()) for one in found):
+                    self._optimizer.step()
                 losses.append(loss.item())
         return float(np.mean(losses))
 
@@ -139,7 +148,7 @@ class Trainer:
         for name, one in self._parameters.items():
             state = self._optimizer.state.get(one)
             if state:
-                moments[name] = {key: plain_array(state[key]) for key in ("step", "exp_avg", "exp_avg_sq")}
+                moments[name] = {key: plain_array(state[key]) for key in ("step", *_MOMENTS)}
         return {
             "parameters": self.parameters,
             "moments": moments,
@@ -174,6 +183,9 @@ class Trainer:
                 for name, one in state["moments"].items()
             }
             learned = int(state["learned"])
+            for name, one in moments.items():
+                if {key: one[key].shape for key in _MOMENTS} != {key: parameters[name].shape for key in _MOMENTS}:
+                    raise ValueError(f"moments of {name!r} of other shapes")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CodecError(f"This is not the state of an autoencoder in training: {error!r}.") from error
         self._begin(parameters)
