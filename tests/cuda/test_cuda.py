@@ -126,6 +126,7 @@ def test_nobody_waits_for_a_gpu_that_is_busy(gpu: torch.device) -> None:
         torch.testing.assert_close(late.wait(), torch.full_like(gradient, 2.0), rtol=0.3, atol=0.3)
         state.close()
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed", deadline_s=20.0) as session:
+        session.all_reduce(torch.ones(7000, device=gpu))  # to pin memory for the first time may wait for the device
         host = session.all_reduce_async(np.ones(5000, np.float32))
         torch.cuda._sleep(4_000_000_000)
         early.record()

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import time
 from dataclasses import dataclass
@@ -99,12 +98,14 @@ def device(name: str) -> Device:
         )
     of = torch.device("cuda", torch.cuda.current_device())
     require(of)
+    import triton
+
     described = {
         "kind": "cuda",
         "name": torch.cuda.get_device_name(of),
         "driver": next((gpu.driver for gpu in driver.gpus()), None),
         "cuda": torch.version.cuda,
         "torch": torch.__version__,
-        "triton": importlib.metadata.version("triton"),
+        "triton": triton.__version__,  # its package has other names beside PyTorch's own builds
     }
     return Device(of, described)

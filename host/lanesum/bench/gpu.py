@@ -23,6 +23,8 @@ from lanesum.gpu.traffic import traffic
 
 _WORKERS = 4
 _RANK = 4
+# Some 20 milliseconds, in which hundreds of kernels are launched.
+_BUSY_CYCLES = 40_000_000
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,8 @@ def seconds_of(work: Callable[[], object], repeats: int) -> list[float]:
     times = []
     for _ in range(repeats):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        # All is launched while the GPU is kept busy: else what launches small kernels would be timed, and not they.
+        torch.cuda._sleep(_BUSY_CYCLES)
         start.record()
         work()
         end.record()
