@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -148,6 +150,40 @@ def test_a_device_s_staging(gpu: torch.device) -> None:
         back = own.put(pinned.numpy())
     own.hand_over(back)
     assert bool((back == made).all()) and back.dtype == torch.float32
+
+
+_ON_THE_SECOND = """
+import threading
+import torch
+from lanesum.gpu.staging import staging
+
+torch.cuda.set_device(1)
+vector = torch.ones(1000, device="cuda")
+own = staging(vector.device)
+made = own.mark()
+
+def work():
+    made.wait()
+    made.reached()
+    own.follow(made, vector)
+    with own.stream():
+        pinned = own.pinned(1000, torch.float32)
+        own.fetch(vector, pinned).wait()
+        own.put(pinned.numpy())
+
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+print(torch._C._cuda_hasPrimaryContext(0), torch._C._cuda_hasPrimaryContext(1))
+"""
+
+
+def test_a_thread_takes_no_memory_of_a_device_that_is_another_process_s(gpu: torch.device) -> None:
+    """It has not chosen one, and would be on the first."""
+    if gpu.type != "cuda" or torch.cuda.device_count() < 2:
+        pytest.skip("needs two GPUs")
+    ran = subprocess.run([sys.executable, "-c", _ON_THE_SECOND], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "True"]
 
 
 def test_sparse_loops_over_many_values(gpu: torch.device) -> None:
