@@ -64,6 +64,8 @@ _NUMBER = 0xFFFFFF
 _KNOWN_WARNINGS = (
     # The parser puts words into header lanes and leaves it invalid on purpose: ingress says whether it goes out.
     r"accessing a field of an invalid header hdr\.lanes",
+    # Actions of control Passes have a parameter that is called like a table, and use the parameter.
+    r"'task' shadows 'task'",
     # Names of keys in table arrival and in those that widen codes: their entries are constant.
     r"Table key name not supported\. Replacing",
     # P4Info has no table for hash units, which the control plane could set on this chip, and does not.
@@ -78,6 +80,7 @@ _KNOWN_WARNINGS = (
 # p4c of 2025 and 2026 until its pull request 5753 forgot what a parser's states select by, and took the first branch
 # each time: such a program assembles, and parses nothing.
 _BLIND_PARSER = "Can't match parser state due to previous match"
+_USE_A_NEWER_ONE = "Use p4lang's p4c of September 2026 or later, which has its pull request 5753."
 
 
 def _instead(refused: TofinoProfile) -> str:
@@ -192,10 +195,16 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
         _refuse(built, made.stdout + made.stderr)
     for line in warnings_to_heed(compiled.stdout + compiled.stderr + made.stdout + made.stderr):
         print(f"{built.name}: {line}", file=sys.stderr)
+    wholes = sorted((scratch / "printed").glob("*FrontEndLast.p4"))
+    if len(wholes) != 1 or not p4info.exists() or not bfrt.exists():
+        raise TofinoCompileError(
+            f"{COMPILER} made a binary of profile {built.name}, but not its P4Info, its bf-rt description and one "
+            "print-out of the program.",
+            _USE_A_NEWER_ONE,
+        )
     _make_repeatable(bfrt)
     printed = out / f"{built.name}.printed.p4"
-    (whole,) = (scratch / "printed").glob("*FrontEndLast.p4")
-    printed.write_text(reduce(whole.read_text()))
+    printed.write_text(reduce(wholes[0].read_text()))
     context = json.loads((assembled / "context.json").read_text())
     return Built(built, binary, context, (p4info, bfrt, printed))
 
@@ -207,7 +216,7 @@ def _check_parser(built: TofinoProfile, said: str) -> None:
         raise TofinoCompileError(
             f"{COMPILER} left {lost} branches out of the parsers of profile {built.name}: their states do not "
             "look at the packet.",
-            "Use p4lang's p4c of September 2026 or later, in which pull request 5753 has put this right.",
+            _USE_A_NEWER_ONE,
         )
 
 

@@ -14,6 +14,7 @@ import pytest
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control import pipelines, tofinobuild
+from lanesum_control.manifest import MANIFEST, sha256
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
 from lanesum_control.tofino import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest_smaller, profile
 from lanesum_control.tofino_report import (
@@ -118,24 +119,39 @@ def test_a_size_that_the_sources_lack_names_the_nearest_profile(
 def test_a_refusal_leaves_the_build_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of two builds side by side would be no build's."""
     first, second = PROFILES[:2]
+    too_large: list[TofinoProfile] = [second]
 
-    def refuse_the_second(wanted: TofinoProfile, p4src: Path, out: Path) -> Built:
-        if wanted is second:
+    def a_build(wanted: TofinoProfile, p4src: Path, out: Path) -> Built:
+        if wanted in too_large:
             raise DoesNotFitError(wanted, "out of power", "too much of it")
         for name in (f"{wanted.name}.bfrt.json", "tofino.bin", "context.json"):
             (out / name).write_text("new")
         return Built(wanted, out / "tofino.bin", CONTEXT, (out / f"{wanted.name}.bfrt.json",))
 
-    monkeypatch.setattr(tofinobuild, "tools", lambda: ("p4c", "bfas"))
-    monkeypatch.setattr(tofinobuild, "build_profile", refuse_the_second)
-    kept = [tmp_path / TOFINO_BUILD_FOLDER / f"{first.name}.bfrt.json", tmp_path / "out" / f"{first.name}.pi.bin"]
+    monkeypatch.setattr(tofinobuild, "tools", lambda: (COMPILER, ASSEMBLER))
+    monkeypatch.setattr(tofinobuild, "build_profile", a_build)
+    monkeypatch.setattr(tofinobuild, "version_of", lambda compiler: f"{compiler} 1")
+    monkeypatch.setattr(tofinobuild, "write_page", lambda root: None)
+    committed, packed = tmp_path / TOFINO_BUILD_FOLDER, tmp_path / "out"
+    kept = [committed / f"{first.name}.bfrt.json", packed / f"{first.name}.pi.bin"]
     for path in kept:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("old")
     with pytest.raises(DoesNotFitError):
-        build(tmp_path, (first, second), tmp_path / "out")
+        build(tmp_path, (first, second), packed)
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(kept)
     assert [path.read_text() for path in kept] == ["old", "old"]
+
+    too_large.clear()
+    build(tmp_path, (first, second), packed)
+    manifest = json.loads((committed / MANIFEST).read_text())
+    outputs = {path.name: sha256(path) for path in committed.iterdir() if path.name != MANIFEST}
+    assert manifest["outputs"] == outputs
+    assert outputs.keys() == {f"{first.name}.bfrt.json", f"{second.name}.bfrt.json", "resources.json"}
+    assert kept[0].read_text() == "new"
+    for built in (first, second):
+        assert (packed / f"{built.name}.pi.bin").read_bytes().count(b"new") == 2
+        assert (packed / built.name / "tofino.bin").read_text() == "new"
 
 
 def test_warnings_that_nobody_knows_are_shown() -> None:
@@ -146,7 +162,7 @@ def test_warnings_that_nobody_knows_are_shown() -> None:
         "main.bfa:20303: warning: Input xbar hash group 0 mergeable conflict in stage 4\n"
         "main.bfa:9995: warning: conflicting hash group definition here\n"
     )
-    (heeded,) = warnings_to_heed(said)
+    (heeded,) = warnings_to_heed(said + "tofino/passes.p4(188): [--Wwarn=shadow] warning: 'task' shadows 'task'\n")
     assert heeded.endswith("invalid header hdr.codes")
 
 
@@ -176,6 +192,16 @@ def test_a_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: 
     a_tool(tmp_path, ASSEMBLER, f'echo "{warning}" >&2\necho "{warning}" >&2\n{binary}\n')
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TofinoCompileError, match=r"left 2 branches out of the parsers of profile tofino1-w32.*5753"):
+        build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
+
+
+def test_a_compiler_that_prints_nothing_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_tool(tmp_path, COMPILER, COMPILES)
+    a_tool(tmp_path, ASSEMBLER, "while [ $1 != -o ]; do shift; done; : > $2/tofino.bin\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        TofinoCompileError, match=r"a binary of profile tofino1-w32, but not its P4Info.* September 2026"
+    ):
         build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
 
 
