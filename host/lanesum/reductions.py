@@ -41,12 +41,17 @@ CompareSizes = Callable[[int, int, int], None]
 
 @dataclass(slots=True)
 class _Started:
-    """A round under way, and what is compared in it besides."""
+    """A round under way, and what is compared in it besides.
+
+    Attributes:
+        came: what it came to, as ``UdpTransport.finish`` says it; None until it has ended.
+    """
 
     round: Round
     flight: RoundInFlight
     overlap: Callable[[], object] | None
     compared: _Lengths | None
+    came: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -88,6 +93,11 @@ class Reduction:
     def was_last(self) -> bool:
         """The codec is known to make no more rounds."""
         return any(last() for last in self.last)
+
+    @property
+    def resumable(self) -> bool:
+        """All rounds that the codec waits for are through."""
+        return bool(self.started) and not self.made and all(one.came is not None for one in self.started)
 
     def depends_on(self, before: Reduction) -> bool:
         """Its rounds depend on a sum that has to be there: workers would make different ones otherwise."""
@@ -290,7 +300,9 @@ class Reductions:
         """Until there is something to do; False when only somebody has called ``wake``."""
         if not self._running:
             return False
-        waiting = [one.flight for reduction in self._running for one in reduction.started if not one.flight.finished]
+        # Also those that have ended since the last step, by the attendant's hand: to wait for these takes no time.
+        waiting = [one.flight for reduction in self._running for one in reduction.started if one.came is None]
+        assert waiting  # or nothing but a deadline would end it
         self._transport.wait(waiting)
         return any(one.finished or one.ready for one in waiting)
 
@@ -306,7 +318,11 @@ class Reductions:
                     self._transport.decode(one.flight)
                     self._transport.attend()
                     return True
-            if reduction.started and not reduction.made and all(one.flight.finished for one in reduction.started):
+                if one.came is None and one.flight.finished:
+                    # One by one: of a codec's rounds that begin together there may be more than can be under way.
+                    one.came = self._transport.finish(one.flight)
+                    return True
+            if reduction.resumable:
                 self._resume(reduction)
                 return True
         return False
@@ -365,12 +381,11 @@ class Reductions:
         self._transport.attend()
 
     def _resume(self, reduction: Reduction) -> None:
-        """All rounds that the codec waits for are through."""
         aggregates = []
         for one in reduction.started:
-            words, contributors = self._transport.finish(one.flight)
-            came = functools.partial(_known, contributors)
-            aggregates.append(self._aggregate(reduction.codec, one.round, one.compared, words, came))
+            assert one.came is not None
+            words, contributors = one.came[0], functools.partial(_known, one.came[1])
+            aggregates.append(self._aggregate(reduction.codec, one.round, one.compared, words, contributors))
         reduction.started.clear()
         reply = tuple(aggregates) if reduction.grouped else aggregates[0]
         self._advance(reduction, functools.partial(reduction.steps.send, reply))

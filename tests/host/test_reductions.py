@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from test_session import LOCALHOST, random_loss, run_workers, tickets_for
 
-from lanesum.codecs import CodecContext, CodecError, Result, Round, RoundShape, Steps
+from lanesum.codecs import CodecContext, CodecError, Part, Policy, Result, Round, RoundShape, Rule, Steps
 from lanesum.codecs.base import Codec
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.thc_paper import PaperTHC
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
+from lanesum.reductions import Reductions
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import FinishedRound, Pending, Session
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
@@ -165,6 +166,48 @@ def test_workers_that_disagree_in_the_second_are_all_told(server: AggregationSer
 
     for outcome in run_workers(tickets, work, errors=True, codec=_OneRound()):
         assert isinstance(outcome, MismatchError) and "600 words" in str(outcome) and "601 words" in str(outcome)
+
+
+def test_rounds_may_end_just_before_somebody_waits_for_them(
+    server: AggregationServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attendant takes packets as well, whenever nobody else does: nothing is left to wait for then."""
+    wait = Reductions._wait
+
+    def wait_when_all_has_come(self: Reductions) -> bool:
+        flights = [one.flight for reduction in self._running for one in reduction.started]
+        while not all([flight.finished or flight.ready for flight in flights]):
+            threading.Event().wait(1e-3)
+        return wait(self)
+
+    monkeypatch.setattr(Reductions, "_wait", wait_when_all_has_come)
+    tickets = tickets_for(server, 2)
+    server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+    def work(session: Session) -> list[float]:
+        pending = [session.all_reduce_async(np.ones(5000, np.float32)) for _ in range(2)]
+        return [float(one.result()[0]) for one in pending]
+
+    assert run_workers(tickets, work, codec="fixed", deadline_s=5.0) == [[2.0, 2.0]] * 2
+
+
+@pytest.mark.parametrize(("codecs", "quorum"), [(12, 0), (2, 2)])
+def test_more_rounds_that_begin_together_than_can_be_under_way(
+    server: AggregationServer, codecs: int, quorum: int
+) -> None:
+    """Eight, and one where there is a quorum."""
+    tickets = tickets_for(server, 2, quorum=quorum)
+    server.aggregator.admit(ServerJob.from_tickets(tickets))
+    parts = tuple(Part(f"p{number}", 100 * number, 100 * (number + 1)) for number in range(codecs))
+
+    def work(session: Session) -> list[float]:
+        policy = Policy(workers=2, rules=[Rule(FixedPoint(workers=2), names=part.key) for part in parts])
+        vector = np.repeat(np.arange(codecs, dtype=np.float32), 100)
+        values = session.reduce(vector, codec=policy, parts=parts).values
+        return [float(values[part.start]) for part in parts]
+
+    expected = [2.0 * number for number in range(codecs)]
+    assert run_workers(tickets, work, deadline_s=5.0) == [expected] * 2
 
 
 def test_somebody_else_may_wake_who_waits(server: AggregationServer) -> None:
