@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables of the docs from ``benchmarks/results``: ``python benchmarks/publish.py``; ``--check`` only looks.
+"""Write the tables and pictures of the docs from ``benchmarks/results``: ``python benchmarks/publish.py``; ``--check``
+only looks.
 
 ``--measure NAME`` runs ``lanesum bench NAME`` first (several names are possible) and keeps its result. Needs what that
 benchmark needs, a machine that does nothing else, and a few minutes.
@@ -16,7 +17,19 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lanesum.bench import allreduce, codec, comparison, congestion, faults, learning, nmse, server, sparse, transport
+from lanesum.bench import (
+    allreduce,
+    codec,
+    comparison,
+    congestion,
+    faults,
+    learning,
+    nmse,
+    pictures,
+    server,
+    sparse,
+    transport,
+)
 from lanesum.protocol.generate import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -174,6 +187,11 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "codec comparison": ("codec-comparison.json", "docs/codecs.md", comparison_table),
     "learning figures": ("learning.json", "docs/lgc.md", learning_table),
 }
+# Pictures of the docs: the result that each shows, and what draws it.
+PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {
+    "docs/pictures/codecs.png": ("codec-comparison.json", pictures.codec),
+    "docs/pictures/learning.png": ("learning.json", pictures.learning),
+}
 # What `--measure` may name, and the arguments of `lanesum bench` that it stands for.
 BENCHMARKS: dict[str, tuple[str, ...]] = {
     **{
@@ -209,6 +227,15 @@ def published() -> dict[Path, str]:
     return pages
 
 
+def stale_pictures() -> list[str]:
+    """Those that show another result than the one that is kept."""
+    return [
+        name
+        for name, (results, _) in PICTURES.items()
+        if pictures.shown(ROOT / name) != pictures.fingerprint(json.loads((RESULTS / results).read_text()))
+    ]
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Write the tables of the docs from benchmarks/results.")
     parser.add_argument("--check", action="store_true", help="only say which pages are out of date")
@@ -216,15 +243,20 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     for name in options.measure:
         measure(name)
-    stale = [path for path, text in published().items() if path.read_text() != text]
+    pages = published()
+    stale = [path for path, text in pages.items() if path.read_text() != text]
     for path in stale:
-        if options.check:
-            print(
-                f"{path.relative_to(ROOT)} does not say what was measured: run benchmarks/publish.py", file=sys.stderr
-            )
-        else:
-            path.write_text(published()[path])
-    return 1 if options.check and stale else 0
+        if not options.check:
+            path.write_text(pages[path])
+    drawn = stale_pictures()
+    for name in drawn:
+        if not options.check:
+            results, draw = PICTURES[name]
+            draw(json.loads((RESULTS / results).read_text()), ROOT / name)
+    if options.check:
+        for name in [*(str(path.relative_to(ROOT)) for path in stale), *drawn]:
+            print(f"{name} does not say what was measured: run benchmarks/publish.py", file=sys.stderr)
+    return 1 if options.check and (stale or drawn) else 0
 
 
 if __name__ == "__main__":

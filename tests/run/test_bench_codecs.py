@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from lanesum import codecs
 from lanesum.bench import codec, comparison, learning, nmse, pictures
 from lanesum.cli.app import app
 from lanesum.errors import ConfigurationError, MissingToolError
@@ -82,9 +83,16 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
     result = codec.run(dataclasses.replace(codec.QUICK, parts=("comparison",)))
     json.dumps(result)
     assert result["figures"] == []
-    normal = {one["codec"]: one for one in result["comparison"]}
+    normal, sparse = (
+        {one["codec"]: one for one in result["comparison"] if one["vectors"] == kind}
+        for kind in (comparison.GAUSSIAN, comparison.SPARSE)
+    )
     there = set(comparison.CODECS) | {comparison.HOOK}
     assert set(normal) == (there if has_torch else {name for name in there if "lgc" not in name and "'" not in name})
+    assert set(sparse) == set(normal) | set(comparison.SPARSE_CODECS)
+    assert {codec for codec, _ in (*comparison.CODECS.values(), *comparison.SPARSE_CODECS.values())} == set(
+        codecs.names()
+    )
     for one in result["comparison"]:
         assert 0 <= one["nmse"] < 2 and one["bits_up"] > 0 and one["bits_down"] > 0 and one["ns_per_value"]["min"] > 0
     # What adds in the switch costs as much for any number of workers; what is gathered, for each of them.
@@ -95,9 +103,14 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
     if has_torch:
         assert normal["powersgd"]["nmse"] == pytest.approx(normal[comparison.HOOK]["nmse"], rel=0.05)
         assert normal["lgc"]["bits_up"] < 0.3 * normal["topk"]["bits_up"]
+    for lossless in ("sketch", "union", "auto"):
+        assert sparse[lossless]["nmse"] < 1e-12 and sparse[lossless]["bits_up"] < 4
     assert all(len(row) == len(comparison.COLUMNS) for row in comparison.rows(result))
     pictures.codec(result, tmp_path / "codec.png")
     assert (tmp_path / "codec.png").stat().st_size > 10_000
+    assert pictures.shown(tmp_path / "codec.png") == pictures.fingerprint(result)
+    assert pictures.shown(tmp_path / "codec.png") != pictures.fingerprint({**result, "repeats": 0})
+    assert pictures.shown(tmp_path / "absent.png") is None
 
 
 def test_a_gpu_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,9 +144,10 @@ def test_codecs_on_several_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     result = codec.run(settings)
     json.dumps(result)
     assert [one["kind"] for one in result["devices"]] == ["cpu", "none"]
-    by: dict[str, list[dict[str, Any]]] = {name: [] for name in some}
+    by: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for one in result["comparison"]:
-        by[one["codec"]].append(one)
+        by.setdefault((one["codec"], one["vectors"]), []).append(one)
+    assert set(by) == {(name, kind) for name in some for kind in (comparison.GAUSSIAN, comparison.SPARSE)}
     for here, there in by.values():
         assert here["device"] == result["machine"]["processor"] and there["device"] == "Another 9000"
         assert {**here, "device": 0, "ns_per_value": 0} == {**there, "device": 0, "ns_per_value": 0}

@@ -64,9 +64,10 @@ class Settings:
     codecs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        unknown = set(self.codecs) - set(comparison.CODECS)
+        there = {**comparison.CODECS, **comparison.SPARSE_CODECS}
+        unknown = set(self.codecs) - set(there)
         if unknown:
-            known = "; ".join(comparison.CODECS)
+            known = "; ".join(there)
             raise ConfigurationError(
                 f"No codec is compared as {', '.join(map(repr, sorted(unknown)))}.", f"Use {known}."
             )

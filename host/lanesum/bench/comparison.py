@@ -32,10 +32,15 @@ WORKERS = 4
 HOOK = "powersgd, PyTorch's hook"
 _DENSITY = 0.01
 _RECORDS = 3
+# All-reduces after which those that learn from sums have made up their minds: a policy's first one is dense, and leaves
+# an error behind that is.
+_SETTLING = 9
 _SEED = 7
 _LEARNED: dict[str, Any] = {"density": _DENSITY, "warm_up": 1, "training": 20}
 
-#: Label to codec and its parameters. ``sketch``, ``union`` and ``auto`` sum vectors like these as ``fixed`` does.
+#: Kinds of vectors.
+GAUSSIAN, SPARSE, RECORDED = "Gaussian", f"sparse, {100 * _DENSITY:g} %", "transformer"
+#: Label to codec and its parameters.
 CODECS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": ("none", {}),
     "bf16": ("bf16", {}),
@@ -59,6 +64,10 @@ CODECS: dict[str, tuple[str, dict[str, Any]]] = {
     "lgc": ("lgc", _LEARNED),
     "lgc-server": ("lgc-server", _LEARNED),
 }
+#: Those that are compared with sparse vectors alone: others they sum as ``fixed`` or ``thc``.
+SPARSE_CODECS: dict[str, tuple[str, dict[str, Any]]] = {
+    name: (name, {}) for name in ("sketch", "union", "auto", "policy")
+}
 
 
 def run(
@@ -69,23 +78,24 @@ def run(
     devices: Sequence[Device],
     names: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Measure with ``values`` drawn values, and ``recorded`` gradients of the transformer; JSON-ready figures, one for
-    every device.
+    """Measure with ``values`` drawn values, dense and sparse, and ``recorded`` gradients of the transformer; JSON-ready
+    figures, one for every device.
 
-    ``names``: some of ``CODECS``; all, and PyTorch's hook, where there are none.
+    ``names``: some of ``CODECS`` and ``SPARSE_CODECS``; all, and PyTorch's hook, where there are none.
     """
     torch_there = importlib.util.find_spec("torch") is not None
-    inputs = {"Gaussian": _drawn(values)}
+    inputs = {GAUSSIAN: _drawn(values), SPARSE: _sparse(values)}
     if torch_there and recorded:
         from lanesum.bench import gradients
 
-        inputs["transformer"] = gradients.transformer(WORKERS, _RECORDS)
+        inputs[RECORDED] = gradients.transformer(WORKERS, _RECORDS)
     if not torch_there:
         left_out["learned compression, gradients of the transformer and PowerSGD by PyTorch"] = "PyTorch is missing"
     figures = []
     for name, records in inputs.items():
-        for label, (codec, parameters) in CODECS.items():
-            if (torch_there or not codec.startswith("lgc")) and label in (names or CODECS):
+        there = {**CODECS, **SPARSE_CODECS} if name == SPARSE else CODECS
+        for label, (codec, parameters) in there.items():
+            if (torch_there or not codec.startswith("lgc")) and label in (names or there):
                 figures += _figures(name, label, records, repeats, codec, parameters, devices)
         if torch_there and not names:
             figures += [_hook(name, records, repeats, device) for device in devices]
@@ -97,6 +107,15 @@ def _drawn(values: int) -> list[list[Vector]]:
         [np.random.default_rng([3, number, worker]).standard_normal(values, np.float32) for worker in range(WORKERS)]
         for number in range(_RECORDS)
     ]
+
+
+def _sparse(values: int) -> list[list[Vector]]:
+    """Every worker has other values than zero at places of its own."""
+    records = _drawn(values)
+    for number, vectors in enumerate(records):
+        for worker, vector in enumerate(vectors):
+            vector[np.random.default_rng([4, number, worker]).random(values) >= _DENSITY] = 0
+    return records
 
 
 def _figures(
@@ -111,7 +130,7 @@ def _figures(
     job = [codecs.get(codec, workers=WORKERS, **parameters) for _ in range(WORKERS)]
     before = 1 + sum(parameters.get(key, 0) for key in ("warm_up", "training"))
     if getattr(job[0], "remembers_sums", False):
-        before += _RECORDS
+        before += _SETTLING
     for number in range(before):
         vectors = records[number % _RECORDS]
         if codec == "dgc":  # what it has not sent it would send later, and the error is that of one all-reduce

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,10 +21,29 @@ _MARKERS = "osD^v<>P"
 _FILLS = ("full", "none", "left", "bottom")
 # Errors below this are not told apart in a picture.
 _EXACT = 1e-6
+# Keyword of a text in a PNG, of those that its specification lists.
+_COMMENT = "Comment"
+
+
+def fingerprint(result: dict[str, Any]) -> str:
+    """Tells which result a picture shows; every picture carries it."""
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
+
+
+def shown(path: Path) -> str | None:
+    """The fingerprint of the result that a picture shows; None where it says none, or is not there."""
+    if not path.exists():
+        return None
+    from PIL import Image  # comes with matplotlib
+
+    with Image.open(path) as picture:
+        return picture.info.get(_COMMENT)
 
 
 @contextlib.contextmanager
-def _figure(path: Path, columns: int, title: str, machine: dict[str, Any], *, width: float) -> Iterator[list[Any]]:
+def _figure(
+    path: Path, columns: int, title: str, result: dict[str, Any], *, width: float, rows: int = 1
+) -> Iterator[list[Any]]:
     try:
         import matplotlib
     except ImportError as error:
@@ -31,12 +52,12 @@ def _figure(path: Path, columns: int, title: str, machine: dict[str, Any], *, wi
     import matplotlib.pyplot as plt
 
     with plt.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11}):
-        figure, axes = plt.subplots(1, columns, figsize=(width * columns, 4.8), squeeze=False)
+        figure, axes = plt.subplots(rows, columns, figsize=(width * columns, 4.8 * rows), squeeze=False)
         figure.suptitle(title, fontsize=13)
-        yield list(axes[0])
-        figure.text(0.01, 0.005, _on(machine), fontsize=8, color="#555555")
-        figure.tight_layout(rect=(0, 0.03, 1, 0.98))
-        figure.savefig(path, dpi=110)
+        yield list(axes.flat)
+        figure.text(0.01, 0.005, _on(result["machine"]), fontsize=8, color="#555555")
+        figure.tight_layout(rect=(0, 0.03 / rows, 1, 0.98))
+        figure.savefig(path, dpi=110, metadata={_COMMENT: fingerprint(result)})
         plt.close(figure)
 
 
@@ -57,6 +78,17 @@ def _bars(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, float]],
     axes.set_axisbelow(True)
 
 
+def _style(number: int) -> dict[str, str]:
+    """Colour and marker of the curve or the points of that number; no two of the first 64 have both in common."""
+    turns, color = divmod(number, len(_COLORS))
+    return {"color": _COLORS[color], "marker": _MARKERS[(color + turns) % len(_MARKERS)]}
+
+
+def _beside(axes: Any) -> None:
+    """The legend, to the right of a panel."""
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
 def _short(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
@@ -74,7 +106,7 @@ def allreduce(result: dict[str, Any], path: Path) -> None:
         groups.setdefault(figure["rate_mbit"], []).append(figure)
     title = f"All-reduce of {first['values']:,} float32, {first['workers']} workers: seconds (times as fast as gloo)"
     timed = [figure for figure in figures if figure.get("chunk_p50_s")]
-    with _figure(path, len(groups) + bool(timed), title, result["machine"], width=6.0) as panels:
+    with _figure(path, len(groups) + bool(timed), title, result, width=6.0) as panels:
         if timed:
             _chunks(panels.pop(), [f"{case_name(one)}\n{method_name(one)}" for one in timed], timed)
         for axes, (rate, some) in zip(panels, groups.items(), strict=True):
@@ -103,18 +135,17 @@ def _curves(result: dict[str, Any], path: Path, axis: str, name: str) -> None:
     for figure in result["figures"]:
         place = "bare loopback" if figure["rate_mbit"] is None else f"links of {figure['rate_mbit']:g} Mbit/s"
         groups.setdefault(place, {}).setdefault(_method(figure), []).append(figure)
-    with _figure(path, len(groups), "All-reduce, times as fast as gloo", result["machine"], width=5.5) as panels:
+    with _figure(path, len(groups), "All-reduce, times as fast as gloo", result, width=5.5) as panels:
         for axes, (place, methods) in zip(panels, groups.items(), strict=True):
             axes.set_title(place)
             for number, (label, some) in enumerate(methods.items()):
                 across = [figure[axis] for figure in some]
                 ratios = [figure["times_gloo"] for figure in some]
                 medians = [ratio["median"] for ratio in ratios]
-                color, marker = _COLORS[number % len(_COLORS)], _MARKERS[number % len(_MARKERS)]
-                axes.plot(across, medians, color=color, marker=marker, markersize=5, label=label)
-                axes.fill_between(
-                    across, [one["min"] for one in ratios], [one["max"] for one in ratios], color=color, alpha=0.15
-                )
+                style = _style(number)
+                axes.plot(across, medians, **style, markersize=5, label=label)
+                least, most = [one["min"] for one in ratios], [one["max"] for one in ratios]
+                axes.fill_between(across, least, most, color=style["color"], alpha=0.15)
             axes.set_xscale("log", base=10 if axis == "values" else 2)
             axes.set_yscale("log")
             if axis == "workers":
@@ -139,7 +170,7 @@ def _color(figure: dict[str, Any]) -> str:
 
 def server(result: dict[str, Any], path: Path) -> None:
     """Lanes beside memcpy, datagrams beside iperf3. Raises MissingToolError."""
-    with _figure(path, 2, "One core of the aggregation server", result["machine"], width=7.0) as (left, right):
+    with _figure(path, 2, "One core of the aggregation server", result, width=7.0) as (left, right):
         left.set_title("lanes added, share of memcpy")
         labels = [f"{figure['op']}, {figure['by']}" for figure in result["lanes"]]
         _bars(left, labels, [figure["added_to_copied"] for figure in result["lanes"]], _by(result["lanes"]))
@@ -156,7 +187,7 @@ def transport(result: dict[str, Any], path: Path) -> None:
     title = f"Transport, {result['workers']} workers: round trips, and packets of one worker alone"
     rates = result["rate"]
     timed = [figure for figure in rates if figure.get("chunk_p50_s")]
-    with _figure(path, len(paths) + 1 + bool(timed), title, result["machine"], width=6.0) as panels:
+    with _figure(path, len(paths) + 1 + bool(timed), title, result, width=6.0) as panels:
         if timed:
             _chunks(panels.pop(), [f"{one['path']}\n{one['by']}" for one in timed], timed)
         for axes, one in zip(panels, paths, strict=False):
@@ -176,11 +207,10 @@ def nmse(result: dict[str, Any], path: Path) -> None:
     names = list(dict.fromkeys(figure["vectors"] for figure in result["figures"]))
     schemes = list(dict.fromkeys(figure["by"] for figure in result["figures"]))
     title = "Error of a mean (NMSE): workers' vectors differ (lines), or are the same (dashes)"
-    with _figure(path, len(names), title, result["machine"], width=4.4) as panels:
+    with _figure(path, len(names), title, result, width=4.4) as panels:
         for axes, name in zip(panels, names, strict=True):
             axes.set_title(name)
             for number, scheme in enumerate(schemes):
-                color, marker = _COLORS[number % len(_COLORS)], _MARKERS[number % len(_MARKERS)]
                 for kind, line in (("differ", "-"), ("agree", "--")):
                     some = [
                         figure for figure in result["figures"]
@@ -188,7 +218,7 @@ def nmse(result: dict[str, Any], path: Path) -> None:
                     ]  # fmt: skip
                     across, errors = ([figure[key] for figure in some] for key in ("workers", "nmse"))
                     label = scheme if kind == "differ" else None
-                    axes.plot(across, errors, line, color=color, marker=marker, markersize=4, label=label)
+                    axes.plot(across, errors, linestyle=line, **_style(number), markersize=4, label=label)
             axes.set_xscale("log", base=2)
             axes.set_yscale("log")
             axes.set_xlabel("workers")
@@ -201,15 +231,17 @@ def codec(result: dict[str, Any], path: Path) -> None:
     """Processor time of THC; of all codecs, error against bits and against time. Raises MissingToolError."""
     figures, compared = result["figures"], result["comparison"]
     names = list(dict.fromkeys(figure["vectors"] for figure in compared))
-    panels = ([("speed", "")] if figures else []) + [
-        (axis, name) for name in names for axis in ("bits_up", "ns_per_value")
-    ]
+    panels = [(axis, name) for name in names for axis in ("bits_up", "ns_per_value")]
+    if figures:
+        panels = [("speed", ""), *([("", "")] if compared else []), *panels]
+    columns = min(2, len(panels))
+    codecs = list(dict.fromkeys(figure["codec"] for figure in compared))
     width = 9.0 if not compared else 6.5
     devices = list(dict.fromkeys(one["device"] for one in compared if "device" in one))
     title = "Codecs" if len(devices) > 1 else "Codecs, on one thread"
     if len(devices) == 1 and devices[0] != result["machine"]["processor"]:
         title = f"Codecs, on {devices[0]}"
-    with _figure(path, len(panels), title, result["machine"], width=width) as all_axes:
+    with _figure(path, columns, title, result, width=width, rows=len(panels) // columns) as all_axes:
         for axes, (axis, name) in zip(all_axes, panels, strict=True):
             if axis == "speed":
                 labels = [f"{figure['codec']}, {figure['by']}" for figure in figures]
@@ -217,25 +249,27 @@ def codec(result: dict[str, Any], path: Path) -> None:
                 _bars(axes, labels, [figure["together"] for figure in figures], colors)
                 axes.set_title(f"THC, {result['values']:,} float32: norm, encode and decode")
                 axes.set_xlabel("nanoseconds per value, of processor time or on a GPU")
+            elif not axis:
+                axes.set_axis_off()
             else:
-                _errors(axes, [one for one in compared if one["vectors"] == name], axis, devices)
+                _errors(axes, [one for one in compared if one["vectors"] == name], axis, devices, codecs)
                 axes.set_title(f"{name}: error of one all-reduce of {result['workers']} workers")
 
 
-def _errors(axes: Any, figures: Sequence[dict[str, Any]], axis: str, devices: Sequence[str]) -> None:
+def _errors(
+    axes: Any, figures: Sequence[dict[str, Any]], axis: str, devices: Sequence[str], codecs: Sequence[str]
+) -> None:
     """A marker for each codec, filled in another way for each device; what is as good as exact lies on the lower edge.
     Bits are the same on all devices."""
-    codecs = list(dict.fromkeys(figure["codec"] for figure in figures))
     for figure in figures:
         device = devices.index(figure["device"]) if "device" in figure else 0
         if axis == "bits_up" and device:
             continue
-        number = codecs.index(figure["codec"])
         across = figure[axis]["median"] if axis == "ns_per_value" else figure[axis]
-        color, marker = _COLORS[number % len(_COLORS)], _MARKERS[number // len(_COLORS)]
+        style = _style(codecs.index(figure["codec"]))
         label, fill = None if device else figure["codec"], _FILLS[device % len(_FILLS)]
         error = max(figure["nmse"], _EXACT)
-        axes.plot(across, error, marker, color=color, markersize=7, label=label, linestyle="none", fillstyle=fill)
+        axes.plot(across, error, **style, markersize=7, alpha=0.8, label=label, linestyle="none", fillstyle=fill)
     axes.set_xscale("log", base=2 if axis == "bits_up" else 10)
     axes.set_yscale("log")
     axes.set_ylim(_EXACT / 2, 3)
@@ -246,26 +280,29 @@ def _errors(axes: Any, figures: Sequence[dict[str, Any]], axis: str, devices: Se
         for place, name in enumerate(devices if len(devices) > 1 else ()):
             fill = _FILLS[place % len(_FILLS)]
             axes.plot([], [], "o", color="#333333", markersize=7, label=name, linestyle="none", fillstyle=fill)
-        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+        _beside(axes)
 
 
 def learning(result: dict[str, Any], path: Path) -> None:
     """Final loss against bytes, for every task and number of steps. Raises MissingToolError."""
     tasks = list(dict.fromkeys((figure["task"], figure["steps"]) for figure in result["figures"]))
     title = f"Training with {result['workers']} workers: loss in the end, and what a worker has sent"
-    with _figure(path, len(tasks), title, result["machine"], width=6.0) as panels:
-        for axes, (task, steps) in zip(panels, tasks, strict=True):
+    columns = min(2, len(tasks))
+    with _figure(path, columns, title, result, width=6.5, rows=-(-len(tasks) // columns)) as panels:
+        for axes, (task, steps) in zip(panels, tasks, strict=False):
             here = [one for one in result["figures"] if (one["task"], one["steps"]) == (task, steps)]
             for number, figure in enumerate(here):
-                across, color = figure["bytes_up"] / 1e6, _COLORS[number % len(_COLORS)]
-                axes.plot([across] * len(figure["losses"]), figure["losses"], ".", color=color, alpha=0.5)
-                axes.plot(across, figure["loss"], _MARKERS[number % len(_MARKERS)], color=color, label=figure["codec"])
+                across, style = figure["bytes_up"] / 1e6, _style(number)
+                axes.plot([across] * len(figure["losses"]), figure["losses"], ".", color=style["color"], alpha=0.5)
+                axes.plot(across, figure["loss"], **style, linestyle="none", label=figure["codec"])
             axes.set_title(f"{task}, {steps} steps")
             axes.set_xscale("log")
             axes.set_xlabel("MB up per worker, whole training")
+            axes.set_ylabel("loss on what was not trained with")
             axes.grid(alpha=0.25)
-            axes.legend(frameon=False, fontsize=9)
-        panels[0].set_ylabel("loss on what was not trained with")
+            _beside(axes)
+        for axes in panels[len(tasks) :]:
+            axes.set_axis_off()
 
 
 def _by(figures: Sequence[dict[str, Any]]) -> list[str]:
