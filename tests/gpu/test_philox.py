@@ -51,6 +51,19 @@ def test_an_old_gpu_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         require(torch.device("cuda", 5))
 
 
+def test_a_triton_that_cannot_launch_anything_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Driver:
+        @property
+        def active(self) -> None:
+            raise RuntimeError("Failed to find C compiler.")
+
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA H200")
+    monkeypatch.setattr(triton.runtime, "driver", Driver())
+    with pytest.raises(GpuError, match=r"on NVIDIA H200: Failed to find C compiler\. Install a C compiler"):
+        require(torch.device("cuda", 7))
+
+
 def test_a_missing_triton_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(GpuError, match=r"needs Triton, which is not installed.*lanesum\[gpu\]"):

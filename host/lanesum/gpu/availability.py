@@ -51,3 +51,12 @@ def require(device: torch.device) -> None:
             f"{torch.cuda.get_device_name(device)} has compute capability {has}; the kernels need {needed}:",
             f"{_WITHOUT}.",
         )
+    from triton.runtime import driver
+
+    try:
+        _ = driver.active  # compiles what launches kernels, unless it is kept from another time
+    except Exception as error:  # of a compiler that is not there, of one that finds no headers, of CUDA
+        raise GpuError(
+            f"Triton cannot launch kernels on {torch.cuda.get_device_name(device)}: {error}",
+            f"Install a C compiler and Python's headers (apt install gcc python3-dev), {_WITHOUT}.",
+        ) from error
