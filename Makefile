@@ -48,7 +48,7 @@ run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH
 
 test: $(READY_TO_TEST) lint test-code ## everything: lint, types, all tests (TEST_PROCESSES=)
 
-test-quick: $(READY_TO_TEST) lint ## the same without whole trainings and measurements, sanitizers and soaks
+test-quick: $(READY_TO_TEST) lint ## the same in a third of the time: no trainings, measurements, sanitizers, soaks and random searches
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "not long"
 
 test-code: $(READY_TO_TEST)

@@ -45,14 +45,28 @@ FIRST = (
     "tests/run/test_bench_rounds.py",
     "tests/simulator/test_mutants.py",
 )
-# Whole trainings and measurements, as users start them, and what runs for as long as it is given: not in
-# `make test-quick`.
+# Whole trainings and measurements, as users start them, what runs for as long as it is given, and what searches: random
+# schedules and packets, seeded bugs, all states of a model, kernels for every chip; and what trains within, or starts
+# these tests. Not in `make test-quick`.
 LONG = (
+    "bmv2_tests/test_random_packets.py",
+    "bmv2_tests/test_schedules.py",
+    "bmv2_tests/test_tofino_alike.py",
+    "bmv2_tests/test_tree_schedules.py",
+    "tests/attack/test_processes.py",
+    "tests/codecs/test_lgc.py",
+    "tests/control/test_controller_machine.py",
+    "tests/gpu/test_compile.py",
+    "tests/models/",
+    "tests/native/test_sanitizers.py",
     "tests/run/test_bench",
     "tests/run/test_faults.py",
     "tests/run/test_run.py",
-    "tests/native/test_sanitizers.py",
+    "tests/simulator/test_mutants.py",
+    "tests/simulator/test_native_parts.py",
+    "tests/simulator/test_schedules.py",
     "tests/simulator/test_soak.py",
+    "tests/test_side_by_side.py",
     "tests/torch/test_digits.py",
 )
 # Files whose tests share nothing.
