@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from control_fakes import Site, request, what
+from google.protobuf import text_format
+from p4.config.v1 import p4info_pb2
 
 from lanesum import codecs
 from lanesum.protocol import LaneOp
@@ -21,6 +23,7 @@ from lanesum_control.errors import AdmissionError, NotOfferedError
 from lanesum_control.model import HostPort, Member, Role, SwitchJob
 from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_control.store import Store
+from lanesum_control.tofino import PROFILES, TofinoProfile
 
 ON_CHIP = {
     LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.ADD8X4, LaneOp.OR, LaneOp.MAX, LaneOp.EXPAND16, LaneOp.EXPAND8TO16,
@@ -59,7 +62,20 @@ def test_bmv2_offers_everything(words: int) -> None:
 
 def test_the_chip_s_program_says_what_it_is() -> None:
     assert Capabilities(frozenset(ON_CHIP), owner_words=True, pipes=True, faults=False) == CHIP
-    assert tofino_pipeline("tofino1-w32").slots == 16_384
+
+
+@pytest.mark.parametrize("built", PROFILES, ids=lambda built: built.name)
+def test_a_profile_s_promise_is_its_p4info_s(built: TofinoProfile) -> None:
+    """Slots, one register for each word of a pass with all passes' blocks, and whether packets have several."""
+    pipeline = tofino_pipeline(built.name)
+    assert pipeline.slots == built.slots
+    assert pipeline.accumulator_words == built.accumulator_words
+    registers = text_format.Parse(pipeline.p4info, p4info_pb2.P4Info(), allow_unknown_field=True).registers
+    sizes = {register.preamble.name: register.size for register in registers}
+    words = {name: size for name, size in sizes.items() if ".words_" in name}
+    assert len(words) * built.passes == built.accumulator_words
+    assert set(words.values()) == {2 * built.slots * built.passes}
+    assert pipeline.capabilities == dataclasses.replace(CHIP, one_pass=built.passes == 1)
 
 
 def test_the_owner_word_is_the_program_s() -> None:
