@@ -30,6 +30,12 @@ SOAK_SEED ?= 0
 # Pipes of the chip that make tofino packs binaries for: 2 or 4.
 PIPES ?= 4
 
+# Profile of one's own for make tofino-try; slots that are left empty are 16,384, shared out to the passes.
+CHIP ?= tofino1
+WORDS ?= 24
+SLOTS ?=
+PASSES ?= 1
+
 # Processes that share the tests (pytest-xdist); 0: one after another in one. auto is 0 without root.
 TEST_PROCESSES ?= auto
 
@@ -38,7 +44,7 @@ SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: help run test test-quick test-code lint setup p4 tofino generate soak bench native-sanitize fuzz model clean
+.PHONY: help run test test-quick test-code lint setup p4 tofino tofino-try generate soak bench native-sanitize fuzz model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
@@ -66,6 +72,9 @@ p4: $(READY_TO_TEST) ## compile p4src (needs p4c-bm2-ss on PATH) and rewrite p4s
 
 tofino: $(READY_TO_TEST) ## compile p4src for Tofino (needs p4c-barefoot and bfas on PATH), rewrite p4src/build/tofino; binaries for PIPES= pipes go to out/tofino
 	$(BIN)/python -m lanesum_control.tofinobuild --binaries out/tofino --pipes $(PIPES)
+
+tofino-try: $(READY_TO_TEST) ## try a profile of your own for Tofino and print what it takes (CHIP=tofino1|tofino2 WORDS= SLOTS= PASSES=)
+	@$(BIN)/python -m lanesum_control.tofinobuild --chip $(CHIP) --words $(WORDS) $(if $(SLOTS),--slots $(SLOTS)) --passes $(PASSES)
 
 generate: $(READY_TO_TEST) ## rewrite what is generated: P4 headers, tables in the docs, the topology schema
 	$(BIN)/python -m lanesum.protocol.generate

@@ -56,6 +56,7 @@ LONG = (
     "tests/attack/test_processes.py",
     "tests/codecs/test_lgc.py",
     "tests/control/test_controller_machine.py",
+    "tests/control/test_tofino_tools.py",
     "tests/gpu/test_compile.py",
     "tests/models/",
     "tests/native/test_sanitizers.py",

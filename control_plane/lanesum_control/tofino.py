@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
@@ -42,6 +43,7 @@ class Chip:
 
 TOFINO_1 = Chip("Tofino 1", "tofino", "tna", 1, 12, chips.TOFINO_1)
 TOFINO_2 = Chip("Tofino 2", "tofino2", "t2na", 2, 20, chips.TOFINO_2)
+CHIPS = {"tofino1": TOFINO_1, "tofino2": TOFINO_2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +101,16 @@ def profile(name: str) -> TofinoProfile:
     raise ConfigurationError(f"There is no Tofino profile {name!r}; built: {', '.join(p.name for p in PROFILES)}.")
 
 
-def nearest_smaller(too_large: TofinoProfile, fitting: tuple[TofinoProfile, ...] = PROFILES) -> TofinoProfile | None:
-    """The profile of the same chip that asks for least less; None when there is none."""
-    smaller = [
-        other
-        for other in fitting
-        if other.chip is too_large.chip
-        and (other.accumulator_words, other.slots) < (too_large.accumulator_words, too_large.slots)
-    ]
-    return max(smaller, key=lambda other: (other.accumulator_words, other.slots), default=None)
+def nearest(refused: TofinoProfile, fitting: tuple[TofinoProfile, ...] = PROFILES) -> TofinoProfile | None:
+    """Of those for the same chip that need no more passes, the one whose words, slots and passes differ by the
+    smallest factors; None when there is none besides ``refused``."""
+
+    def distance(other: TofinoProfile) -> float:
+        return (
+            abs(math.log2(other.accumulator_words / refused.accumulator_words))
+            + abs(math.log2(other.slots / refused.slots))
+            + math.log2(refused.passes / other.passes)
+        )
+
+    others = (kept for kept in fitting if kept.chip is refused.chip and kept.passes <= refused.passes)
+    return min((kept for kept in others if kept != refused), key=distance, default=None)

@@ -1,18 +1,16 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a Tofino profile takes of its chip, from the assembler's ``context.json``, and the rates that follow.
+"""What ``docs/tofino.md`` says of the profiles: what each takes of its chip, and the rates that follow.
 
-What is measured is the assembler's. Rates are arithmetic on packet sizes alone; nothing here was run on a switch.
+What a profile takes is the assembler's. Rates are arithmetic on packet sizes alone; nothing here was run on a switch.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
@@ -21,9 +19,9 @@ from lanesum_control.manifest import MANIFEST
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
 from lanesum_control.tofino import PROFILES, Chip, TofinoProfile, profile
+from lanesum_control.tofino_resources import REPORT, Resources, read_report
 
 PAGE = "docs/tofino.md"
-REPORT = f"{TOFINO_BUILD_FOLDER}/resources.json"
 _NO_SUMS = (LaneOp.OR, LaneOp.MAX)
 PORT_BITS_PER_SECOND = 100e9
 # Preamble, gap and frame check beside each frame.
@@ -36,114 +34,6 @@ WORKERS = 8
 # Of the tables for planning: jobs that share a pipe's slots, and values of a model.
 JOBS = (1, 4, 16, 64)
 MODELS = {"25 M": 25e6, "350 M": 350e6, "7 G": 7e9}
-# Containers that carry headers through the stages; tagalong and dark ones do not.
-_HEADER_CONTAINERS = ("normal", "mocha")
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What one pipe of a profile takes. Units of memory are those of ``Chip``.
-
-    Attributes:
-        stages: the last stage in use, plus one.
-        stateful_alus, memories, ternary_memories, tables: in all stages together.
-        lane_stages: stages that hold lane registers.
-        header_bits: of the packet header vector, ingress and egress together, tagalong and dark containers left out.
-        ingress_cycles, egress_cycles: of the match-action stages, without parser, queues and deparser.
-    """
-
-    stages: int
-    stateful_alus: int
-    memories: int
-    ternary_memories: int
-    tables: int
-    lane_stages: int
-    header_bits: int
-    ingress_cycles: int
-    egress_cycles: int
-
-    def as_json(self) -> dict[str, int]:
-        return asdict(self)
-
-
-def _stage_tables(node: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(node, dict):
-        if "stage_number" in node and "stage_table_type" in node:
-            yield node
-        for value in node.values():
-            yield from _stage_tables(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _stage_tables(value)
-
-
-def _memory_units(node: Any) -> Iterator[tuple[str, int]]:
-    """(kind, number) of each memory named in a table's allocation."""
-    if isinstance(node, dict):
-        if "memory_type" in node:
-            for number in _numbers({key: value for key, value in node.items() if key != "memory_type"}):
-                yield node["memory_type"], number
-        else:
-            for value in node.values():
-                yield from _memory_units(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _memory_units(value)
-
-
-def _numbers(node: Any) -> Iterator[int]:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key == "memory_units":
-                yield from (unit for unit in value)
-            elif key == "spare_bank_memory_unit" and isinstance(value, int):
-                yield value
-            elif isinstance(value, dict | list):
-                yield from _numbers(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _numbers(value)
-
-
-def measure(built: TofinoProfile, context: dict[str, Any]) -> Resources:
-    """Count what the assembler gave out. Raises KeyError where ``context`` is not the assembler's."""
-    memories: dict[str, set[tuple[int, int]]] = defaultdict(set)
-    alus: set[tuple[int, int]] = set()
-    lane_stages: set[int] = set()
-    tables = 0
-    last = 0
-    for table in context["tables"]:
-        tables += table["table_type"] == "match"
-        for placed in _stage_tables(table):
-            stage = placed["stage_number"]
-            last = max(last, stage)
-            for kind, number in _memory_units(placed):
-                memories[kind].add((stage, number))
-            if table["table_type"] == "stateful":
-                alus.add((stage, placed["meter_alu_index"]))
-                if ".words_" in table["name"]:
-                    lane_stages.add(stage)
-    containers: dict[tuple[str, int], int] = {}
-    for phases in context["phv_allocation"]:
-        for gress in ("ingress", "egress"):
-            for container in phases.get(gress, []):
-                if container["container_type"] in _HEADER_CONTAINERS:
-                    containers[container["container_type"], container["phv_number"]] = container["word_bit_width"]
-    cycles = {"ingress": 0, "egress": 0}
-    for stage in context["mau_stage_characteristics"]:
-        if stage["gress"] in cycles:
-            cycles[stage["gress"]] += stage["cycles_contribute_to_latency"]
-    return Resources(
-        stages=last + 1,
-        stateful_alus=len(alus),
-        memories=len(memories["sram"]),
-        ternary_memories=len(memories["tcam"]),
-        tables=tables,
-        lane_stages=len(lane_stages),
-        header_bits=sum(containers.values()),
-        ingress_cycles=cycles["ingress"],
-        egress_cycles=cycles["egress"],
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,12 +221,11 @@ def rate_table(capabilities: Mapping[str, Capabilities]) -> list[str]:
 
 def generated_parts(root: Path) -> dict[str, list[str]]:
     """Lines of each generated part of the page, by its name."""
-    report = json.loads((root / REPORT).read_text())
-    manifest = json.loads((root / REPORT).with_name(MANIFEST).read_text())
-    measured = {name: Resources(**found) for name, found in report.items()}
     folder = root / TOFINO_BUILD_FOLDER
+    manifest = json.loads((folder / MANIFEST).read_text())
+    measured = read_report(folder / REPORT)
     capabilities = {
-        name: Capabilities.of(P4InfoNames.from_text((folder / f"{name}.p4info.txtpb").read_text())) for name in report
+        name: Capabilities.of(P4InfoNames.from_text((folder / f"{name}.p4info.txtpb").read_text())) for name in measured
     }
     return {
         "tofino resources": [*resource_table(measured), "", f"Compiled by {manifest['compiler']}."],

@@ -11,6 +11,7 @@ report, with a manifest. Binaries are large, and made again in minutes.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import re
 import shutil
@@ -23,12 +24,15 @@ from pathlib import Path
 from typing import Any
 
 from lanesum import resources
-from lanesum.errors import LanesumError, MissingToolError
+from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
+from lanesum_control.bfrt import repeatable
 from lanesum_control.device_config import Compiled
 from lanesum_control.manifest import MANIFEST, sha256
+from lanesum_control.own_profile import own_profile
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_control.tofino import PROFILES, TofinoProfile, nearest_smaller, profile
-from lanesum_control.tofino_report import Resources, measure, write_page
+from lanesum_control.tofino import CHIPS, PROFILES, TofinoProfile, nearest, profile
+from lanesum_control.tofino_report import write_page
+from lanesum_control.tofino_resources import REPORT, Resources, measure
 from lanesum_switch.tna.chips import PIPES
 from lanesum_switch.tna.reduce import reduce
 
@@ -57,9 +61,6 @@ _MISTAKE = re.compile(
 # Sizes for which p4src/tofino has no code.
 _NO_SUCH_SIZE = re.compile(r"#error (.+)")
 
-# Of a table's id in the bf-rt description: the rest says what kind of table it is.
-_NUMBER = 0xFFFFFF
-
 # Warnings that are known, and why none of them matters; make tofino prints all others.
 _KNOWN_WARNINGS = (
     # The parser puts words into header lanes and leaves it invalid on purpose: ingress says whether it goes out.
@@ -85,21 +86,34 @@ _USE_A_NEWER_ONE = "Use p4lang's p4c of September 2026 or later, which has its p
 
 def _instead(refused: TofinoProfile) -> str:
     """What to build instead: the nearest profile that fits."""
-    smaller = nearest_smaller(refused)
-    if smaller is None:
+    fitting = nearest(refused)
+    if fitting is None:
         return f"No smaller profile is kept for {refused.chip.title}: give it fewer slots or words."
-    return f"Build {smaller.name} instead ({smaller.accumulator_words} words, {smaller.slots} slots)."
+    passes = f", {fitting.passes} passes" if fitting.passes > 1 else ""
+    return f"Build {fitting.name} instead ({fitting.accumulator_words} words, {fitting.slots} slots{passes})."
 
 
 class DoesNotFitError(LanesumError):
-    """A profile asks for more than the chip has; the message names what ran out and a profile that fits."""
+    """A profile asks for more than the chip has; the message names what ran out and a profile that fits.
 
-    def __init__(self, refused: TofinoProfile, resource: str, said: str) -> None:
-        super().__init__(
+    ``resource``: what ran out, in the report's words.
+    """
+
+    def __init__(self, what: str, next_step: str = "", *, resource: str = "") -> None:
+        super().__init__(what, next_step)
+        self.resource = resource
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(type(self), resource=self.resource), (self.what, self.next_step)
+
+    @classmethod
+    def of(cls, refused: TofinoProfile, resource: str, said: str) -> DoesNotFitError:
+        """That of a profile which the tools refused with these words."""
+        return cls(
             f"Profile {refused.name} does not fit {refused.chip.title}: {resource}. The tools say: {said.rstrip('.')}.",
             _instead(refused),
+            resource=resource,
         )
-        self.resource = resource
 
 
 class TofinoCompileError(LanesumError):
@@ -187,12 +201,12 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
     compiled = subprocess.run(command, cwd=p4src, capture_output=True, text=True)
     assembly = scratch / "pipe" / "main.bfa"
     if compiled.returncode != 0 or not assembly.exists():
-        _refuse(built, compiled.stdout + compiled.stderr)
+        _refuse(built, (compiled.stdout + compiled.stderr).replace(f"{scratch}/", ""))
     made = subprocess.run([assembler, "-o", str(assembled), str(assembly)], capture_output=True, text=True)
     _check_parser(built, made.stdout + made.stderr)
     binary = assembled / f"{built.chip.target}.bin"
     if made.returncode != 0 or not binary.exists():
-        _refuse(built, made.stdout + made.stderr)
+        _refuse(built, (made.stdout + made.stderr).replace(f"{scratch}/", ""))
     for line in warnings_to_heed(compiled.stdout + compiled.stderr + made.stdout + made.stderr):
         print(f"{built.name}: {line}", file=sys.stderr)
     wholes = sorted((scratch / "printed").glob("*FrontEndLast.p4"))
@@ -202,7 +216,7 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
             "print-out of the program.",
             _USE_A_NEWER_ONE,
         )
-    _make_repeatable(bfrt)
+    bfrt.write_text(json.dumps(repeatable(json.loads(bfrt.read_text())), indent=1) + "\n")
     printed = out / f"{built.name}.printed.p4"
     printed.write_text(reduce(wholes[0].read_text()))
     context = json.loads((assembled / "context.json").read_text())
@@ -236,28 +250,7 @@ def _refuse(refused: TofinoProfile, said: str) -> None:
     resource = resource_that_ran_out(errors)
     if resource is None:
         raise TofinoCompileError(f"{COMPILER} or {ASSEMBLER} refused profile {refused.name}: {errors}")
-    raise DoesNotFitError(refused, resource, errors)
-
-
-def _make_repeatable(bfrt: Path) -> None:
-    """Takes out of the description what differs from one build to the next.
-
-    The compiler puts snapshots of ingress before those of egress, or behind them, by the address of an object; the
-    first of them gives its number to the table that configures both.
-    """
-    schema = json.loads(bfrt.read_text())
-    schema.pop("build_date", None)
-    tables = schema.get("tables", [])
-    places = [i for i, table in enumerate(tables) if table["name"].startswith("pipe.snapshot.")]
-    found = [tables[i] for i in places]
-    ordered = sorted(found, key=lambda table: (".cfg" not in table["name"], ".egress_" in table["name"]))
-    for i, table in zip(places, ordered, strict=True):
-        tables[i] = table
-    if ordered:
-        configuring, first = ordered[:2]
-        configuring["id"] = configuring["id"] & ~_NUMBER | first["id"] & _NUMBER
-        configuring["depends_on"] = [table["id"] for table in ordered if table["name"].endswith("_trigger")]
-    bfrt.write_text(json.dumps(schema, indent=1) + "\n")
+    raise DoesNotFitError.of(refused, resource, errors)
 
 
 def version_of(compiler: str) -> str:
@@ -284,14 +277,14 @@ def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, 
             folder = Path(scratch) / wanted.name
             folder.mkdir()
             made = build_profile(wanted, p4src, folder)
-            measured[wanted.name] = measure(wanted, made.context)
+            measured[wanted.name] = measure(made.context)
             all_made.append(made)
             print(f"{wanted.name}: {measured[wanted.name].stages} stages, binary {made.binary.stat().st_size} bytes")
         outputs = [Path(shutil.copy(path, out / path.name)) for made in all_made for path in made.outputs]
         if binaries is not None:
             for made in all_made:
                 _keep_binaries(made, binaries, pipes)
-    report = out / "resources.json"
+    report = out / REPORT
     report.write_text(json.dumps({name: found.as_json() for name, found in measured.items()}, indent=2) + "\n")
     manifest = {
         "compiler": version_of(compiler),
@@ -335,23 +328,56 @@ def manifest_problems(root: Path) -> list[str]:
     return problems
 
 
-def main() -> int:
+def try_profile(root: Path, wanted: TofinoProfile, binaries: Path | None, pipes: int = PIPES) -> Resources:
+    """Build ``wanted`` and leave the committed files as they are; returns what it takes.
+
+    ``binaries``: where its binary, ``context.json``, P4Info, bf-rt description and packed files go. Raises as
+    ``build_profile`` does.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        made = build_profile(wanted, root / "p4src", Path(scratch))
+        if binaries is not None:
+            _keep_binaries(made, binaries, pipes)
+            for path in made.outputs:
+                shutil.copy(path, binaries / wanted.name / path.name)
+        return measure(made.context)
+
+
+def _wanted(arguments: argparse.Namespace, p4src: Path) -> TofinoProfile | None:
+    """The profile that is to be built alone; None for all. Raises ConfigurationError."""
+    sizes = [name for name in ("words", "slots", "passes") if getattr(arguments, name) is not None]
+    if arguments.chip is None:
+        if sizes:
+            raise ConfigurationError(f"--{sizes[0]} is for a profile of one's own.", "Give --chip with it.")
+        return profile(arguments.only) if arguments.only is not None else None
+    if arguments.only is not None:
+        raise ConfigurationError("--only names a profile that there is, --chip begins a new one.", "Give one of them.")
+    if arguments.words is None:
+        raise ConfigurationError("A profile of one's own needs the number of its words.", "Give --words.")
+    passes = 1 if arguments.passes is None else arguments.passes
+    return own_profile(arguments.chip, arguments.words, arguments.slots, passes, p4src)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binaries", type=Path, help="folder for binaries and their context.json")
     parser.add_argument("--pipes", type=int, choices=(2, PIPES), default=PIPES, help="of the chip that they are for")
     parser.add_argument("--only", help="build this profile alone, and leave the committed files as they are")
-    arguments = parser.parse_args()
+    parser.add_argument("--chip", help=f"build a profile of one's own likewise: {' or '.join(CHIPS)}")
+    parser.add_argument("--words", type=int, help="accumulator words of its packets, in all passes together")
+    parser.add_argument("--slots", type=int, help="of a pipe; default: 16,384, shared out to the passes")
+    parser.add_argument("--passes", type=int, help="times that a contribution goes through the chip; default: 1")
+    given = parser.parse_args(arguments)
     root = resources.checkout_root()
     if root is None:
         print("make tofino runs in a checkout of the repository.", file=sys.stderr)
         return 2
     try:
-        if arguments.only:
-            with tempfile.TemporaryDirectory() as scratch:
-                made = build_profile(profile(arguments.only), root / "p4src", Path(scratch))
-                print(json.dumps(measure(made.profile, made.context).as_json(), indent=2))
+        wanted = _wanted(given, root / "p4src")
+        if wanted is None:
+            build(root, PROFILES, given.binaries, given.pipes)
         else:
-            build(root, PROFILES, arguments.binaries, arguments.pipes)
+            print(json.dumps(try_profile(root, wanted, given.binaries, given.pipes).as_json(), indent=2))
     except LanesumError as error:
         print(error, file=sys.stderr)
         return error.exit_code

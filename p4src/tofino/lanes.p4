@@ -51,19 +51,26 @@ typedef bit<(BLOCK_BITS + 1)> lane_entry_t;
 #define LANE_APPLY(stage_number, i) lane_##i.apply();
 
 #define LANES_OF_STAGE(M, stage_number, a, b, c, d) M(stage_number, a) M(stage_number, b) M(stage_number, c) M(stage_number, d)
-#define LANES_32(M) \
-    LANES_OF_STAGE(M, 4, 0, 1, 2, 3) LANES_OF_STAGE(M, 5, 4, 5, 6, 7) LANES_OF_STAGE(M, 6, 8, 9, 10, 11) \
-    LANES_OF_STAGE(M, 7, 12, 13, 14, 15) LANES_OF_STAGE(M, 8, 16, 17, 18, 19) LANES_OF_STAGE(M, 9, 20, 21, 22, 23) \
-    LANES_OF_STAGE(M, 10, 24, 25, 26, 27) LANES_OF_STAGE(M, 11, 28, 29, 30, 31)
-#define LANES_64(M) LANES_32(M) \
-    LANES_OF_STAGE(M, 12, 32, 33, 34, 35) LANES_OF_STAGE(M, 13, 36, 37, 38, 39) LANES_OF_STAGE(M, 14, 40, 41, 42, 43) \
-    LANES_OF_STAGE(M, 15, 44, 45, 46, 47) LANES_OF_STAGE(M, 16, 48, 49, 50, 51) LANES_OF_STAGE(M, 17, 52, 53, 54, 55) \
-    LANES_OF_STAGE(M, 18, 56, 57, 58, 59) LANES_OF_STAGE(M, 19, 60, 61, 62, 63)
-#if ACCUMULATOR_WORDS == 32
-#define EACH_LANE(M) LANES_32(M)
-#elif ACCUMULATOR_WORDS == 64
-#define EACH_LANE(M) LANES_64(M)
-#endif
+// As many as the sources have code for; whether a chip has the stages is found by the tools.
+#define LANES_8(M) LANES_OF_STAGE(M, 4, 0, 1, 2, 3) LANES_OF_STAGE(M, 5, 4, 5, 6, 7)
+#define LANES_16(M) LANES_8(M) LANES_OF_STAGE(M, 6, 8, 9, 10, 11) LANES_OF_STAGE(M, 7, 12, 13, 14, 15)
+#define LANES_24(M) LANES_16(M) LANES_OF_STAGE(M, 8, 16, 17, 18, 19) LANES_OF_STAGE(M, 9, 20, 21, 22, 23)
+#define LANES_32(M) LANES_24(M) LANES_OF_STAGE(M, 10, 24, 25, 26, 27) LANES_OF_STAGE(M, 11, 28, 29, 30, 31)
+#define LANES_40(M) LANES_32(M) LANES_OF_STAGE(M, 12, 32, 33, 34, 35) LANES_OF_STAGE(M, 13, 36, 37, 38, 39)
+#define LANES_48(M) LANES_40(M) LANES_OF_STAGE(M, 14, 40, 41, 42, 43) LANES_OF_STAGE(M, 15, 44, 45, 46, 47)
+#define LANES_56(M) LANES_48(M) LANES_OF_STAGE(M, 16, 48, 49, 50, 51) LANES_OF_STAGE(M, 17, 52, 53, 54, 55)
+#define LANES_64(M) LANES_56(M) LANES_OF_STAGE(M, 18, 56, 57, 58, 59) LANES_OF_STAGE(M, 19, 60, 61, 62, 63)
+#define LANES_72(M) LANES_64(M) LANES_OF_STAGE(M, 20, 64, 65, 66, 67) LANES_OF_STAGE(M, 21, 68, 69, 70, 71)
+#define LANES_80(M) LANES_72(M) LANES_OF_STAGE(M, 22, 72, 73, 74, 75) LANES_OF_STAGE(M, 23, 76, 77, 78, 79)
+#define LANES_88(M) LANES_80(M) LANES_OF_STAGE(M, 24, 80, 81, 82, 83) LANES_OF_STAGE(M, 25, 84, 85, 86, 87)
+#define LANES_96(M) LANES_88(M) LANES_OF_STAGE(M, 26, 88, 89, 90, 91) LANES_OF_STAGE(M, 27, 92, 93, 94, 95)
+#define LANES_104(M) LANES_96(M) LANES_OF_STAGE(M, 28, 96, 97, 98, 99) LANES_OF_STAGE(M, 29, 100, 101, 102, 103)
+#define LANES_112(M) LANES_104(M) LANES_OF_STAGE(M, 30, 104, 105, 106, 107) LANES_OF_STAGE(M, 31, 108, 109, 110, 111)
+#define LANES_120(M) LANES_112(M) LANES_OF_STAGE(M, 32, 112, 113, 114, 115) LANES_OF_STAGE(M, 33, 116, 117, 118, 119)
+#define LANES_128(M) LANES_120(M) LANES_OF_STAGE(M, 34, 120, 121, 122, 123) LANES_OF_STAGE(M, 35, 124, 125, 126, 127)
+#define LANES_OF(words) LANES_##words
+#define LANES(words) LANES_OF(words)
+#define EACH_LANE(M) LANES(ACCUMULATOR_WORDS)(M)
 
 // Lane by lane, the first one in the most significant bits: coordinates stay in order. An instruction shifts or masks, so
 // it takes two; the first word of a group needs no shift. Where codes go on unchanged, Tofino 2 needs no containers for

@@ -28,15 +28,26 @@
 #define WAITS_UNTIL(stage_number)
 #endif
 
-// Bits of a slot's number.
-#if SLOTS == 16384
+// Bits of a slot's number. An entry is a slot in 15 bits below the shadow set, so there are at most 32,768: more than the
+// memories of one stage hold on either chip. Of so many, one job could have all but one (see Membership).
+#if SLOTS == 32768
+#define SLOT_BITS 15
+#elif SLOTS == 16384
 #define SLOT_BITS 14
+#elif SLOTS == 8192
+#define SLOT_BITS 13
 #elif SLOTS == 4096
 #define SLOT_BITS 12
 #elif SLOTS == 2048
 #define SLOT_BITS 11
+#elif SLOTS == 1024
+#define SLOT_BITS 10
+#elif SLOTS == 512
+#define SLOT_BITS 9
+#elif SLOTS == 256
+#define SLOT_BITS 8
 #else
-#error SLOTS is none of the numbers that the profiles have
+#error SLOTS is none of the numbers that the sources have code for
 #endif
 
 // Bits of a slot's number and of the pass, which says which block of the slot's words is at hand.
@@ -47,7 +58,10 @@
 #elif PASSES == 8
 #define BLOCK_BITS (SLOT_BITS + 3)
 #else
-#error PASSES is none of the numbers that the profiles have
+#error PASSES is none of the numbers that the sources have code for
+#endif
+#if SLOTS * PASSES > 32768
+#error SLOTS * PASSES is more than the 32,768 that an entry's place has bits for
 #endif
 
 #endif

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import stat
 from pathlib import Path
@@ -14,19 +15,19 @@ import pytest
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control import pipelines, tofinobuild
+from lanesum_control.bfrt import repeatable
 from lanesum_control.manifest import MANIFEST, sha256
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
-from lanesum_control.tofino import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest_smaller, profile
+from lanesum_control.tofino import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest, profile
 from lanesum_control.tofino_report import (
     RECIRCULATION_HEADER_BYTES,
-    Resources,
-    measure,
     page_with,
     rates,
     recirculated_bytes,
     recirculation_table,
     resource_table,
 )
+from lanesum_control.tofino_resources import Resources, measure
 from lanesum_control.tofinobuild import (
     ASSEMBLER,
     COMPILER,
@@ -96,8 +97,8 @@ def test_the_compiler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: pyt
 
 
 NO_SUCH_SIZE = """
-tofino/sizes.p4:39:2: error: #error SLOTS is none of the numbers that the profiles have
-   39 | #error SLOTS is none of the numbers that the profiles have
+tofino/sizes.p4:39:2: error: #error SLOTS is none of the numbers that the sources have code for
+   39 | #error SLOTS is none of the numbers that the sources have code for
 [--Werror=I/O error] error: Preprocessor returned exit code 256; aborting compilation
 """
 
@@ -109,10 +110,10 @@ def test_a_size_that_the_sources_lack_names_the_nearest_profile(
     a_tool(tmp_path, ASSEMBLER, "exit 1\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TofinoCompileError) as raised:
-        build_profile(TofinoProfile("tofino1-w32-s32768", TOFINO_1, 32, slots=32_768), tmp_path, tmp_path)
+        build_profile(TofinoProfile("tofino1-w32-s65536", TOFINO_1, 32, slots=65_536), tmp_path, tmp_path)
     assert str(raised.value) == (
-        "p4src/tofino has no code for profile tofino1-w32-s32768: SLOTS is none of the numbers that the profiles have. "
-        "Build tofino1-w32 instead (32 words, 16384 slots)."
+        "p4src/tofino has no code for profile tofino1-w32-s65536: SLOTS is none of the numbers that the sources have "
+        "code for. Build tofino1-w32 instead (32 words, 16384 slots)."
     )
 
 
@@ -123,7 +124,7 @@ def test_a_refusal_leaves_the_build_as_it_was(tmp_path: Path, monkeypatch: pytes
 
     def a_build(wanted: TofinoProfile, p4src: Path, out: Path) -> Built:
         if wanted in too_large:
-            raise DoesNotFitError(wanted, "out of power", "too much of it")
+            raise DoesNotFitError.of(wanted, "out of power", "too much of it")
         for name in (f"{wanted.name}.bfrt.json", "tofino.bin", "context.json"):
             (out / name).write_text("new")
         return Built(wanted, out / "tofino.bin", CONTEXT, (out / f"{wanted.name}.bfrt.json",))
@@ -166,7 +167,7 @@ def test_warnings_that_nobody_knows_are_shown() -> None:
     assert heeded.endswith("invalid header hdr.codes")
 
 
-def test_the_description_is_the_same_in_every_build(tmp_path: Path) -> None:
+def test_the_description_is_the_same_in_every_build() -> None:
     """The compiler begins with the snapshots of either gress, by chance."""
 
     def table(name: str, number: int, *depends_on: int) -> dict[str, object]:
@@ -177,11 +178,10 @@ def test_the_description_is_the_same_in_every_build(tmp_path: Path) -> None:
     one, other, last = table("a", 1), table("pipe.words", 2), table("z", 3)
     configuring = table("pipe.snapshot.cfg", 0x914EC4DF, 0x924EC4DF, 0x92937EEE)
     wanted = [one, other, table("pipe.snapshot.cfg", 0x91937EEE, 0x92937EEE, 0x924EC4DF), *ingress, *egress, last]
-    described = tmp_path / "x.bfrt.json"
-    described.write_text(json.dumps({"build_date": "x", "tables": [one, other, configuring, *egress, *ingress, last]}))
+    schema = {"build_date": "x", "tables": [one, other, configuring, *egress, *ingress, last]}
     for _ in range(2):
-        tofinobuild._make_repeatable(described)
-        assert json.loads(described.read_text()) == {"tables": wanted}
+        schema = repeatable(schema)
+        assert schema == {"tables": wanted}
 
 
 def test_a_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,14 +224,42 @@ def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
     assert resource_that_ran_out(mistake) is None
 
 
-def test_the_nearest_profile_is_of_the_same_chip_and_smaller() -> None:
-    assert nearest_smaller(TofinoProfile("x", TOFINO_1, 48)) == profile("tofino1-w32")
-    assert nearest_smaller(TofinoProfile("x", TOFINO_1, 512, 2_048, passes=16)) == profile("tofino1-w256")
-    assert nearest_smaller(TofinoProfile("x", TOFINO_2, 72)) == profile("tofino2-w64")
-    assert nearest_smaller(TofinoProfile("x", TOFINO_2, 512, 4_096, passes=4)) == profile("tofino2-w256")
-    assert nearest_smaller(profile("tofino1-w32")) is None
+@pytest.mark.parametrize(
+    ("refused", "fitting"),
+    [
+        (TofinoProfile("x", TOFINO_1, 48), "tofino1-w32"),
+        (TofinoProfile("x", TOFINO_1, 24, 32_768), "tofino1-w32"),
+        (TofinoProfile("x", TOFINO_1, 512, 2_048, passes=16), "tofino1-w256"),
+        (TofinoProfile("x", TOFINO_1, 64, 4_096, passes=8), "tofino1-w256"),
+        (TofinoProfile("x", TOFINO_2, 72), "tofino2-w64"),
+        (TofinoProfile("x", TOFINO_2, 512, 4_096, passes=4), "tofino2-w256"),
+        (profile("tofino1-w256"), "tofino1-w32"),
+        (profile("tofino1-w32"), None),
+    ],
+)
+def test_the_nearest_profile_is_of_the_same_chip_and_takes_no_more_passes(
+    refused: TofinoProfile, fitting: str | None
+) -> None:
+    found = nearest(refused)
+    assert (found.name if found else None) == fitting
+
+
+def test_an_unknown_profile_is_named() -> None:
     with pytest.raises(ConfigurationError, match="tofino3"):
         profile("tofino3")
+
+
+def test_a_refusal_crosses_process_borders() -> None:
+    error = DoesNotFitError.of(TofinoProfile("x", TOFINO_2, 72), "out of power", "too much of it.")
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is DoesNotFitError
+    assert (str(copy), copy.what, copy.next_step, copy.resource) == (
+        "Profile x does not fit Tofino 2: out of power. The tools say: too much of it. "
+        "Build tofino2-w64 instead (64 words, 16384 slots).",
+        error.what,
+        error.next_step,
+        "out of power",
+    )
 
 
 def test_a_profile_that_there_is_not_or_without_a_build_is_named(
@@ -317,7 +345,7 @@ CONTEXT = {
 
 
 def test_measuring_counts_each_thing_once() -> None:
-    found = measure(profile("tofino1-w32"), CONTEXT)
+    found = measure(CONTEXT)
     assert found == Resources(
         stages=5,
         stateful_alus=1,

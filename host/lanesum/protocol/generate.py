@@ -46,6 +46,9 @@ assert set(_NARROW) == {
     (shape.uplink_words_per_group, shape.accumulator_words_per_group) for shape in LANE_SHAPES.values() if shape.widens
 }
 
+# Profiles of one's own have more sizes than are built: whole groups of every operation.
+_WORDS_STEP = max(wide for _, wide in _NARROW)
+
 
 def _indices(group: int, size: int) -> list[int]:
     return list(range(group * size, (group + 1) * size))
@@ -53,8 +56,8 @@ def _indices(group: int, size: int) -> list[int]:
 
 def p4_repeat() -> str:
     """Macros that repeat a statement per word, or per group of words: the preprocessor has no loops."""
-    built = spec.BUILT_ACCUMULATOR_WORDS
-    sizes = sorted({*built, *(n // wide * narrow for n in built for narrow, wide in _NARROW)})
+    all_words = range(_WORDS_STEP, max(spec.BUILT_ACCUMULATOR_WORDS) + 1, _WORDS_STEP)
+    sizes = sorted({*all_words, *(n // wide * narrow for n in all_words for narrow, wide in _NARROW)})
     lines = [_P4_HEAD, "#ifndef LANESUM_REPEAT_P4", "#define LANESUM_REPEAT_P4", ""]
     lines += ["// REPEAT_n(M): M(0) M(1) ... M(n - 1)"]
     for previous, size in zip([0, *sizes], sizes, strict=False):
@@ -64,13 +67,13 @@ def p4_repeat() -> str:
         repeat = f"REPEAT_{name}_GROUPS"
         first = ", ".join(map(str, [*_indices(0, narrow), *_indices(0, wide)]))
         lines += ["", f"// {repeat}_n(M): M({first}) and so on, n times: uplink words, then accumulator words"]
-        groups = [n // wide for n in built]
+        groups = [n // wide for n in all_words]
         for previous, size in zip([0, *groups], groups, strict=False):
             numbers = ([*_indices(i, narrow), *_indices(i, wide)] for i in range(previous, size))
             calls = " ".join(f"M({', '.join(map(str, one))})" for one in numbers)
             lines.append(f"#define {repeat}_{size}(M) {f'{repeat}_{previous}(M) ' if previous else ''}{calls}")
-    for size in built:
-        lines += ["", f"{'#if' if size == built[0] else '#elif'} ACCUMULATOR_WORDS == {size}"]
+    for size in all_words:
+        lines += ["", f"{'#if' if size == all_words[0] else '#elif'} ACCUMULATOR_WORDS == {size}"]
         lines += [f"#define FOR_EACH_WORD(M) REPEAT_{size}(M)"]
         for (narrow, wide), name in _NARROW.items():
             words = size // wide * narrow
@@ -78,7 +81,7 @@ def p4_repeat() -> str:
             lines += [f"#define FOR_EACH_{name}_GROUP(M) REPEAT_{name}_GROUPS_{size // wide}(M)"]
     lines += [
         "#else",
-        "#error ACCUMULATOR_WORDS is none of the sizes that lanesum builds",
+        "#error ACCUMULATOR_WORDS is none of the numbers that the sources have code for",
         "#endif",
         "",
         "#endif",
