@@ -9,13 +9,15 @@ config builder writes too: name, binary and context, each after its length.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from lanesum.errors import ConfigurationError
 
 # Fields of BfPipelineConfig, and of its Profile.
 _P4_NAME, _BFRT, _PROFILES = 1, 2, 3
 _PROFILE_NAME, _CONTEXT, _BINARY, _PIPE_SCOPE = 1, 2, 3, 4
-_BYTES = 2  # protobuf's wire type of everything with a length
+_NUMBER, _BYTES = 0, 2  # protobuf's wire types of numbers and of everything with a length
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +26,10 @@ class Compiled:
 
     Attributes:
         name: the program's, for people.
-        bfrt: bf-rt description, JSON.
+        bfrt: bf-rt description, JSON; empty where it was unpacked from PI's format, which has none.
         context: ``context.json``.
         binary: ``tofino.bin`` or ``tofino2.bin``.
-        pipes: those of the chip that run it.
+        pipes: those of the chip that run it; empty where it was unpacked from PI's format.
         pipeline: name of the pipeline in the P4 source.
     """
 
@@ -52,6 +54,102 @@ class Compiled:
         """As PI unpacks it; lengths are 32-bit little-endian."""
         parts = (self.name.encode(), self.binary, self.context)
         return b"".join(struct.pack("<i", len(part)) + part for part in parts)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Compiled:
+        """What ``for_pi`` or ``for_stratum`` packed. Raises ConfigurationError where ``data`` is neither."""
+        # The zeros in PI's lengths are no field of a message, and Stratum's first bytes are too large for a length.
+        for unpack in (_unpack_pi, _unpack_stratum):
+            try:
+                return unpack(data)
+            except ValueError:
+                continue
+        raise ConfigurationError(
+            "no compiled program, neither in Stratum's format (BfPipelineConfig) nor in that of PI.",
+            "Build one: make tofino.",
+        )
+
+
+def _unpack_pi(data: bytes) -> Compiled:
+    """Raises ValueError."""
+    parts, at = [], 0
+    for _ in range(3):
+        if at + 4 > len(data):
+            raise ValueError("ends inside of a length")
+        (size,) = struct.unpack_from("<i", data, at)
+        at += 4 + size
+        if size <= 0 or at > len(data):
+            raise ValueError("a part is longer than the file, or empty")
+        parts.append(data[at - size : at])
+    if at != len(data):
+        raise ValueError("goes on behind the last part")
+    name, binary, context = parts
+    return Compiled(name.decode(), b"", context, binary, pipes=())
+
+
+def _unpack_stratum(data: bytes) -> Compiled:
+    """Raises ValueError, also where there is not one pipeline."""
+    texts = {_P4_NAME: b"", _BFRT: b""}
+    profiles = []
+    for number, value in _fields(data):
+        if number == _PROFILES and isinstance(value, bytes):
+            profiles.append(value)
+        elif number in texts and isinstance(value, bytes):
+            texts[number] = value
+    if len(profiles) != 1:
+        raise ValueError(f"{len(profiles)} pipelines")
+    parts = {_PROFILE_NAME: b"", _CONTEXT: b"", _BINARY: b""}
+    pipes: list[int] = []
+    for number, value in _fields(profiles[0]):
+        if number == _PIPE_SCOPE:
+            pipes += [value] if isinstance(value, int) else _varints(value)
+        elif number in parts and isinstance(value, bytes):
+            parts[number] = value
+    if not (texts[_BFRT] and parts[_CONTEXT] and parts[_BINARY]):
+        raise ValueError("lacks a part")
+    return Compiled(
+        texts[_P4_NAME].decode(),
+        texts[_BFRT],
+        parts[_CONTEXT],
+        parts[_BINARY],
+        tuple(pipes),
+        parts[_PROFILE_NAME].decode(),
+    )
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Number and value of each field of a protobuf message. Raises ValueError."""
+    at = 0
+    while at < len(data):
+        key, at = _read_varint(data, at)
+        value, at = _read_varint(data, at)
+        if key >> 3 == 0 or key & 7 not in (_NUMBER, _BYTES):
+            raise ValueError("no field that the message has")
+        if key & 7 == _NUMBER:
+            yield key >> 3, value
+            continue
+        if at + value > len(data):
+            raise ValueError("a field is longer than the message")
+        yield key >> 3, data[at : at + value]
+        at += value
+
+
+def _varints(data: bytes) -> list[int]:
+    values, at = [], 0
+    while at < len(data):
+        value, at = _read_varint(data, at)
+        values.append(value)
+    return values
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number at ``at``, and where what follows begins. Raises ValueError."""
+    value = 0
+    for i, byte in enumerate(data[at : at + 10]):
+        value |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            return value, at + i + 1
+    raise ValueError("a number does not end")
 
 
 def _field(number: int, data: bytes) -> bytes:

@@ -13,6 +13,7 @@ from lanesum import resources
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, DEFAULT_ACCUMULATOR_WORDS
 from lanesum_control.capabilities import Capabilities, slots_of
+from lanesum_control.device_check import check_device_config
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.tofino import Chip
 from lanesum_control.tofino import profile as profile_of
@@ -90,7 +91,7 @@ def tofino_pipeline(profile: str, device_config: Path | None = None) -> Compiled
 
     ``device_config``: the binary as a chip's agent takes it (see ``device_config.py``); without one the program is the
     print-out that the embedded switch runs. Raises ConfigurationError for a profile that there is not or that is not
-    built, or no such file.
+    built, for no such file, and for one that is not of this profile's build (see ``device_check.py``).
     """
     built = profile_of(profile)
     folder = resources.directory(BUILD_FOLDER) / "tofino"
@@ -99,4 +100,7 @@ def tofino_pipeline(profile: str, device_config: Path | None = None) -> Compiled
         raise ConfigurationError(f"No program is built for Tofino profile {profile}.", "Build it: make tofino.")
     if device_config is not None and not device_config.is_file():
         raise ConfigurationError(f"There is no device config {device_config}.", "Build it: make tofino.")
-    return CompiledPipeline(built.accumulator_words, device_config or printed, p4info, built.chip)
+    pipeline = CompiledPipeline(built.accumulator_words, device_config or printed, p4info, built.chip)
+    if device_config is not None:
+        check_device_config(pipeline.program, profile, folder, device_config)
+    return pipeline
