@@ -44,6 +44,7 @@ FLAGS = ("--std", "p4-16", "--Wdisable=unused", "--Wdisable=uninitialized-out-pa
 PRINTING = ("--doNotEmitIncludes", "--top4", "FrontEndLast", "--dump")
 _RESOURCES = (
     (r"supports up to (\d+) stages, using (\d+)", "stages"),
+    (r"could not fit in stage \d+ with \d+ entries", "memories in one stage"),
     (r"PHV allocation was not successful", "packet header containers"),
     (r"[Pp]ower", "power"),
     (r"TCAM|ternary", "ternary memories"),

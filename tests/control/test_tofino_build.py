@@ -219,6 +219,12 @@ def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
     assert resource_that_ran_out("error: tofino supports up to 12 stages, using 13") == "13 stages needed, 12 there"
     assert resource_that_ran_out("error: PHV allocation was not successful") == "out of packet header containers"
     assert resource_that_ran_out("error: out of instruction memory") == "out of instruction memory"
+    register = (
+        "tofino/slots.p4(210): error: Could not place table IngressPipeline.slots.owner: table "
+        "IngressPipeline.slots.owner could not fit in stage 1 with 512 entries along with 65536 entries of Register "
+        "IngressPipeline.slots.slot_owner"
+    )
+    assert resource_that_ran_out(register) == "out of memories in one stage"
     assert resource_that_ran_out("error: no such field") is None
     mistake = "[--Werror=type-error] error: ternary: no such kind of match for memory"
     assert resource_that_ran_out(mistake) is None
