@@ -58,13 +58,13 @@ def _refuse(found: Resources, reports: dict[str, Resources], profile: str, sourc
                 f"Give --tofino {other} with it, or the file of {profile}.",
             )
     differing = [
-        f"{there} {name.replace('_', ' ')} and not {wanted}"
+        f"{name.replace('_', ' ')} ({there}, not {wanted})"
         for (name, there), wanted in zip(found.as_json().items(), reports[profile].as_json().values(), strict=True)
         if there != wanted
     ]
     raise ConfigurationError(
-        f"Device config {source} is of no profile whose P4Info is here: it has {', '.join(differing)} of {profile}. "
-        "It was made of other sources, or by another compiler.",
+        f"Device config {source} is of no profile whose P4Info is here: from {profile} it differs in "
+        f"{', '.join(differing)}. It was made of other sources, or by another compiler.",
         "Build it of these: make tofino.",
     )
 

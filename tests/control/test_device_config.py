@@ -169,8 +169,8 @@ def test_a_stale_device_config_is_refused(pack: Format, tmp_path: Path) -> None:
     older = dataclasses.replace(there, tables=there.tables - 1)
     stale = dataclasses.replace(compiled("tofino1-w32"), context=context_of(older))
     assert refusal("tofino1-w32", pack(stale), tmp_path) == (
-        "Device config packed.bin is of no profile whose P4Info is here: it has "
-        f"{older.tables} tables and not {there.tables} of tofino1-w32. "
+        "Device config packed.bin is of no profile whose P4Info is here: from tofino1-w32 it differs in "
+        f"tables ({older.tables}, not {there.tables}). "
         "It was made of other sources, or by another compiler. Build it of these: make tofino."
     )
 
