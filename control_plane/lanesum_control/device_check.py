@@ -17,8 +17,8 @@ from lanesum_control.device_config import Compiled
 from lanesum_control.tofino_resources import REPORT, Resources, measure, read_report
 
 
-def check_device_config(data: bytes, profile: str, folder: Path, source: Path) -> None:
-    """Compare ``data``, read from ``source``, with the build of ``profile`` in ``folder``.
+def check_device_config(data: bytes, profile: str, folder: Path, source: Path) -> Compiled:
+    """Compare ``data``, read from ``source``, with the build of ``profile`` in ``folder``; returns it unpacked.
 
     What the assembler gave out (``context.json``) has to be what the resource report says of the profile; where the
     format has a bf-rt description, that has to be the committed one. Raises ConfigurationError, which names the profile
@@ -38,6 +38,7 @@ def check_device_config(data: bytes, profile: str, folder: Path, source: Path) -
             "that belongs to this P4Info: it was made of other sources.",
             "Build it of these: make tofino.",
         )
+    return compiled
 
 
 def _resources_of(compiled: Compiled, source: Path) -> Resources:

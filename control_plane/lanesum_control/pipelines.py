@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lanesum import resources
@@ -17,6 +17,7 @@ from lanesum_control.device_check import check_device_config
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.tofino import Chip
 from lanesum_control.tofino import profile as profile_of
+from lanesum_switch.tna.chips import PIPES
 
 BUILD_FOLDER = "p4src/build"
 TOFINO_BUILD_FOLDER = f"{BUILD_FOLDER}/tofino"
@@ -27,18 +28,21 @@ class CompiledPipeline:
     """One build of the program for ``accumulator_words`` words per packet.
 
     ``json_path``: what a switch is given; for a chip, the print-out that the embedded switch runs.
-    ``chip``: None for BMv2.
+    ``chip``: None for BMv2. ``pipes``: those of the chip that are known to run it, or all that it can have.
+    ``contents``: of the file at ``json_path``, where it was read already.
     """
 
     accumulator_words: int
     json_path: Path
     p4info_path: Path
     chip: Chip | None = None
+    pipes: tuple[int, ...] = tuple(range(PIPES))
+    contents: bytes | None = field(default=None, repr=False)
 
     @functools.cached_property
     def program(self) -> bytes:
         """The BMv2 JSON. Read once: what is pushed stays what ``cookie`` speaks of, whatever becomes of the files."""
-        return self.json_path.read_bytes()
+        return self.json_path.read_bytes() if self.contents is None else self.contents
 
     @functools.cached_property
     def p4info(self) -> str:
@@ -98,9 +102,10 @@ def tofino_pipeline(profile: str, device_config: Path | None = None) -> Compiled
     printed, p4info = folder / f"{profile}.printed.p4", folder / f"{profile}.p4info.txtpb"
     if not printed.exists():
         raise ConfigurationError(f"No program is built for Tofino profile {profile}.", "Build it: make tofino.")
-    if device_config is not None and not device_config.is_file():
+    if device_config is None:
+        return CompiledPipeline(built.accumulator_words, printed, p4info, built.chip)
+    if not device_config.is_file():
         raise ConfigurationError(f"There is no device config {device_config}.", "Build it: make tofino.")
-    pipeline = CompiledPipeline(built.accumulator_words, device_config or printed, p4info, built.chip)
-    if device_config is not None:
-        check_device_config(pipeline.program, profile, folder, device_config)
-    return pipeline
+    contents = device_config.read_bytes()
+    pipes = check_device_config(contents, profile, folder, device_config).pipes or range(PIPES)
+    return CompiledPipeline(built.accumulator_words, device_config, p4info, built.chip, tuple(pipes), contents)

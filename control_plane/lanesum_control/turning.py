@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from lanesum.errors import ConfigurationError
 from lanesum_control.capabilities import RECIRCULATION
 from lanesum_control.pipelines import CompiledPipeline
-from lanesum_switch.tna.chips import PIPES, PORTS_PER_PIPE, pipe_of
+from lanesum_switch.tna.chips import PORTS_PER_PIPE, pipe_of
 
 _PORTS_THERE = 72  # of the numbers that a pipe has for ports
 
@@ -17,9 +17,9 @@ _PORTS_THERE = 72  # of the numbers that a pipe has for ports
 def turning_ports(pipeline: CompiledPipeline, wanted: Iterable[int] | None = None) -> tuple[int, ...]:
     """The ports at which a switch with ``pipeline`` sends packets around, at most one of a pipe.
 
-    ``wanted``: as configured; where None, those that the chip has for it, in all pipes. A pipe without one leaves
-    other jobs' entries alone, and gets no jobs where contributions have several passes. Raises ConfigurationError for a
-    port that sends nothing around, or a second of a pipe.
+    ``wanted``: as configured; where None, those that the chip has for it, in all pipes that run the program. A pipe
+    without one leaves other jobs' entries alone, and gets no jobs where contributions have several passes. Raises
+    ConfigurationError for a port that sends nothing around, or a second of a pipe.
     """
     if pipeline.chip is None or not pipeline.names.has_table(RECIRCULATION):
         if wanted:
@@ -28,7 +28,7 @@ def turning_ports(pipeline: CompiledPipeline, wanted: Iterable[int] | None = Non
                 "Leave them out of the switch's configuration.",
             )
         return ()
-    there = pipeline.chip.recirculation_ports
+    there = {port for port in pipeline.chip.recirculation_ports if pipe_of(port) in pipeline.pipes}
     ports = tuple(sorted(there)) if wanted is None else tuple(wanted)
     unknown = [port for port in ports if port not in there]
     if unknown:
@@ -46,11 +46,11 @@ def check_ports(pipeline: CompiledPipeline, used: Collection[int]) -> None:
     if pipeline.chip is None:
         return
     for port in sorted(used):
-        if not (0 <= port < PIPES * PORTS_PER_PIPE and port % PORTS_PER_PIPE < _PORTS_THERE):
+        if pipe_of(port) not in pipeline.pipes or port % PORTS_PER_PIPE >= _PORTS_THERE:
             raise ConfigurationError(
                 f"{pipeline.chip.title} has no port {port}.",
-                f"Give the switch's links the chip's numbers: pipe times {PORTS_PER_PIPE}, and a number below "
-                f"{_PORTS_THERE}.",
+                f"Give the switch's links the chip's numbers: pipe ({', '.join(map(str, pipeline.pipes))}) times "
+                f"{PORTS_PER_PIPE}, and a number below {_PORTS_THERE}.",
             )
         if port in pipeline.chip.recirculation_ports:
             raise ConfigurationError(

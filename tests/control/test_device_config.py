@@ -19,6 +19,7 @@ from lanesum.resources import checkout_root
 from lanesum_control.device_config import Compiled
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
 from lanesum_control.tofino_resources import REPORT, Resources, measure, read_report
+from lanesum_control.turning import check_ports, turning_ports
 
 COMPILED = Compiled("lanesum", b'{"schema": 1}', b"{}" * 100, bytes(range(256)) * 80, pipes=(0, 1))
 
@@ -145,6 +146,21 @@ def test_a_device_config_takes_the_print_out_s_place(name: str, pack: Format, tm
     assert built.program == pack(compiled(name)), "what was checked is what is pushed"
     assert (built.p4info, built.slots, built.chip) == (printed.p4info, printed.slots, printed.chip)
     assert built.cookie() != printed.cookie()
+
+
+def test_pipes_that_do_not_run_the_program_have_no_ports(tmp_path: Path) -> None:
+    """Stratum's format names those that do; PI's does not, and any chip's pipes may be there."""
+    two = dataclasses.replace(compiled("tofino1-w32"), pipes=(0, 1))
+    (tmp_path / "two.bin").write_bytes(two.for_stratum())
+    (tmp_path / "any.bin").write_bytes(two.for_pi())
+    on_two, on_any = (tofino_pipeline("tofino1-w32", tmp_path / name) for name in ("two.bin", "any.bin"))
+    assert turning_ports(on_two) == (68, 196) and turning_ports(on_any) == (68, 196, 324, 452)
+    with pytest.raises(ConfigurationError, match=r"Port 324 is no recirculation port .* It has 68, 196, one in each"):
+        turning_ports(on_two, [68, 324])
+    check_ports(on_two, [3, 131])
+    check_ports(on_any, [3, 131, 260])
+    with pytest.raises(ConfigurationError, match=r"has no port 260\. Give .* pipe \(0, 1\) times 128"):
+        check_ports(on_two, [3, 260])
 
 
 def refusal(profile: str, data: bytes, folder: Path) -> str:

@@ -152,7 +152,7 @@ def network(**ports: int) -> Network:
 @pytest.mark.parametrize(
     ("port", "message"),
     [
-        (100, r"Tofino 1 has no port 100\. Give .* pipe times 128, and a number below 72"),
+        (100, r"Tofino 1 has no port 100\. Give .* pipe \(0, 1, 2, 3\) times 128, and a number below 72"),
         (512, r"Tofino 1 has no port 512"),
         (196, r"Port 196 is the one at which pipe 1 of Tofino 1 sends packets around\. Give the link another port"),
     ],
