@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError, ServerStatus, ServerUnreachableError
@@ -29,9 +28,6 @@ class UnservedError(AdmissionError, ServerError):
     def __init__(self, what: str, next_step: str = "", *, server: str = "") -> None:
         super().__init__(what, next_step)
         self.server = server
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), server=self.server), (self.what, self.next_step)
 
 
 class ControlledServer(Protocol):

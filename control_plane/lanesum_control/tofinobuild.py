@@ -11,7 +11,6 @@ report, with a manifest. Binaries are large, and made again in minutes.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import re
 import shutil
@@ -103,9 +102,6 @@ class DoesNotFitError(LanesumError):
     def __init__(self, what: str, next_step: str = "", *, resource: str = "") -> None:
         super().__init__(what, next_step)
         self.resource = resource
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), resource=self.resource), (self.what, self.next_step)
 
     @classmethod
     def of(cls, refused: TofinoProfile, resource: str, said: str) -> DoesNotFitError:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from typing import Any
 
 
@@ -22,8 +23,9 @@ class LanesumError(Exception):
         self.next_step = next_step
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors cross process borders: exceptions pickle by ``args``, which is the message alone."""
-        return type(self), (self.what, self.next_step)
+        """Errors cross process borders with all that they say of themselves: exceptions are made anew from ``args``,
+        which is the message alone, and no constructor need take it."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class ConfigurationError(LanesumError):

@@ -7,7 +7,8 @@ from __future__ import annotations
 import pickle
 
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
-from lanesum.transport.errors import AggregationTimeoutError
+from lanesum.transport.errors import AggregationTimeoutError, MismatchError, RoundSize
+from lanesum_control.errors import QuotaError
 
 
 def test_message_and_next_step() -> None:
@@ -24,3 +25,11 @@ def test_errors_cross_process_borders() -> None:
         assert type(copy) is type(error)
         assert (copy.what, copy.next_step, str(copy)) == (error.what, error.next_step, str(error))
         assert getattr(copy, "missing", ()) == getattr(error, "missing", ())
+
+
+def test_what_an_error_says_of_itself_crosses_too() -> None:
+    mismatch = MismatchError("what", "next", 2, RoundSize(1, 3), RoundSize(1, 4))
+    for error in (AggregationTimeoutError("what", "next", (1, 3)), mismatch, QuotaError("what", job=3, switch="s1")):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            copy = pickle.loads(pickle.dumps(error, protocol))
+            assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
@@ -25,9 +24,6 @@ class AggregationTimeoutError(TransportError):
     def __init__(self, what: str, next_step: str, missing: tuple[int, ...]) -> None:
         super().__init__(what, next_step)
         self.missing = missing
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.what, self.next_step, self.missing)
 
 
 class SessionClosedError(TransportError):
@@ -65,9 +61,6 @@ class MismatchError(TransportError):
         self.worker = worker
         self.brought = brought
         self.expected = expected
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.what, self.next_step, self.worker, self.brought, self.expected)
 
 
 def gone_error(ticket: JobTicket, header: Header) -> ResultGoneError:
