@@ -39,6 +39,8 @@ Vector: TypeAlias = NDArray[np.float32]
 T = TypeVar("T")
 # To compare with a type makes a data type of it every time.
 _FLOAT32, _UINT32 = np.dtype(np.float32), np.dtype(np.uint32)
+#: Next step of who is refused because of its values, before anything of them was sent.
+NOTHING_SENT = "Nothing of it was sent: skip the step or lower the loss scale."
 
 
 class CodecError(LanesumError):
@@ -327,7 +329,7 @@ def refuse_not_finite(x: Vector, context: CodecContext) -> NoReturn:
     raise CodecError(
         f"Cannot encode {named}: element {place} is {x[index]}, and {x.size - int(finite.sum())} "
         f"of {x.size} elements are not finite.",
-        "Nothing of it was sent: skip the step or lower the loss scale.",
+        NOTHING_SENT,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import (
+    NOTHING_SENT,
     Aggregate,
     CodecContext,
     CodecError,
@@ -48,7 +49,7 @@ def checked_norms(
         raise CodecError(
             f"The norm of elements {index * part} to {stop - 1} of tensor {context.tensor!r} is "
             f"{norms[index]:.3g}, more than float32 holds.",
-            "Nothing of it was sent: skip the step or lower the loss scale.",
+            NOTHING_SENT,
         )
     return norms.astype(np.float32)
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import CodecContext, CodecError, Result, Round, RoundShape, Steps, Vector, Words
+from lanesum.codecs.base import NOTHING_SENT, CodecContext, CodecError, Result, Round, RoundShape, Steps, Vector, Words
 from lanesum.codecs.comparators.checks import checked_workers, finite_vector
 from lanesum.codecs.comparators.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import gather, gathered_shape, rounded, summed
@@ -139,7 +139,7 @@ class Levels:
         if not np.isfinite(scales).all():
             raise CodecError(
                 f"A norm of tensor {context.tensor!r} is {norms.max():.3g}, more than float32 holds.",
-                "Nothing of it was sent: skip the step or lower the loss scale.",
+                NOTHING_SENT,
             )
         return scales
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import (
+    NOTHING_SENT,
     CodecContext,
     CodecError,
     Part,
@@ -33,6 +34,7 @@ from lanesum.codecs.comparators.checks import checked_workers, finite_vector, pa
 from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.random import Stream, random_words, uniforms
+from lanesum.codecs.reference import FLOAT32_MAX
 from lanesum.errors import ConfigurationError
 
 Matrix = NDArray[np.float32]
@@ -186,14 +188,14 @@ class PowerSGD:
 def _refuse_large(values: Vector, key: str) -> None:
     """Raise CodecError where a product with orthonormal columns, which is no longer than ``values``, might leave
     float32: half of its range is left for rounding."""
-    most = float(np.finfo(np.float32).max) / 2
+    most = FLOAT32_MAX / 2
     if float(np.abs(values).max()) * math.sqrt(values.size) <= most:
         return
     norm = math.sqrt(float(np.sum(np.square(values, dtype=np.float64))))
     if norm > most:
         raise CodecError(
             f"The norm of parameter {key!r} is {norm:.3g}: its factors would be more than float32 holds.",
-            "Nothing of it was sent: skip the step or lower the loss scale.",
+            NOTHING_SENT,
         )
 
 
