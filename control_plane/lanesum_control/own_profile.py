@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.tofino import CHIPS, PROFILES, TofinoProfile
+from lanesum_control.tofino import CHIPS, PROFILES, SLOTS, TofinoProfile
 
 _SOURCES = ("shared/repeat.p4", "tofino/sizes.p4")
 
@@ -46,7 +46,7 @@ def own_profile(chip: str, words: int, slots: int | None, passes: int, p4src: Pa
     Args:
         chip: ``tofino1`` or ``tofino2``.
         words: accumulator words of a packet, in all passes together.
-        slots: of a pipe; None: as many as the kept profiles have with so many passes.
+        slots: of a pipe; None: those of one pass, shared out to the passes.
         passes: times that a contribution goes through ingress.
 
     Raises ConfigurationError for what the sources in ``p4src`` have no code for.
@@ -62,7 +62,7 @@ def own_profile(chip: str, words: int, slots: int | None, passes: int, p4src: Pa
         )
     _check("words a pass", words // passes, there.words)
     if slots is None:
-        slots = TofinoProfile("", CHIPS[chip], words).slots // passes
+        slots = SLOTS // passes
     _check("slots", slots, there.slots)
     if slots * passes > there.blocks:
         raise ConfigurationError(

@@ -44,6 +44,8 @@ class Chip:
 TOFINO_1 = Chip("Tofino 1", "tofino", "tna", 1, 12, chips.TOFINO_1)
 TOFINO_2 = Chip("Tofino 2", "tofino2", "t2na", 2, 20, chips.TOFINO_2)
 CHIPS = {"tofino1": TOFINO_1, "tofino2": TOFINO_2}
+#: Slots of a pipe where contributions have one pass.
+SLOTS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class TofinoProfile:
     name: str
     chip: Chip
     accumulator_words: int
-    slots: int = 16_384
+    slots: int = SLOTS
     passes: int = 1
 
     @property

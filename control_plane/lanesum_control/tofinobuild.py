@@ -29,7 +29,7 @@ from lanesum_control.device_config import Compiled
 from lanesum_control.manifest import MANIFEST, sha256
 from lanesum_control.own_profile import own_profile
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_control.tofino import CHIPS, PROFILES, TofinoProfile, nearest, profile
+from lanesum_control.tofino import CHIPS, PROFILES, SLOTS, TofinoProfile, nearest, profile
 from lanesum_control.tofino_report import write_page
 from lanesum_control.tofino_resources import REPORT, Resources, measure
 from lanesum_switch.tna.chips import PIPES
@@ -362,7 +362,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", help="build this profile alone, and leave the committed files as they are")
     parser.add_argument("--chip", help=f"build a profile of one's own likewise: {' or '.join(CHIPS)}")
     parser.add_argument("--words", type=int, help="accumulator words of its packets, in all passes together")
-    parser.add_argument("--slots", type=int, help="of a pipe; default: 16,384, shared out to the passes")
+    parser.add_argument("--slots", type=int, help=f"of a pipe; default: {SLOTS:,}, shared out to the passes")
     parser.add_argument("--passes", type=int, help="times that a contribution goes through the chip; default: 1")
     given = parser.parse_args(arguments)
     root = resources.checkout_root()
