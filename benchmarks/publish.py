@@ -216,13 +216,18 @@ def measure(name: str) -> None:
     (RESULTS / f"{name}.json").write_text(json.dumps(json.loads(result.stdout), indent=2) + "\n")
 
 
+def _kept(results: str) -> Any:
+    """What was measured, as a file of ``benchmarks/results`` has it."""
+    return json.loads((RESULTS / results).read_text())
+
+
 def published() -> dict[Path, str]:
     """Every page with generated figures, as it must read."""
     pages: dict[Path, str] = {}
     for name, (results, page, table) in TABLES.items():
         path = ROOT / page
-        kept = RESULTS / results
-        text = table(json.loads(kept.read_text())) if kept.exists() else f"Not measured yet: `--measure {kept.stem}`."
+        there = (RESULTS / results).exists()
+        text = table(_kept(results)) if there else f"Not measured yet: `--measure {Path(results).stem}`."
         pages[path] = replace_generated(pages.get(path, path.read_text()), name, text)
     return pages
 
@@ -232,7 +237,7 @@ def stale_pictures() -> list[str]:
     return [
         name
         for name, (results, _) in PICTURES.items()
-        if pictures.shown(ROOT / name) != pictures.fingerprint(json.loads((RESULTS / results).read_text()))
+        if pictures.shown(ROOT / name) != pictures.fingerprint(_kept(results))
     ]
 
 
@@ -243,20 +248,18 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     for name in options.measure:
         measure(name)
-    pages = published()
-    stale = [path for path, text in pages.items() if path.read_text() != text]
-    for path in stale:
-        if not options.check:
-            path.write_text(pages[path])
+    pages = {path: text for path, text in published().items() if path.read_text() != text}
     drawn = stale_pictures()
-    for name in drawn:
-        if not options.check:
-            results, draw = PICTURES[name]
-            draw(json.loads((RESULTS / results).read_text()), ROOT / name)
     if options.check:
-        for name in [*(str(path.relative_to(ROOT)) for path in stale), *drawn]:
+        for name in [*(str(path.relative_to(ROOT)) for path in pages), *drawn]:
             print(f"{name} does not say what was measured: run benchmarks/publish.py", file=sys.stderr)
-    return 1 if options.check and (stale or drawn) else 0
+        return 1 if pages or drawn else 0
+    for path, text in pages.items():
+        path.write_text(text)
+    for name in drawn:
+        results, draw = PICTURES[name]
+        draw(_kept(results), ROOT / name)
+    return 0
 
 
 if __name__ == "__main__":

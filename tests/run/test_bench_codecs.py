@@ -90,9 +90,7 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
     there = set(comparison.CODECS) | {comparison.HOOK}
     assert set(normal) == (there if has_torch else {name for name in there if "lgc" not in name and "'" not in name})
     assert set(sparse) == set(normal) | set(comparison.SPARSE_CODECS)
-    assert {codec for codec, _ in (*comparison.CODECS.values(), *comparison.SPARSE_CODECS.values())} == set(
-        codecs.names()
-    )
+    assert {name for name, _ in comparison.ALL_CODECS.values()} == set(codecs.names())
     for one in result["comparison"]:
         assert 0 <= one["nmse"] < 2 and one["bits_up"] > 0 and one["bits_down"] > 0 and one["ns_per_value"]["min"] > 0
     # What adds in the switch costs as much for any number of workers; what is gathered, for each of them.

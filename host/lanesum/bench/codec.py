@@ -64,10 +64,9 @@ class Settings:
     codecs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        there = {**comparison.CODECS, **comparison.SPARSE_CODECS}
-        unknown = set(self.codecs) - set(there)
+        unknown = set(self.codecs) - set(comparison.ALL_CODECS)
         if unknown:
-            known = "; ".join(there)
+            known = "; ".join(comparison.ALL_CODECS)
             raise ConfigurationError(
                 f"No codec is compared as {', '.join(map(repr, sorted(unknown)))}.", f"Use {known}."
             )

@@ -68,6 +68,7 @@ CODECS: dict[str, tuple[str, dict[str, Any]]] = {
 SPARSE_CODECS: dict[str, tuple[str, dict[str, Any]]] = {
     name: (name, {}) for name in ("sketch", "union", "auto", "policy")
 }
+ALL_CODECS = {**CODECS, **SPARSE_CODECS}
 
 
 def run(
@@ -81,7 +82,7 @@ def run(
     """Measure with ``values`` drawn values, dense and sparse, and ``recorded`` gradients of the transformer; JSON-ready
     figures, one for every device.
 
-    ``names``: some of ``CODECS`` and ``SPARSE_CODECS``; all, and PyTorch's hook, where there are none.
+    ``names``: some of ``ALL_CODECS``; all, and PyTorch's hook, where there are none.
     """
     torch_there = importlib.util.find_spec("torch") is not None
     inputs = {GAUSSIAN: _drawn(values), SPARSE: _sparse(values)}
@@ -93,7 +94,7 @@ def run(
         left_out["learned compression, gradients of the transformer and PowerSGD by PyTorch"] = "PyTorch is missing"
     figures = []
     for name, records in inputs.items():
-        there = {**CODECS, **SPARSE_CODECS} if name == SPARSE else CODECS
+        there = ALL_CODECS if name == SPARSE else CODECS
         for label, (codec, parameters) in there.items():
             if (torch_there or not codec.startswith("lgc")) and label in (names or there):
                 figures += _figures(name, label, records, repeats, codec, parameters, devices)

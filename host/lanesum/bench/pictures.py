@@ -42,8 +42,11 @@ def shown(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def _figure(
-    path: Path, columns: int, title: str, result: dict[str, Any], *, width: float, rows: int = 1
+    path: Path, panels: int, title: str, result: dict[str, Any], *, width: float, columns: int | None = None
 ) -> Iterator[list[Any]]:
+    """``panels`` of ``width`` inches, in rows of ``columns``; side by side where that is None."""
+    columns = min(panels, columns or panels)
+    rows = -(-panels // columns)
     try:
         import matplotlib
     except ImportError as error:
@@ -54,7 +57,9 @@ def _figure(
     with plt.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11}):
         figure, axes = plt.subplots(rows, columns, figsize=(width * columns, 4.8 * rows), squeeze=False)
         figure.suptitle(title, fontsize=13)
-        yield list(axes.flat)
+        for unused in axes.flat[panels:]:
+            unused.set_axis_off()
+        yield list(axes.flat[:panels])
         figure.text(0.01, 0.005, _on(result["machine"]), fontsize=8, color="#555555")
         figure.tight_layout(rect=(0, 0.03 / rows, 1, 0.98))
         figure.savefig(path, dpi=110, metadata={_COMMENT: fingerprint(result)})
@@ -233,15 +238,14 @@ def codec(result: dict[str, Any], path: Path) -> None:
     names = list(dict.fromkeys(figure["vectors"] for figure in compared))
     panels = [(axis, name) for name in names for axis in ("bits_up", "ns_per_value")]
     if figures:
-        panels = [("speed", ""), *([("", "")] if compared else []), *panels]
-    columns = min(2, len(panels))
+        panels.append(("speed", ""))
     codecs = list(dict.fromkeys(figure["codec"] for figure in compared))
     width = 9.0 if not compared else 6.5
     devices = list(dict.fromkeys(one["device"] for one in compared if "device" in one))
     title = "Codecs" if len(devices) > 1 else "Codecs, on one thread"
     if len(devices) == 1 and devices[0] != result["machine"]["processor"]:
         title = f"Codecs, on {devices[0]}"
-    with _figure(path, columns, title, result, width=width, rows=len(panels) // columns) as all_axes:
+    with _figure(path, len(panels), title, result, width=width, columns=2) as all_axes:
         for axes, (axis, name) in zip(all_axes, panels, strict=True):
             if axis == "speed":
                 labels = [f"{figure['codec']}, {figure['by']}" for figure in figures]
@@ -249,8 +253,6 @@ def codec(result: dict[str, Any], path: Path) -> None:
                 _bars(axes, labels, [figure["together"] for figure in figures], colors)
                 axes.set_title(f"THC, {result['values']:,} float32: norm, encode and decode")
                 axes.set_xlabel("nanoseconds per value, of processor time or on a GPU")
-            elif not axis:
-                axes.set_axis_off()
             else:
                 _errors(axes, [one for one in compared if one["vectors"] == name], axis, devices, codecs)
                 axes.set_title(f"{name}: error of one all-reduce of {result['workers']} workers")
@@ -287,9 +289,8 @@ def learning(result: dict[str, Any], path: Path) -> None:
     """Final loss against bytes, for every task and number of steps. Raises MissingToolError."""
     tasks = list(dict.fromkeys((figure["task"], figure["steps"]) for figure in result["figures"]))
     title = f"Training with {result['workers']} workers: loss in the end, and what a worker has sent"
-    columns = min(2, len(tasks))
-    with _figure(path, columns, title, result, width=6.5, rows=-(-len(tasks) // columns)) as panels:
-        for axes, (task, steps) in zip(panels, tasks, strict=False):
+    with _figure(path, len(tasks), title, result, width=6.5, columns=2) as panels:
+        for axes, (task, steps) in zip(panels, tasks, strict=True):
             here = [one for one in result["figures"] if (one["task"], one["steps"]) == (task, steps)]
             for number, figure in enumerate(here):
                 across, style = figure["bytes_up"] / 1e6, _style(number)
@@ -301,8 +302,6 @@ def learning(result: dict[str, Any], path: Path) -> None:
             axes.set_ylabel("loss on what was not trained with")
             axes.grid(alpha=0.25)
             _beside(axes)
-        for axes in panels[len(tasks) :]:
-            axes.set_axis_off()
 
 
 def _by(figures: Sequence[dict[str, Any]]) -> list[str]:
