@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY_TO_RUN := $(VENV)/.ready-train
 READY_TO_TEST := $(VENV)/.ready-dev
-INSTALL_INPUTS := pyproject.toml constraints.txt scripts/setup \
+INSTALL_INPUTS := $(wildcard */pyproject.toml) constraints.txt scripts/setup \
 	$(shell find host/native/src -name "*.[ch]pp" -o -name "*.inl") host/native/CMakeLists.txt host/native/pyproject.toml
 
 # Options of `make run`; empty ones are left to the command line's own defaults.
@@ -63,6 +63,7 @@ test-code: $(READY_TO_TEST)
 lint: $(READY_TO_TEST) ## ruff and mypy
 	$(BIN)/ruff check --quiet --output-format concise .
 	$(BIN)/ruff format --quiet --check .
+	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 	$(BIN)/mypy
 
 setup: $(READY_TO_TEST) ## only make the virtual environment and install
@@ -71,18 +72,18 @@ p4: $(READY_TO_TEST) ## compile p4src (needs p4c-bm2-ss on PATH) and rewrite p4s
 	$(BIN)/python -m lanesum_control.p4build
 
 tofino: $(READY_TO_TEST) ## compile p4src for Tofino (needs p4c-barefoot and bfas on PATH), rewrite p4src/build/tofino; binaries for PIPES= pipes go to out/tofino
-	$(BIN)/python -m lanesum_control.tofinobuild --binaries out/tofino --pipes $(PIPES)
+	$(BIN)/python -m lanesum_control.tofino.build --binaries out/tofino --pipes $(PIPES)
 
 tofino-try: $(READY_TO_TEST) ## try a profile of your own for Tofino and print what it takes (CHIP=tofino1|tofino2 WORDS= SLOTS= PASSES=)
-	@$(BIN)/python -m lanesum_control.tofinobuild --chip $(CHIP) --words $(WORDS) $(if $(SLOTS),--slots $(SLOTS)) --passes $(PASSES)
+	@$(BIN)/python -m lanesum_control.tofino.build --chip $(CHIP) --words $(WORDS) $(if $(SLOTS),--slots $(SLOTS)) --passes $(PASSES)
 
 generate: $(READY_TO_TEST) ## rewrite what is generated: P4 headers, tables in the docs, the topology schema
-	$(BIN)/python -m lanesum.protocol.generate
+	$(BIN)/python -m lanesum_lab.generate
 	$(BIN)/lanesum topology schema > topologies/schema.json
 	$(BIN)/lanesum faults schema > faults/schema.json
 
 soak: $(READY_TO_TEST) ## random schedules of the simulator (SOAK_SCHEDULES= SOAK_SECONDS= SOAK_SEED=)
-	$(BIN)/python -m lanesum.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \
+	$(BIN)/python -m lanesum_lab.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \
 		$(if $(SOAK_SECONDS),--seconds $(SOAK_SECONDS)) --save out/failing-schedule.json
 
 bench: $(READY_TO_RUN) ## switch benchmark, beside BMv2 where it is on PATH
@@ -103,7 +104,7 @@ clean: ## remove what make made, but not p4src/build
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(READY_TO_RUN): $(INSTALL_INPUTS)
-	@scripts/setup $(VENV) train
+	@scripts/setup $(VENV)
 	@touch $@
 
 $(READY_TO_TEST): $(INSTALL_INPUTS)

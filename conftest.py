@@ -26,7 +26,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from lanesum_switch.veth import obstacle
+from lanesum_lab.veth import obstacle
 
 # A busy machine must not fail a test: no example has to end within a time.
 settings.register_profile("lanesum", deadline=None)
@@ -38,46 +38,25 @@ _FILE = pytest.StashKey[TextIO]()
 
 # What takes long is given out before all others, so that no process is left alone with it at the end.
 FIRST = (
-    "tests/simulator/test_soak.py",
+    "tests/lab/simulator/test_soak.py",
     "bmv2_tests/",
-    "tests/run/test_faults.py",
-    "tests/run/test_run.py",
-    "tests/run/test_bench_rounds.py",
-    "tests/simulator/test_mutants.py",
-)
-# Whole trainings and measurements, as users start them, what runs for as long as it is given, and what searches: random
-# schedules and packets, seeded bugs, all states of a model, kernels for every chip; and what trains within, or starts
-# these tests. Not in `make test-quick`.
-LONG = (
-    "bmv2_tests/test_random_packets.py",
-    "bmv2_tests/test_schedules.py",
-    "bmv2_tests/test_tofino_alike.py",
-    "bmv2_tests/test_tree_schedules.py",
-    "tests/attack/test_processes.py",
-    "tests/codecs/test_lgc.py",
-    "tests/control/test_controller_machine.py",
-    "tests/control/test_tofino_tools.py",
-    "tests/gpu/test_compile.py",
-    "tests/models/",
-    "tests/native/test_sanitizers.py",
-    "tests/run/test_bench",
-    "tests/run/test_faults.py",
-    "tests/run/test_run.py",
-    "tests/simulator/test_mutants.py",
-    "tests/simulator/test_native_parts.py",
-    "tests/simulator/test_schedules.py",
-    "tests/simulator/test_soak.py",
-    "tests/test_side_by_side.py",
-    "tests/torch/test_digits.py",
+    "tests/lab/run/test_faults.py",
+    "tests/lab/run/test_run.py",
+    "tests/lab/bench/test_bench_rounds.py",
+    "tests/lab/simulator/test_mutants.py",
 )
 # Files whose tests share nothing.
-TEST_BY_TEST = ("tests/run/test_run.py", "tests/run/test_bench_rounds.py", "tests/simulator/test_mutants.py")
+TEST_BY_TEST = (
+    "tests/lab/run/test_run.py",
+    "tests/lab/bench/test_bench_rounds.py",
+    "tests/lab/simulator/test_mutants.py",
+)
 # The conformance suite starts a switch of each kind once and keeps it.
 _CONFORMANCE = re.compile(r"bmv2_tests/.*\[.*(reference|embedded|bmv2)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    missing = [path for path in FIRST + LONG if not list(ROOT.glob(f"{path.rstrip('/')}*"))]
+    missing = [path for path in FIRST + TEST_BY_TEST if not list(ROOT.glob(f"{path.rstrip('/')}*"))]
     if missing:
         raise pytest.UsageError(f"conftest.py names {', '.join(missing)}, which is not there")
     # A script that runs tests in the background has them, and all that they start, ignore Ctrl-C.
@@ -135,9 +114,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((place for place, start in enumerate(FIRST) if item.nodeid.startswith(start)), len(FIRST))
 
     items.sort(key=place)
-    for item in items:
-        if item.nodeid.startswith(LONG):
-            item.add_marker("long")
 
 
 class Sharing(LoadScopeScheduling):

@@ -29,11 +29,11 @@ def main(arguments: list[str] | None = None) -> int:
     if given.coordinates < 4096 or given.coordinates % 4096 or given.repeats < 1:
         parser.error("--coordinates is a multiple of 4096, --repeats at least 1")
     try:
-        from lanesum.bench.devices import device
-        from lanesum.bench.machine import machine
+        from lanesum_lab.bench.devices import device
+        from lanesum_lab.bench.machine import machine
 
         there = device("cuda")
-        from lanesum.bench.gpu import measure
+        from lanesum_lab.bench.gpu import measure
 
         figures = {"machine": machine(), **measure(there, given.coordinates, given.repeats, not given.no_compile)}
     except LanesumError as error:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lanesum.bench import (
+from lanesum_lab.bench import (
     allreduce,
     codec,
     comparison,
@@ -30,7 +30,7 @@ from lanesum.bench import (
     sparse,
     transport,
 )
-from lanesum.protocol.generate import replace_generated
+from lanesum_lab.generate import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

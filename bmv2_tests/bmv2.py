@@ -25,9 +25,9 @@ from lanesum_control.model import SWITCH_MAC, HostPort
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_switch import bmv2
-from lanesum_switch.reference_switch import PortFrame
-from lanesum_switch.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
+from lanesum_lab import bmv2
+from lanesum_lab.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
+from lanesum_switch.reference.switch import PortFrame
 
 from .targets import DEVICE_ID, PORTS, Clock, Queues
 

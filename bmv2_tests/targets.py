@@ -16,10 +16,10 @@ from lanesum_control.client import SwitchConnection
 from lanesum_control.model import ControlledSwitch
 from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_switch.chip_entries import ChipEntries
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.reference_switch import PortFrame, ReferenceSwitch
+from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
+from lanesum_switch.reference.tofino_slots import ChipEntries
 from lanesum_switch.tna.switch import TofinoSwitch
 
 PORTS = (0, 1, 2, 3, 4, 5, 7, 8)  # 6 turns packets around in Tofino 2

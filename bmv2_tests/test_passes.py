@@ -25,7 +25,7 @@ from lanesum_control.model import DEFAULT_LEASE_TICKS, NO_ROLE, Member, SwitchJo
 from lanesum_control.pipelines import tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.reference_switch import PortFrame
+from lanesum_switch.reference.switch import PortFrame
 from lanesum_switch.tna.switch import TofinoSwitch
 
 from .jobs import Job, Place

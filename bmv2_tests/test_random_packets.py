@@ -23,12 +23,15 @@ from hypothesis import strategies as st
 from lanesum.protocol import Kind, LaneOp
 from lanesum.protocol.spec import Flag
 from lanesum_control.model import Role, SwitchJob
-from lanesum_switch.reference_switch import PortFrame
+from lanesum_switch.reference.switch import PortFrame
 
 from .jobs import Job, Place
 from .oracle import uplink_words
 from .star import SLOT_DECISIONS, STRANGER, Star, rack
 from .test_malformed import patched
+
+pytestmark = pytest.mark.long
+
 
 _ROLES = (
     Role(0), Role.SHARED, Role.ASCEND, Role.ASCEND | Role.SHARED, Role.ASCEND | Role.QUORUM, Role.UPPER,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -22,6 +23,9 @@ from lanesum.protocol import LaneOp
 
 from .schedule import EPOCHS, Plan, Schedule
 from .star import Star
+
+pytestmark = pytest.mark.long
+
 
 first_epochs = st.sampled_from([0, 1, EPOCHS - 2, EPOCHS - 1, EPOCHS // 2 - 1])
 

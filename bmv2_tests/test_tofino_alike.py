@@ -22,16 +22,19 @@ from lanesum_control.client import SwitchConnection
 from lanesum_control.model import HostPort, SwitchJob
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_control.tofino import PROFILES
+from lanesum_control.tofino.profiles import PROFILES
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.reference_switch import PortFrame
+from lanesum_switch.reference.switch import PortFrame
 
 from .schedule import Plan, Schedule
 from .star import Star
 from .targets import DEVICE_ID, TOFINO_PROFILES, Target, TofinoTarget, tofino_is_built, tofino_target
 from .test_random_packets import Traffic
 from .test_schedules import run_randomly
+
+pytestmark = pytest.mark.long
+
 
 # BMv2's program has no build for packets of several passes.
 IN_ONE_PASS = [name for name in TOFINO_PROFILES if not name.endswith("wide")]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,9 @@ from lanesum.protocol.spec import Flag
 from .jobs import Place
 from .oracle import Words, aggregate
 from .tree import RACKS, ROWS, WORKERS, Arrival, Tree, UnderWay, answer_of
+
+pytestmark = pytest.mark.long
+
 
 _PATIENCE = 40  # times that everybody may ask for everything until the network's good behaviour has to show
 

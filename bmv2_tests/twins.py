@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 
 from lanesum_control.model import HostPort, SwitchJob
-from lanesum_switch.reference_switch import PortFrame, ReferenceSwitch
+from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
 
 from .targets import Target
 

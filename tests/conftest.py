@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lanesum.native import VARIABLE, availability
+from lanesum._internal.native import VARIABLE, availability
 
 
 @pytest.fixture(params=["python", "native"], scope="module")

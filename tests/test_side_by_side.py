@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
+
 CONFTEST = Path(__file__).parent.parent / "conftest.py"
 
 # All of ours but what is about our own tests and their addresses.

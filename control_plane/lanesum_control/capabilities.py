@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.errors import NotOfferedError
 from lanesum_control.model import SwitchJob
-from lanesum_switch.tna.chips import pipe_of
+from lanesum_control.tofino.chips import pipe_of
 
 if TYPE_CHECKING:
     from lanesum_control.p4info import P4InfoNames

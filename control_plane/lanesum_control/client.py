@@ -26,7 +26,7 @@ from google.rpc import code_pb2, status_pb2
 from p4.v1 import p4runtime_pb2
 from p4runtime_sh import p4runtime as shell
 
-from lanesum.closing import Closing
+from lanesum._internal.closing import Closing
 from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline

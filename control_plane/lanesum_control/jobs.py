@@ -14,12 +14,12 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from lanesum import codecs
+from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.frames import ipv4_text
 from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.spec import MAX_SLOTS, UDP_PORT
 from lanesum.transport.ticket import JobTicket
-from lanesum.udp_socket import Address
 from lanesum_control.errors import AdmissionError
 from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network

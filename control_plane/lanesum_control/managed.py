@@ -14,7 +14,7 @@ from lanesum_control.model import ControlledSwitch, HostPort, SwitchJob
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.reconcile import reconcile
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_control.turning import check_ports, turning_ports
+from lanesum_control.tofino.recirculation import check_ports, turning_ports
 
 
 class ManagedSwitch(Protocol):

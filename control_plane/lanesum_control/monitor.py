@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from lanesum.closing import Serving
+from lanesum._internal.closing import Serving
 from lanesum_control.controller import Controller
 
 DEFAULT_INTERVAL_S = 0.25

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lanesum.udp_socket import Address
+from lanesum._internal.udp_socket import Address
 from lanesum_control.model import HostPort
 from lanesum_control.topology import Topology
 

@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lanesum import resources
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
+from lanesum_control import resources
 from lanesum_control.manifest import MANIFEST, sha256, source_files
 
 COMPILER = "p4c-bm2-ss"

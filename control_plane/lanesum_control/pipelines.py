@@ -9,15 +9,15 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lanesum import resources
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, DEFAULT_ACCUMULATOR_WORDS
+from lanesum_control import resources
 from lanesum_control.capabilities import Capabilities, slots_of
-from lanesum_control.device_check import check_device_config
 from lanesum_control.p4info import P4InfoNames
-from lanesum_control.tofino import Chip
-from lanesum_control.tofino import profile as profile_of
-from lanesum_switch.tna.chips import PIPES
+from lanesum_control.tofino.chips import PIPES
+from lanesum_control.tofino.device_check import check_device_config
+from lanesum_control.tofino.profiles import Chip
+from lanesum_control.tofino.profiles import profile as profile_of
 
 BUILD_FOLDER = "p4src/build"
 TOFINO_BUILD_FOLDER = f"{BUILD_FOLDER}/tofino"

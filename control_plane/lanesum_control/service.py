@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller as a gRPC service with JSON messages; ``lanesum.rpc`` has the methods' names."""
+"""The controller as a gRPC service with JSON messages; ``lanesum.rpc.controller`` has the methods' names."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from lanesum import rpc
-from lanesum.closing import Serving
-from lanesum.json_grpc import Handler, JsonService
+from lanesum._internal.closing import Serving
+from lanesum.rpc import controller as rpc
+from lanesum.rpc.json_grpc import Handler, JsonService
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs import JobRequest, Taken

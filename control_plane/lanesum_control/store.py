@@ -14,8 +14,8 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lanesum.closing import Closing
-from lanesum.udp_socket import Address
+from lanesum._internal.closing import Closing
+from lanesum._internal.udp_socket import Address
 from lanesum_control.allocation import SlotRange
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken

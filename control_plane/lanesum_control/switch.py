@@ -14,8 +14,8 @@ from lanesum_control.errors import SwitchWriteError
 from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, SwitchJob
 from lanesum_control.p4info import EntryRead, Lpm, P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
-from lanesum_control.turning import turning_ports
-from lanesum_switch.tna.chips import pipe_of
+from lanesum_control.tofino.chips import pipe_of
+from lanesum_control.tofino.recirculation import turning_ports
 
 INSERT = p4runtime_pb2.Update.INSERT
 MODIFY = p4runtime_pb2.Update.MODIFY

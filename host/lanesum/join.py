@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lanesum import rpc
-from lanesum.closing import Closing, Serving
+from lanesum._internal.closing import Closing, Serving
 from lanesum.errors import ConfigurationError
+from lanesum.rpc import controller as rpc
 from lanesum.transport.ticket import JobTicket
 
 ENV_TICKET = "LANESUM_TICKET"

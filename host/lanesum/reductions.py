@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import Aggregate, Codec, CodecError, Result, Round, RoundGroup, Steps, Words
-from lanesum.codecs.kernels import kernels
+from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import JobTicket, UdpTransport
 from lanesum.transport.errors import SessionClosedError

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum import arrays, codecs
-from lanesum.closing import Closing
+from lanesum import codecs
+from lanesum._internal import arrays
+from lanesum._internal.closing import Closing
+from lanesum._internal.offload import Offload
 from lanesum.codecs.base import Aggregate, Codec, CodecContext, Members, Part, Result, Round, Steps, is_tensor
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError
-from lanesum.offload import Offload
 from lanesum.protocol.lanes import LaneOp
 from lanesum.reductions import Contributors, Reduction, Reductions
 from lanesum.transport import JobTicket, TransportStats, UdpTransport

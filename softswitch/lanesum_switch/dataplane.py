@@ -12,7 +12,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import api, ir
+from lanesum_switch import api
+from lanesum_switch.bmv2 import ir
+from lanesum_switch.bmv2.loader import load_program
+
 from .api import (
     CloneSession,
     CpuListener,
@@ -25,7 +28,6 @@ from .api import (
     SwitchCounts,
     TableEntry,
 )
-from .bmv2json import load_program
 from .compiler.context import Runtime
 from .compiler.program import AssertionFailed, Compiled, LoopLimit, Run, build_state, compile_program
 from .tables import MatchTable

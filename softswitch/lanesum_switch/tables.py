@@ -13,7 +13,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from . import ir
+from lanesum_switch.action_profiles import ActionProfile
+from lanesum_switch.bmv2 import ir
+
 from .api import (
     ActionCall,
     ActionSpec,
@@ -32,7 +34,6 @@ from .api import (
     TableFullError,
     Target,
 )
-from .profiles import ActionProfile
 from .search import GROUP, NO_ACTION, Row, Search
 from .stateful import GREEN, TokenBuckets
 

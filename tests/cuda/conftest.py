@@ -5,14 +5,10 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
-
-sys.path.append(str(Path(__file__).parents[1] / "torch"))  # its jobs
 
 
 @pytest.fixture

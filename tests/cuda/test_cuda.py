@@ -14,16 +14,15 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from test_torch_state import FakeBucket, parameters  # noqa: E402
-from torch_ranks import served_job  # noqa: E402
-
 import lanesum.torch  # noqa: E402
 from lanesum.codecs import get  # noqa: E402
-from lanesum.codecs import sketch_reference as reference  # noqa: E402
-from lanesum.codecs.sketch_plan import cells_for  # noqa: E402
+from lanesum.codecs.sparse import reference  # noqa: E402
+from lanesum.codecs.sparse.plan import cells_for  # noqa: E402
 from lanesum.gpu.staging import CudaStaging, staging  # noqa: E402
 from lanesum.session import Session  # noqa: E402
 from lanesum.transport.errors import AggregationTimeoutError  # noqa: E402
+from tests.host.torch.test_torch_state import FakeBucket, parameters  # noqa: E402
+from tests.host.torch.torch_ranks import served_job  # noqa: E402
 
 CODECS = ["fixed", "thc", "sketch", "topk", "bf16"]
 

@@ -13,10 +13,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from lanesum.cli.app import app
-from lanesum.resources import checkout_root
+from lanesum_control.resources import checkout_root
+from tests.command_line import invoke
 
 ROOT = checkout_root() or Path()
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
@@ -134,7 +133,7 @@ def check_options(words: list[str]) -> None:
     subcommands = [word for word in words[:2] if not word.startswith("-")]
     if words[0] in ("switch", "server", "controller", "run"):
         subcommands = subcommands[:1]
-    result = CliRunner().invoke(app, [*subcommands, "--help"])
+    result = invoke([*subcommands, "--help"])
     assert result.exit_code == 0, result.output
     for option in (word.split("=")[0] for word in words if word.startswith("--")):
         assert option in result.output, f"{option} is no option of lanesum {' '.join(subcommands)}"

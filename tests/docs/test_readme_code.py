@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from lanesum.resources import checkout_root
 from lanesum.server import AggregationServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
+from lanesum_control.resources import checkout_root
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
 

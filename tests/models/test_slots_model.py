@@ -21,11 +21,14 @@ from lanesum.errors import LanesumError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, Kind
-from lanesum.resources import checkout_root
 from lanesum.server import Decision as ServerDecision
 from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.window import RoundWindow
+from lanesum_control.resources import checkout_root
+
+pytestmark = pytest.mark.long
+
 
 MODELS = (checkout_root() or Path()) / "models"
 MODEL = MODELS / "slots.pml"

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lanesum import resources, yaml_model
 from lanesum.errors import ConfigurationError
+from lanesum_control import resources, yaml_model
 from lanesum_control.topology.model import Topology
 
 

@@ -1,65 +1,116 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command tree, and how errors and signals end a command."""
+"""The ``lanesum`` command: finds the command's package, runs it, and reports errors and signals.
+
+Installed packages add their commands through the entry-point group ``lanesum.commands``. An entry point refers to a
+function that takes the remaining arguments and returns the exit status.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
-import typer
-from rich.console import Console
-from rich.markup import escape
+from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 
-from lanesum.cli import bench, doctor, faults, job, run, serve, topology
-from lanesum.errors import LanesumError
-
+GROUP = "lanesum.commands"
 EXIT_INTERRUPTED = 130  # as shells report Ctrl-C
 _EXIT_TERMINATED = 143
 
-app = typer.Typer(
-    name="lanesum",
-    help="In-network gradient aggregation: gradients are summed while compressed, in a P4 switch.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("run")(run.run)
-app.command("switch")(serve.switch)
-app.command("server")(serve.server)
-app.command("controller")(serve.controller)
-app.command("doctor")(doctor.doctor)
-app.add_typer(job.app, name="job")
-app.add_typer(topology.app, name="topology")
-app.add_typer(faults.app, name="faults")
-app.add_typer(bench.app, name="bench")
+Main = Callable[[Sequence[str]], int]
 
 
-def main() -> int:
-    """Run the command line; returns the exit status. Errors are one line with a next step, never a traceback."""
+class Command(NamedTuple):
+    """A command of any lanesum package.
+
+    Attributes:
+        distribution: the package that brings it, as pip names it.
+        summary: one line for ``lanesum --help``.
+    """
+
+    distribution: str
+    summary: str
+
+
+COMMANDS = {
+    "run": Command("lanesum-lab", "Train on a topology, with and without lanesum, and compare."),
+    "server": Command("lanesum", "Run an aggregation server."),
+    "switch": Command("lanesum-switch", "Run the embedded switch."),
+    "controller": Command("lanesum-control", "Run the controller: program switches and admit jobs."),
+    "job": Command("lanesum-control", "Admit, list, resize and remove jobs."),
+    "topology": Command("lanesum-control", "Check and show topology files."),
+    "faults": Command("lanesum-switch", "Check and show fault plans."),
+    "bench": Command("lanesum-lab", "Measure lanesum beside its peers."),
+    "doctor": Command("lanesum", "Report what lanesum uses on this machine, and what is missing."),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit status. Errors are one line with a next step, never a traceback."""
     signal.signal(signal.SIGTERM, _terminate)
-    errors = Console(stderr=True, highlight=False)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        status = app(standalone_mode=False)
-        if status == EXIT_INTERRUPTED:
-            errors.print("[bold]lanesum:[/] interrupted; everything was taken down.")
-        return status if isinstance(status, int) else 0
+        if not arguments or arguments[0] in ("-h", "--help"):
+            print(usage())
+            return 0 if arguments else 2
+        if arguments[0] == "--version":
+            print(f"lanesum {importlib.metadata.version('lanesum')}")
+            return 0
+        status = command(arguments[0])(arguments[1:])
     except LanesumError as error:
-        errors.print(f"[bold red]lanesum:[/] {escape(str(error))}", soft_wrap=True)
+        print(f"{_emphasize('lanesum:')} {error}", file=sys.stderr)
         return error.exit_code
-    except typer.Exit as stop:
-        return stop.exit_code
-    except typer.TyperException as error:
-        message = escape(error.format_message().rstrip("."))
-        errors.print(f"[bold red]lanesum:[/] {message}. See lanesum --help.", soft_wrap=True)
-        return error.exit_code
-    except typer.Abort:
-        return EXIT_INTERRUPTED
+    if status == EXIT_INTERRUPTED:
+        print(f"{_emphasize('lanesum:')} interrupted; all parts were stopped.", file=sys.stderr)
+    return status
+
+
+def command(name: str) -> Main:
+    """Load the command ``name``.
+
+    Raises:
+        ConfigurationError: no lanesum package has such a command.
+        MissingToolError: the package that brings it is not installed.
+    """
+    known = COMMANDS.get(name)
+    if known is None:
+        raise ConfigurationError(f"No such command: {name!r}.", "See lanesum --help.")
+    found = importlib.metadata.entry_points(group=GROUP, name=name)
+    if not found:
+        raise MissingToolError(
+            f"The command {name!r} is not installed: it comes with {known.distribution}.",
+            f"pip install {known.distribution}",
+        )
+    main: Main = next(iter(found)).load()
+    return main
+
+
+def usage() -> str:
+    """Return the text of ``lanesum --help``: all commands, also those whose package is not installed."""
+    installed = {point.name for point in importlib.metadata.entry_points(group=GROUP)}
+    lines = [
+        "Usage: lanesum COMMAND [OPTIONS]",
+        "",
+        "In-network gradient aggregation: gradients are summed while compressed, in a P4 switch.",
+        "",
+        "Commands:",
+    ]
+    width = max(map(len, COMMANDS))
+    for name, known in COMMANDS.items():
+        missing = "" if name in installed else f" (pip install {known.distribution})"
+        lines.append(f"  {name:<{width}}  {known.summary}{missing}")
+    return "\n".join([*lines, "", "lanesum COMMAND --help shows the options of a command."])
+
+
+def _emphasize(text: str) -> str:
+    return f"\x1b[1;31m{text}\x1b[0m" if sys.stderr.isatty() else text
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """SIGTERM unwinds like an exception, so that context managers close what they opened."""
+    """Turn SIGTERM into an exception, so that context managers close their resources."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(_EXIT_TERMINATED)

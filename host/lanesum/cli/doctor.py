@@ -1,41 +1,57 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum doctor``: what is used on this machine, and what is missing."""
+"""``lanesum doctor``: report what lanesum uses on this machine, and what is missing."""
 
 from __future__ import annotations
 
+import argparse
 import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
 
-import typer
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from lanesum.doctor import Finding, Status, examine, usable
 
-_STYLES = {"ok": "green", "note": "yellow", "problem": "bold red"}
+_COLORS = {Status.OK: "32", Status.NOTE: "33", Status.PROBLEM: "1;31"}
+_MIN_TEXT_WIDTH = 40
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False) -> None:
-    """Say what lanesum uses on this machine and why, and what to do about problems; status 1 if there is one."""
-    from lanesum.doctor import examine, usable
-
+def main(argv: Sequence[str]) -> int:
+    """Print every finding; return 1 if one of them is a problem."""
+    parser = argparse.ArgumentParser(
+        prog="lanesum doctor",
+        description="Report what lanesum uses on this machine and why, and what to do about problems. "
+        "The exit status is 1 if there is one.",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(argv)
     findings = examine()
     fine = usable(findings)
-    if as_json:
-        typer.echo(json.dumps({"usable": fine, "checks": [asdict(finding) for finding in findings]}, indent=2))
+    if options.json:
+        print(json.dumps({"usable": fine, "checks": [asdict(finding) for finding in findings]}, indent=2))
     else:
-        table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), show_header=False)
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")  # paths are to be copied
-        for finding in findings:
-            style = _STYLES[finding.status]
-            text = f"{finding.what} {finding.next_step}".strip()
-            table.add_row(f"[{style}]{finding.status}[/]", escape(finding.name), escape(text))
-        console = Console(highlight=False)
-        console.print(table)
-        console.print("lanesum can be used." if fine else "lanesum cannot be used until the problems are solved.")
-    if not fine:
-        raise typer.Exit(1)
+        print(table(findings))
+        print("lanesum can be used." if fine else "lanesum cannot be used until the problems are solved.")
+    return 0 if fine else 1
+
+
+def table(findings: Sequence[Finding]) -> str:
+    """Return the findings as text: status, name, and the text, wrapped on a terminal only."""
+    terminal = sys.stdout.isatty()
+    name_width = max(len(finding.name) for finding in findings)
+    status_width = max(len(finding.status) for finding in findings)
+    indent = status_width + name_width + 4
+    width = max(shutil.get_terminal_size().columns - indent, _MIN_TEXT_WIDTH)
+    lines = []
+    for finding in findings:
+        text = f"{finding.what} {finding.next_step}".strip()
+        # Long words are paths and commands, which a reader copies.
+        wrapped = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) if terminal else [text]
+        status = f"{finding.status:<{status_width}}"
+        if terminal:
+            status = f"\x1b[{_COLORS[finding.status]}m{status}\x1b[0m"
+        lines.append(f"{status}  {finding.name:<{name_width}}  {wrapped[0]}")
+        lines += [" " * indent + line for line in wrapped[1:]]
+    return "\n".join(lines)

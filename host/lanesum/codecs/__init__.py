@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from lanesum.codecs.auto import Auto
 from lanesum.codecs.base import (
     Aggregate,
     Codec,
@@ -26,18 +25,19 @@ from lanesum.codecs.base import (
     Steps,
     description,
 )
-from lanesum.codecs.comparators import DGC, QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
+from lanesum.codecs.baselines import DGC, QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.lgc import RingLGC, ServerLGC
 from lanesum.codecs.policy import NotFiniteError, Policy
 from lanesum.codecs.policy_rules import Rule
-from lanesum.codecs.sketch import Sketch
-from lanesum.codecs.sketch_engine import Choice, SparseCodec
-from lanesum.codecs.sparsify import TopK
-from lanesum.codecs.thc import THC
-from lanesum.codecs.thc_paper import PaperTHC
-from lanesum.codecs.union import Union
+from lanesum.codecs.sparse.auto import Auto
+from lanesum.codecs.sparse.engine import Choice, SparseCodec
+from lanesum.codecs.sparse.sketch import Sketch
+from lanesum.codecs.sparse.topk import TopK
+from lanesum.codecs.sparse.union import Union
+from lanesum.codecs.thc.codec import THC
+from lanesum.codecs.thc_paper.codec import PaperTHC
 from lanesum.errors import ConfigurationError
 
 __all__ = [

@@ -3,7 +3,7 @@
 """What every codec is: a generator that yields rounds of lane words and returns the decoded vector.
 
 A codec never touches a socket. Its ``all_reduce`` yields one :class:`Round` after another; whoever drives it
-(the network session, or :func:`lanesum.codecs.simulate.simulate`) has the words of all workers aggregated and
+(the network session, or :func:`lanesum_lab.codec_simulation.simulate`) has the words of all workers aggregated and
 sends an :class:`Aggregate` back in::
 
     steps = codec.all_reduce(x, context)

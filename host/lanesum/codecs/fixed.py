@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum import arrays
+from lanesum._internal import arrays
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
@@ -39,8 +39,8 @@ from lanesum.codecs.base import (
     uniform_contributors,
 )
 from lanesum.codecs.gathered import divisor, gathered_shape, gathering, summed
-from lanesum.codecs.kernels import kernels
-from lanesum.codecs.threaded import threads
+from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.codecs.kernels.threaded import threads
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 

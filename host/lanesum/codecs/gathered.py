@@ -25,7 +25,7 @@ from lanesum.codecs.base import (
     checked_words,
     never,
 )
-from lanesum.codecs.kernels import kernels
+from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.protocol.lanes import LaneOp
 
 

@@ -19,8 +19,8 @@ from lanesum.codecs.base import (
     checked_words,
     refuse_not_finite,
 )
-from lanesum.codecs.kernels import kernels
-from lanesum.codecs.reference import FLOAT32_MAX
+from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.codecs.kernels.reference import FLOAT32_MAX
 
 
 def norms_of(vector: Vector, part: int, context: CodecContext) -> Vector:

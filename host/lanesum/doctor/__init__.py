@@ -1,36 +1,42 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What lanesum finds on this machine, what it makes of it, and what to do about what is missing."""
+"""Checks of this machine: what lanesum uses, and what to do about what is missing.
+
+Installed packages add checks of their own through the entry-point group ``lanesum.doctor``. An entry point refers to a
+function without arguments that yields findings.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Callable, Iterator
 
 from lanesum.doctor import gpus, software, system
 from lanesum.doctor.finding import Finding, Status
 
-__all__ = ["Finding", "Status", "examine", "usable"]
+__all__ = ["GROUP", "Finding", "Status", "examine", "usable"]
 
-# In the order in which a reader wants them: what runs, how fast it can be, and what else could be used.
+GROUP = "lanesum.doctor"
+
+# In the order in which a reader needs them: what runs, how fast it can be, and what else could be used.
 _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     software.versions,
-    software.files,
     software.implementations,
     software.lanes,
     system.sockets,
     system.offload,
-    system.privileges,
     gpus.gpus,
     software.packages,
-    software.programs,
 )
 
 
 def examine() -> list[Finding]:
-    """All checks; none of them raises, and none leaves anything behind."""
-    return [finding for check in _CHECKS for finding in check()]
+    """Run all checks. None of them raises, and none leaves anything behind."""
+    added = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
+    checks = [*_CHECKS, *(point.load() for point in added)]
+    return [finding for check in checks for finding in check()]
 
 
 def usable(findings: list[Finding]) -> bool:
-    """Whether there is no problem."""
+    """Return True if there is no problem."""
     return all(finding.status is not Status.PROBLEM for finding in findings)

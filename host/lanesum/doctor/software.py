@@ -7,13 +7,11 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import platform
-import shutil
 from collections.abc import Iterator
 
-from lanesum import resources
+from lanesum._internal.native import Availability, availability
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.errors import LanesumError
-from lanesum.native import Availability, availability
 from lanesum.protocol.spec import VERSION
 
 _INSTALL_NATIVE = "apt install g++ && pip install ./host/native, or make setup."
@@ -31,15 +29,6 @@ def _version(distribution: str) -> str:
         return f"{importlib.metadata.version(distribution)}."
     except importlib.metadata.PackageNotFoundError:  # built in place, for example
         return "Installed; its version is not known."
-
-
-def files() -> Iterator[Finding]:
-    """What lanesum brings along besides Python."""
-    for name in ("p4src/build", "topologies"):
-        try:
-            yield ok(name, f"In {resources.directory(name)}.")
-        except LanesumError as error:
-            yield problem(name, error.what, error.next_step)
 
 
 def _native() -> Availability | LanesumError:
@@ -81,36 +70,20 @@ def lanes() -> Iterator[Finding]:
     )
 
 
-# Package, what pip calls it, what it is for, and the extra that brings it.
+# Package, what pip calls it, what it is for, and how to install it.
 _PACKAGES = (
-    ("torch", "torch", "the DDP hook and the training example", "torch"),
-    ("grpc", "grpcio", "controller, server control and switches", "p4"),
-    ("p4", "p4runtime", "controller, server control and switches", "p4"),
-    ("sklearn", "scikit-learn", "the training example", "train"),
+    ("grpc", "grpcio", "controller and server control", "pip install grpcio."),
+    ("torch", "torch", "DDP hook", "pip install 'lanesum[torch]'."),
+    ("lanesum_control", "lanesum-control", "controller and topologies", "pip install lanesum-control."),
+    ("lanesum_switch", "lanesum-switch", "embedded switch", "pip install lanesum-switch."),
+    ("lanesum_lab", "lanesum-lab", "runs and benchmarks", "pip install lanesum-lab."),
 )
 
 
 def packages() -> Iterator[Finding]:
     """Packages that parts of lanesum need; they are not imported, which would take seconds."""
-    for module, distribution, purpose, extra in _PACKAGES:
+    for module, distribution, purpose, install in _PACKAGES:
         if importlib.util.find_spec(module) is None:
-            yield note(distribution, f"Not installed: no {purpose}.", f"pip install 'lanesum[{extra}]'.")
+            yield note(distribution, f"Not installed: no {purpose}.", install)
         else:
             yield ok(distribution, _version(distribution))
-
-
-def programs() -> Iterator[Finding]:
-    """Programs that lanesum uses where they are there."""
-    # Only what needs them pulls these in: an installation without gRPC can be examined too.
-    from lanesum_control.p4build import COMPILER
-    from lanesum_switch.bmv2 import PROGRAM as BMV2
-
-    for name, program, without in (
-        ("BMv2", BMV2, "Runs use the embedded switch."),
-        ("p4c", COMPILER, "The committed build of the P4 program is used; changes to it cannot be compiled."),
-    ):
-        path = shutil.which(program)
-        if path is None:
-            yield note(name, f"{program} is not on PATH. {without}")
-        else:
-            yield ok(name, f"{path}.")

@@ -4,16 +4,15 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator
 
+from lanesum._internal.udp_socket import BUFFER_BYTES, open_udp_socket
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.protocol.spec import MAX_WORKERS
 from lanesum.transport.path import buffer_bytes
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.udp import DEFAULT_WINDOW
-from lanesum.udp_socket import BUFFER_BYTES, open_udp_socket
 
 _LOOPBACK = ("127.0.0.1", 0)
 # linux/udp.h
@@ -74,34 +73,3 @@ def offload() -> Iterator[Finding]:
             )
         else:
             yield ok(name, "The kernel has it.")
-
-
-def _mininet_obstacle() -> str:
-    try:
-        from lanesum.run.plan import mininet_obstacle
-    except ModuleNotFoundError as error:
-        return f"runs need the package {error.name}, which is not installed (pip install 'lanesum[p4]')"
-    return mininet_obstacle()
-
-
-def privileges() -> Iterator[Finding]:
-    """What needs root, and whether it can be used."""
-    from lanesum_switch import veth
-
-    root = os.geteuid() == 0
-    yield ok("user", "Root." if root else "Not root: workers, server and runs on loopback need no more.")
-    for name, obstacle, without in (
-        ("network namespaces", veth.obstacle(), "Benchmarks and tests in namespaces are left out."),
-        ("Mininet", _mininet_obstacle(), "Runs take place on loopback."),
-    ):
-        if obstacle:
-            yield note(name, f"{obstacle[0].upper()}{obstacle[1:]}. {without}")
-        else:
-            yield ok(name, "Can be used.")
-    try:
-        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
-    except OSError as error:
-        what = f"Raw sockets cannot be opened ({error.strerror}): the embedded switch has no ports at interfaces."
-        yield note("AF_PACKET", what, "Give it the capability CAP_NET_RAW, or use its ports on loopback.")
-    else:
-        yield ok("AF_PACKET", "Raw sockets can be opened: the embedded switch can have ports at interfaces.")

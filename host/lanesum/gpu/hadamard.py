@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The Hadamard transform of one block in one program, with the order of additions of :mod:`lanesum.codecs.hadamard`.
+"""Hadamard transform of one block in one Triton program.
+
+Adds in the order of :mod:`lanesum.codecs.kernels.hadamard`.
 
 A block is four tensors (GROUPS, 16) as in :mod:`lanesum.gpu.philox`. Both sides of a butterfly compute it: each gets
 the other's value, and adds its own with the sign of its side, which is the same addition. A value comes from a register

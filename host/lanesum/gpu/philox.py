@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The random bits of :mod:`lanesum.codecs.random` inside kernels: Triton has the same generator, Philox4x32-10.
+"""The random bits of :mod:`lanesum.codecs.kernels.philox` inside kernels: Triton has the same generator, Philox4x32-10.
 
 A block's coordinates are four tensors here, of 16 columns each, ``x00`` to ``x11``: coordinate ``64 g + 32 p + 16 h +
 c`` is in row g and column c of ``x{p}{h}``. The eight halves of the words that one call of the generator makes belong
@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from triton.language.random import philox_impl
 
-from lanesum.codecs.random import Stream
+from lanesum.codecs.kernels.philox import Stream
 
 _DITHER_STREAM = tl.constexpr(Stream.DITHER << 24)
 

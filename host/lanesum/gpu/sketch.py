@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import CodecContext, Result, Round, Steps, Words, always, refuse_not_finite
-from lanesum.codecs.sketch_plan import BLOCKS, Plan
-from lanesum.codecs.sketch_reduction import INFINITY_BITS, SparseReduction
+from lanesum.codecs.sparse.all_reduce import INFINITY_BITS, SparseReduction
+from lanesum.codecs.sparse.plan import BLOCKS, Plan
 from lanesum.gpu import sketch_loops as loops
 from lanesum.gpu.availability import require
 from lanesum.gpu.staging import Mark, on_host, staging
@@ -26,7 +26,7 @@ from lanesum.gpu.tensors import checked_tensor, on_host_instead
 from lanesum.protocol.lanes import LaneOp
 
 if TYPE_CHECKING:
-    from lanesum.codecs.sketch_engine import SparseCodec
+    from lanesum.codecs.sparse.engine import SparseCodec
 
 # Words of values that are fetched, sent and used at once.
 _PIECE = 1 << 18

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sparse codecs' loops over a device's vectors, in Triton: :mod:`lanesum.codecs.sketch_reference` to the bit.
+"""The sparse codecs' loops over a device's vectors, in Triton: :mod:`lanesum.codecs.sparse.reference` to the bit.
 
 Sums are of integers that wrap, so the order in which programs add does not matter. Fixed point goes through float64,
 where nothing is rounded that is not rounded in NumPy: products with powers of two are exact, and adding and taking away
@@ -15,7 +15,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from lanesum.codecs import sketch_hash
+from lanesum.codecs.sparse import hashing as sketch_hash
 
 _STEP = tl.constexpr(sketch_hash._STEP)
 _FACTOR_0 = tl.constexpr(sketch_hash._FACTORS[0])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sparse codecs' loops on tensors of a device, launched in the current stream.
 
-As :mod:`lanesum.codecs.sketch_reference`, but what they make is new, keys are int32 with the bits of uint32, words
+As :mod:`lanesum.codecs.sparse.reference`, but what they make is new, keys are int32 with the bits of uint32, words
 int32, and the order of peeling goes by levels that the device finds.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from lanesum.codecs.sketch_hash import Cells
+from lanesum.codecs.sparse.hashing import Cells
 from lanesum.gpu import sketch_kernels as kernels
 from lanesum.gpu.philox import keys as halves
 

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.base import CodecContext, Members, Result, Vector
+from lanesum.codecs.kernels.philox import sign_words
+from lanesum.codecs.kernels.reference import SUM_BLOCK, SUM_LANES
 from lanesum.codecs.norms import checked_norms
-from lanesum.codecs.random import sign_words
-from lanesum.codecs.reference import SUM_BLOCK, SUM_LANES
-from lanesum.codecs.thc_blocks import BlockCoder, Run, cut, powers_of
-from lanesum.codecs.thc_dither import dither_offset, dither_sum
-from lanesum.codecs.thc_grid import outer_levels
-from lanesum.codecs.thc_place import HostPlace
+from lanesum.codecs.thc.backend import HostPlace
+from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
+from lanesum.codecs.thc.dither import dither_offset, dither_sum
+from lanesum.codecs.thc.grid import outer_levels
 from lanesum.gpu.availability import require
 from lanesum.gpu.staging import Mark, on_host, staging
 from lanesum.gpu.tensors import with_memory
@@ -35,7 +35,7 @@ from lanesum.gpu.tensors import with_memory
 MOST_BLOCK = 1 << 14
 # Coordinates of a piece of a round: a launch costs tens of microseconds, in which a fast network sends half of it.
 _PIECE = 1 << 22
-# Parts of as many values as SUM_BLOCK that a program sums: see lanesum.codecs.reference.square_sums.
+# Parts of as many values as SUM_BLOCK that a program sums: see lanesum.codecs.kernels.reference.square_sums.
 _SUM_UNROLL = 8
 #: Of the kernel that adds up squares: parts of a program, and options of the compiler.
 SQUARE_SUMS = {"PARTS": 16, "num_warps": 4, "enable_fp_fusion": False}
@@ -105,7 +105,7 @@ class Launches:
 
 
 class DevicePlace:
-    """A tensor as ``lanesum.gpu.tensors.checked_tensor`` returns it; see :class:`lanesum.codecs.thc_place.Place`."""
+    """A tensor as ``lanesum.gpu.tensors.checked_tensor`` returns it; see :class:`lanesum.codecs.thc.backend.Place`."""
 
     # Everything is launched before the rounds.
     ahead: None = None

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels of ``thc``: one program for one block, from its values to words or from its lanes to values.
 
-They have the bits of :mod:`lanesum.codecs.thc_reference`: every operation on floats is one of IEEE 754 in the same
+They have the bits of :mod:`lanesum.codecs.thc.reference`: every operation on floats is one of IEEE 754 in the same
 order, so they are to be launched with ``enable_fp_fusion=False``, which keeps products and sums apart. A block is four
 tensors (GROUPS, 16) as in :mod:`lanesum.gpu.philox`: it is read once, kept in registers, and written once.
 
@@ -15,14 +15,14 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from lanesum.codecs.reference import FLOAT32_MAX, SUM_LANES
-from lanesum.codecs.thc_dither import UNIT
+from lanesum.codecs.kernels.reference import FLOAT32_MAX, SUM_LANES
+from lanesum.codecs.thc.dither import UNIT
 from lanesum.gpu.hadamard import hadamard
 from lanesum.gpu.philox import block_dithers
 
 _MAX = tl.constexpr(FLOAT32_MAX)
 _UNIT = tl.constexpr(UNIT)
-# Lanes of a sum of squares, as in :func:`lanesum.codecs.reference.square_sums`.
+# Lanes of a sum of squares, as in :func:`lanesum.codecs.kernels.reference.square_sums`.
 _SUM_LANES = tl.constexpr(SUM_LANES)
 
 
@@ -86,7 +86,7 @@ def _flip(x, word, there, PLACE: tl.constexpr):
 def _quantize(x, dither, factor, middle, offset, flip, coordinate, length,
               GRANULARITY: tl.constexpr, MISSING: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
               MASKED: tl.constexpr):  # fmt: skip
-    """Codes of 16 columns, and what they say: estimates as of :func:`lanesum.codecs.thc_reference.residual_blocks`.
+    """Codes of 16 columns, and what they say: estimates as of :func:`lanesum.codecs.thc.reference.residual_blocks`.
 
     ``middle``: of the grid in steps, or 0 where ``factor`` is 0, which makes code and level 0. ``MISSING``: bits of the
     integers that are left out, ``LOW`` and ``HIGH`` of them, from either end every other one: counting them takes fewer
@@ -259,7 +259,7 @@ def encode(
 @triton.jit
 def _estimate(words, dither, at, multiplier, constant, length,
               GROUPS: tl.constexpr, LANE: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
-    """Estimates of 16 columns from sums in lanes, as of :func:`lanesum.codecs.thc_reference.estimate_blocks`; ``at``:
+    """Estimates of 16 columns from sums in lanes, as of :func:`lanesum.codecs.thc.reference.estimate_blocks`; ``at``:
     the coordinate of each row's first column."""
     PER_WORD: tl.constexpr = 32 // LANE
     WORDS: tl.constexpr = 16 // PER_WORD

@@ -4,7 +4,7 @@
 
 The numpy and struct codecs and the scapy layer read this module when they are imported. The P4 header and constants
 (``p4src/shared/protocol.p4``) and the tables of ``docs/protocol.md`` are written from it by
-``python -m lanesum.protocol.generate``; a test fails when they are out of date.
+``python -m lanesum_lab.generate``; a test fails when they are out of date.
 """
 
 from __future__ import annotations

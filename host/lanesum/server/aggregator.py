@@ -8,6 +8,7 @@ import collections
 import dataclasses
 from pathlib import Path
 
+from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Header, Packet, PacketError
 from lanesum.protocol.spec import HEADER_BYTES, VERSION, Kind
@@ -15,7 +16,6 @@ from lanesum.server.jobs import Place, ServerJob
 from lanesum.server.journal import remove_journals
 from lanesum.server.ledger import Decision
 from lanesum.server.served import Datagrams, Refusal, RefusedError, ServedJob
-from lanesum.udp_socket import Address
 
 __all__ = ["Aggregator", "Decision", "Place", "Refusal", "ServerJob"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lanesum.native import availability
+from lanesum._internal.native import availability
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.native_aggregator import NativeAggregator
 

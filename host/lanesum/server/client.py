@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lanesum import json_grpc
 from lanesum.errors import LanesumError
+from lanesum.rpc import json_grpc
 from lanesum.server.jobs import ServerJob
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS
 from lanesum.server.status import ServerStatus

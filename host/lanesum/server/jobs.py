@@ -8,6 +8,7 @@ import ipaddress
 import json
 from dataclasses import dataclass
 
+from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.spec import (
@@ -19,7 +20,6 @@ from lanesum.protocol.spec import (
     MAX_WORKERS,
 )
 from lanesum.transport.ticket import JobTicket, name_racks
-from lanesum.udp_socket import Address
 
 DEFAULT_HISTORY = 4096
 MAX_HISTORY = 1 << 20

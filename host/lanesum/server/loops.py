@@ -11,12 +11,12 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 
-from lanesum.offload import Offload, may_join, may_take_joined
+from lanesum._internal.offload import Offload, may_join, may_take_joined
+from lanesum._internal.spin import longest_spin_s
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.server.served import Datagrams
-from lanesum.spin import longest_spin_s
-from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address
 
 _log = logging.getLogger(__name__)
 

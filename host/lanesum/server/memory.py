@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
+from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
-from lanesum.native import availability
 from lanesum.protocol.spec import WORD_BYTES
 from lanesum.server.jobs import ServerJob
 

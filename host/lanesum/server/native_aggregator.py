@@ -8,11 +8,11 @@ import collections
 from pathlib import Path
 from types import ModuleType
 
+from lanesum._internal.udp_socket import Address
 from lanesum.server.aggregator import Aggregator, check_same_job
 from lanesum.server.jobs import ServerJob
 from lanesum.server.ledger import Decision
 from lanesum.server.served import Datagrams
-from lanesum.udp_socket import Address
 
 
 class NativeAggregator:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lanesum._internal.udp_socket import Address
 from lanesum.server.jobs import Place, ServerJob
-from lanesum.udp_socket import Address
 
 
 def members_of(workers: int) -> Iterator[int]:

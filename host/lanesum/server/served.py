@@ -7,6 +7,7 @@ from __future__ import annotations
 import enum
 from pathlib import Path
 
+from lanesum._internal.udp_socket import Address
 from lanesum.aggregation.combine import expand
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
@@ -17,7 +18,6 @@ from lanesum.server.jobs import Place, ServerJob
 from lanesum.server.journal import Journal
 from lanesum.server.ledger import Decision, Entry, Ledger
 from lanesum.server.roster import Roster, members_of
-from lanesum.udp_socket import Address
 
 Datagrams = list[tuple[Address, bytes]]
 

@@ -9,19 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lanesum.closing import Serving
+from lanesum._internal.closing import Serving
+from lanesum._internal.offload import Offload
+from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.json_grpc import Handler, JsonService
-from lanesum.offload import Offload
+from lanesum.rpc.json_grpc import Handler, JsonService
 from lanesum.server.jobs import ServerJob
 from lanesum.server.udp import AggregationServer
-from lanesum.udp_socket import Address
 
 SERVICE = "lanesum.v1.AggregationServer"
 ADMIT = "Admit"
 REMOVE = "Remove"
 STATUS = "Status"
 DEFAULT_CONTROL_PORT = 50552
+DEFAULT_CONTROL = f"127.0.0.1:{DEFAULT_CONTROL_PORT}"
 
 
 class ServerService(Serving):

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import socket
 
+from lanesum._internal.udp_socket import Address, open_udp_socket
 from lanesum.errors import ConfigurationError
-from lanesum.udp_socket import Address, open_udp_socket
 
 
 def open_server_sockets(address: Address, number: int) -> list[socket.socket]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lanesum._internal.udp_socket import Address
 from lanesum.errors import LanesumError
 from lanesum.server.jobs import ServerJob
-from lanesum.udp_socket import Address
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,16 @@ import secrets
 import threading
 from pathlib import Path
 
-from lanesum.closing import Serving
+from lanesum._internal.closing import Serving
+from lanesum._internal.offload import Offload, check_offload
+from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.offload import Offload, check_offload
 from lanesum.server.choose import AnyAggregator, make_aggregator
 from lanesum.server.jobs import ServerJob
 from lanesum.server.loops import Loss, NativeLoop, PythonLoop
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.server.sockets import open_server_sockets
 from lanesum.server.status import ServerStatus
-from lanesum.udp_socket import Address
 
 __all__ = ["AggregationServer", "Loss", "Offload"]
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from lanesum.closing import Closing
+from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Result, description
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Mark, on_device, staging

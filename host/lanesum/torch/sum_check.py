@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from lanesum.codecs.packing import lane_contribution
+from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.session import FinishedRound

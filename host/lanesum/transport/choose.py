@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.native import availability
+from lanesum._internal.native import availability
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import MAX_SLOTS
 from lanesum.transport.congestion import CongestionControl

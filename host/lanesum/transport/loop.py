@@ -13,12 +13,12 @@ import weakref
 from collections.abc import Sequence
 from typing import Protocol
 
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
 from lanesum.protocol.packet import server_of
 from lanesum.transport.choose import AnyRounds, AnyWindow
 from lanesum.transport.errors import MismatchError, SessionClosedError, TransportError
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
-from lanesum.udp_socket import MAX_DATAGRAM_BYTES
 
 # So many datagrams are taken in one go before new packets are sent.
 _RECEIVE_BATCH = 64

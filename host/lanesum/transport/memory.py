@@ -4,7 +4,7 @@
 
 Not in it: what codecs and callers hold, the words handed in among them; the libraries themselves; the kernel's socket
 buffers, two of ``lanesum.transport.path.buffer_bytes`` for each server at least; and what the process keeps of large
-arrays that nobody uses any more, at most as much as were ever in use at once (``lanesum.arrays``).
+arrays that nobody uses any more, at most as much as were ever in use at once (``lanesum._internal.arrays``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lanesum._internal.native import availability
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
 from lanesum.errors import ConfigurationError
-from lanesum.native import availability
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
 from lanesum.transport.errors import RoundSize
@@ -21,7 +22,6 @@ from lanesum.transport.latency import LATENCY_BUCKETS
 from lanesum.transport.rounds import MAX_ACTIVE
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.udp import DEFAULT_WINDOW
-from lanesum.udp_socket import MAX_DATAGRAM_BYTES
 
 
 @dataclass(frozen=True, slots=True)

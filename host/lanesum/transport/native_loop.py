@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.offload import Offload, may_join, may_take_joined
+from lanesum._internal.offload import Offload, may_join, may_take_joined
+from lanesum._internal.spin import longest_spin_s
 from lanesum.protocol.lanes import LaneOp
-from lanesum.spin import longest_spin_s
 from lanesum.transport.loop import Wanted, cannot_send, closed_meanwhile
 from lanesum.transport.native_rounds import NativeRounds, NativeWindow, as_sent
 from lanesum.transport.sockets import ServerSockets

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import socket
 
+from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
 from lanesum.transport.ticket import JobTicket, name_racks
-from lanesum.udp_socket import Address
 
 _IP_MTU = 14  # linux/in.h
 _IP_AND_UDP_BYTES = 28

@@ -9,9 +9,9 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lanesum.closing import Closing
+from lanesum._internal.closing import Closing
+from lanesum._internal.udp_socket import Address, open_udp_socket
 from lanesum.protocol.packet import server_of
-from lanesum.udp_socket import Address, open_udp_socket
 
 # So many datagrams of one server are taken before those of the next one have their turn.
 _TURN = 16

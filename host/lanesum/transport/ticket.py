@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.packet import server_of
@@ -21,7 +22,6 @@ from lanesum.protocol.spec import (
     MAX_WORKERS,
     UDP_PORT,
 )
-from lanesum.udp_socket import Address
 
 MAX_SERVERS = 256  # a socket each, at every worker
 

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum._internal.native import availability
+from lanesum._internal.offload import Offload, check_offload
+from lanesum._internal.udp_socket import Address, switch_stands_in
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.native import availability
-from lanesum.offload import Offload, check_offload
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.attendant import Attendant
 from lanesum.transport.choose import AnyWindow, make_rounds
@@ -34,7 +35,6 @@ from lanesum.transport.path import check_path
 from lanesum.transport.sockets import ServerSockets, WrapSocket
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum.udp_socket import Address, switch_stands_in
 
 # BMv2 holds 64 packets per egress port and drops what comes beyond.
 DEFAULT_WINDOW = 64

@@ -166,7 +166,7 @@ class RoundSequence:
     def missing_workers(self) -> list[int]: ...
 
 class CodecKernels:
-    """As lanesum.codecs.kernels.Kernels says, and what only tests use."""
+    """As lanesum.codecs.kernels.dispatch.Kernels says, and what only tests use."""
 
     level: str
     def __init__(self, level: str | None = None) -> None: ...

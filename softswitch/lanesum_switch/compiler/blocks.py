@@ -12,7 +12,8 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from .usage import Usage
 
 if TYPE_CHECKING:

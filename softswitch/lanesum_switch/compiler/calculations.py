@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from ..api import UnsupportedProgramError
 from .expr import Scope
 from .layout import Segment

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from ..stateful import CounterArray, MeterArray, RegisterBank
 from ..tables import MatchTable
 from .expr import Expressions

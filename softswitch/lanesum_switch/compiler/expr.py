@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from ..api import UnsupportedProgramError
 from .layout import Layout, Value
 

@@ -23,7 +23,8 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from .actions import Actions
 from .control import PipelineWriter
 from .expr import Scope

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
 
 
 def convert_ifs(body: tuple[ir.Primitive, ...]) -> tuple[ir.Primitive, ...]:

@@ -15,7 +15,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from ..stateful import RegisterBank
 from . import vectors
 from .blocks import Assign, Other, RegisterWrite, Special, Statement, fuse, reads, statements_of

@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from struct import Struct
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from .usage import Usage
 from .writer import Names
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from ..api import UnsupportedProgramError
 from .actions import Actions
 from .expr import Scope

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from ..api import UnsupportedProgramError
 from .expr import Scope
 from .layout import Value

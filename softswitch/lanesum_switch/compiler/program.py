@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from .. import ir
+from lanesum_switch.action_profiles import ActionProfile
+from lanesum_switch.bmv2 import ir
+
 from ..api import ActionSpec, PacketOut, ParamSpec, UnsupportedProgramError
 from ..hashes import functions, ones_complement_sum
-from ..profiles import ActionProfile
 from ..stateful import CounterArray, MeterArray
 from ..tables import MatchTable
 from .calculations import Calculations

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from .ifs import convert_ifs
 
 # Primitives whose listed arguments are written (all other field arguments are read).

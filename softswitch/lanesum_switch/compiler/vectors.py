@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from .blocks import Special
 from .swar import Shape, Swar
 

@@ -10,8 +10,8 @@ import select
 import threading
 import time
 
-from lanesum.faults.injector import FaultInjector
-from lanesum.faults.plan import DOWN, UP, Direction
+from lanesum_switch.faults.injector import FaultInjector
+from lanesum_switch.faults.plan import DOWN, UP, Direction
 
 from .port import Port
 from .timer import DeadlineTimer

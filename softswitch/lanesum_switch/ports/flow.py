@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
+from lanesum._internal.udp_socket import Address
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int, udp_checksum, udp_prefix
 from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
-from lanesum.udp_socket import Address
 
 _UDP_AT = ETHERNET_BYTES + IPV4_BYTES
 _PAYLOAD_AT = _UDP_AT + UDP_BYTES

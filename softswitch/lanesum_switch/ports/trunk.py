@@ -9,8 +9,8 @@ net.unix.max_dgram_qlen.)
 
 from __future__ import annotations
 
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 from lanesum.errors import ConfigurationError
-from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 
 _RECEIVE_BATCH = 64
 

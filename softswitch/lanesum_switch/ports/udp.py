@@ -13,9 +13,9 @@ import select
 import socket
 from dataclasses import dataclass
 
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.frames import ipv4_int
-from lanesum.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 
 from .flow import Flow
 

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from ..api import UnsupportedProgramError
 from . import syntax as p4
 from . import values

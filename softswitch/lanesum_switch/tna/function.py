@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from ..compiler.context import Context
 from ..compiler.control import PipelineWriter
 from ..compiler.layout import Value

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from .. import ir
+from lanesum_control.tofino.chips import Chip
+from lanesum_switch.bmv2 import ir
+
 from ..api import UnsupportedProgramError
 from . import syntax as p4
-from .chips import Chip
 from .storage import Place, Storage
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .. import ir
+from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
+from lanesum_switch.bmv2 import ir
+
 from ..api import InvalidArgumentError, UnsupportedProgramError
 from . import syntax as p4
-from .chips import Chip, chip_of
 from .controls import Control
 from .externs import PacketOut, instantiate
 from .gress import Binding, Gress, Side
@@ -68,6 +69,17 @@ class TnaProgram:
     @property
     def halves(self) -> tuple[Half, Half]:
         return self.ingress, self.egress
+
+
+def chip_of(architecture: str) -> Chip:
+    """The chip that a program is compiled for. Raises UnsupportedProgramError."""
+    for chip in (TOFINO_1, TOFINO_2):
+        if chip.architecture == architecture:
+            return chip
+    raise UnsupportedProgramError(
+        f"Unsupported: architecture {architecture!r}; this switch runs TNA and T2NA.",
+        "Print the program with p4c-barefoot --top4 FrontEndLast --doNotEmitIncludes.",
+    )
 
 
 def load_text(config: bytes) -> TnaProgram:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from .load import TnaProgram
 
 

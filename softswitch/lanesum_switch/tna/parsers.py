@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from .. import ir
+from lanesum_control.tofino.chips import NO_MATCH
+from lanesum_switch.bmv2 import ir
+
 from ..api import UnsupportedProgramError
 from . import syntax as p4
 from . import values
 from .body import Body
-from .chips import NO_MATCH
 from .gress import Binding, Extern, Gress
 from .residuals import Checksum
 from .storage import HeaderVar, Leaf, StructVar, leaves

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from ..api import SwitchError
 from ..compiler.actions import Actions
 from ..compiler.expr import Scope

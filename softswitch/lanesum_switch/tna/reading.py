@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
+from lanesum_control.tofino.lexer import P4SyntaxError, Token, number_of, tokens
+
 from ..api import InvalidArgumentError
 from . import syntax as p4
-from .lexer import Token, number_of, tokens
 
 T = TypeVar("T")
 
@@ -33,7 +34,10 @@ class Reader:
     """A position in the tokens of a text."""
 
     def __init__(self, text: str) -> None:
-        self.tokens = tokens(text)
+        try:
+            self.tokens = tokens(text)
+        except P4SyntaxError as error:
+            raise InvalidArgumentError(error.what) from error
         self.at = 0
         self.type_names: set[str] = set()
 

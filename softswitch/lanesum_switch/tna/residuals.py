@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import ir
+from lanesum_switch.bmv2 import ir
+
 from . import syntax as p4
 from . import values
 from .body import Body

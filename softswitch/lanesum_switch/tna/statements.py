@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from lanesum_control.tofino.lexer import Token
+
 from . import syntax as p4
-from .lexer import Token
 from .reading import Reader
 
 

@@ -18,9 +18,10 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from lanesum_control.tofino.chips import PIPES, pipe_of
+
 from ..api import InvalidArgumentError, NotFoundError, PacketOut
 from ..dataplane import EmbeddedSwitch
-from .chips import PIPES, pipe_of
 from .compile import CompiledHalf
 from .function import Passed
 from .load import TnaProgram, load_text

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecError, Vector, Words
-from lanesum.codecs.comparators.fields import bits_to_words, pack_bits, unpack_bits, words_to_bits
-from lanesum.codecs.reference import FLOAT32_MAX
+from lanesum.codecs.baselines.fields import bits_to_words, pack_bits, unpack_bits, words_to_bits
+from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import WORD_BITS
 

@@ -26,7 +26,7 @@ from lanesum.codecs.base import (
     Words,
     followed,
 )
-from lanesum.codecs.comparators.checks import checked_workers, finite_vector, parts_of
+from lanesum.codecs.baselines.checks import checked_workers, finite_vector, parts_of
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.lgc.guard import Guard

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import Words
-from lanesum.codecs.comparators.fields import field_words, pack_fields, unpack_fields
+from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.errors import ConfigurationError
 
 Real = NDArray[np.float64]

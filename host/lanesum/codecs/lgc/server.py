@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundGroup, RoundShape, Vector, Words
-from lanesum.codecs.comparators.floats import BF16_MAX, GatheredFloats
+from lanesum.codecs.baselines.floats import BF16_MAX, GatheredFloats
 from lanesum.codecs.gathered import gather, gathered_shape, sum_in_order, summed
 from lanesum.codecs.lgc.guard import GUARD_WORDS
 from lanesum.codecs.lgc.innovation import Innovation

@@ -270,7 +270,7 @@ void define_blocks(nb::module_ &module) {
     const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
     const auto arg = [](const char *name) { return nb::arg(name); };
     nb::class_<BlockKernels>(module, "BlockKernels",
-                             "The loops of thc; see lanesum.codecs.kernels. ``level``: vector instructions to use.")
+                             "The loops of thc; see lanesum.codecs.kernels.dispatch. ``level``: vector instructions to use.")
         .def(nb::init<const std::optional<std::string> &>(), arg("level") = nb::none())
         .def_prop_ro("level", &BlockKernels::level)
         .def("rotate_blocks", &BlockKernels::rotate, array("values"), array("powers"), array("signs"), arg("block"),

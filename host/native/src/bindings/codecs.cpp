@@ -238,7 +238,7 @@ void define_codecs(nb::module_ &module) {
     // noconvert: what nanobind converted would be a copy, and results would be lost with it.
     const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
     nb::class_<CodecKernels>(module, "CodecKernels",
-                             "The codecs' loops; see lanesum.codecs.kernels. ``level``: vector instructions to use.")
+                             "The codecs' loops; see lanesum.codecs.kernels.dispatch. ``level``: vector instructions to use.")
         .def(nb::init<const std::optional<std::string> &>(), nb::arg("level") = nb::none())
         .def_static("levels", &CodecKernels::levels, "Levels that this processor has, narrowest first.")
         .def_prop_ro("level", &CodecKernels::level)

@@ -160,7 +160,7 @@ void define_sketch(nb::module_ &module) {
     const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
     const nb::arg block("block"), seed("seed"), cells("cells"), hashes("hashes");
     nb::class_<sketch::Order>(module, "PeelingOrder", "What SketchKernels.peeling_order found.");
-    nb::class_<SketchKernels>(module, "SketchKernels", "The loops; see lanesum.codecs.sketch_kernels.")
+    nb::class_<SketchKernels>(module, "SketchKernels", "The loops; see lanesum.codecs.sparse.kernels.")
         .def(nb::init<>())
         .def_static("nonzero_blocks", &SketchKernels::nonzero_blocks, array("values"), block, array("keys"))
         .def_static("gather_integers", &SketchKernels::gather_integers, array("values"), array("keys"), block,

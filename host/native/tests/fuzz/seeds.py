@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
+from lanesum._internal.udp_socket import Address
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import UDP_PORT, Flag
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.jobs import ServerJob
 from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
-from lanesum.udp_socket import Address
 
 WORKERS, RACKS = 4, 2
 ACCUMULATOR_WORDS, ROUND_WORDS = 16, 45

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum controller``: run the controller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lanesum.cli.signals import wait_for_signal
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+from lanesum.rpc import controller as rpc
+from lanesum.server.service import DEFAULT_CONTROL
+from lanesum_control.cli.options import Loopback, Topology
+from lanesum_control.cli.typer_main import typer_main
+from lanesum_control.model import DEFAULT_MARK_ABOVE
+
+
+def controller(
+    topology: Topology = "star4",
+    switch: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=ADDRESS of a switch, repeatable; the address is host:port or unix:path of its P4Runtime server. "
+            "Only the address where the topology has one switch. Without any, the server sums everything."
+        ),
+    ] = None,
+    server: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Control address of an aggregation server: host:port; repeatable, once for each server of the "
+            f"topology. By default {DEFAULT_CONTROL}."
+        ),
+    ] = None,
+    listen: Annotated[str, typer.Option(help="Address for workers: host:port.")] = f"127.0.0.1:{rpc.DEFAULT_PORT}",
+    state: Annotated[Path | None, typer.Option(help="File that outlives the controller; else in memory only.")] = None,
+    words: Annotated[
+        int | None,
+        typer.Option(
+            help=f"Accumulator words per packet: which build of the program. By default {DEFAULT_ACCUMULATOR_WORDS}; "
+            "a profile of --tofino says it itself."
+        ),
+    ] = None,
+    mark_above: Annotated[
+        int,
+        typer.Option(min=0, help="Packets that wait at a switch port before what leaves there is marked; 0: never."),
+    ] = DEFAULT_MARK_ABOVE,
+    tofino: Annotated[
+        str | None, typer.Option(help="Push this profile of the program for Tofino, with as many words as it has.")
+    ] = None,
+    device_config: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --tofino: file of make tofino for the chip's agent; else what the embedded switch runs."
+        ),
+    ] = None,
+    recirculation: Annotated[
+        list[int] | None,
+        typer.Option(help="With --tofino: port at which packets go around, repeatable; by default the chip's own."),
+    ] = None,
+    loopback: Loopback = False,
+) -> None:
+    """Push the P4 program to the switches, admit jobs, hand out tickets, and repair what starts anew."""
+    from lanesum.server.client import RemoteServer
+    from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
+    from lanesum_control.controller import Controller
+    from lanesum_control.events import EventLog
+    from lanesum_control.managed import RemoteSwitch
+    from lanesum_control.monitor import Monitor
+    from lanesum_control.network import Network
+    from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
+    from lanesum_control.service import ControllerService
+    from lanesum_control.store import Store
+    from lanesum_control.topology import load
+
+    network = load(topology)
+    if tofino is None and (device_config is not None or recirculation):
+        raise ConfigurationError("--device-config and --recirculation are for --tofino.", "Name a profile with it.")
+    if tofino is None:
+        pipeline = bmv2_pipeline(DEFAULT_ACCUMULATOR_WORDS if words is None else words)
+    else:
+        pipeline = tofino_pipeline(tofino, device_config)
+        if words not in (None, pipeline.accumulator_words):
+            raise ConfigurationError(
+                f"--words {words} is not what {tofino} has: {pipeline.accumulator_words}.", "Leave --words out."
+            )
+    addresses = _switch_addresses(network.switches(), switch or [])
+    with Store(state) as store:
+        jobs = Controller(
+            Network.of(network, loopback=loopback),
+            [RemoteServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
+            {
+                name: RemoteSwitch(address, pipeline, mark_above or None, recirculation or None)
+                for name, address in addresses.items()
+            },
+            store=store,
+            accumulator_words=pipeline.accumulator_words,
+            events=EventLog(listener=lambda event: typer.echo(event.line())),
+            connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
+        )
+        try:
+            with Monitor(jobs), ControllerService(jobs, listen):
+                wait_for_signal()
+        finally:
+            jobs.close()
+
+
+def _server_addresses(options: list[str]) -> list[str]:
+    """Raises ConfigurationError."""
+    for address in options:
+        if options.count(address) > 1:
+            raise ConfigurationError(f"--server names {address} twice.")
+    return options
+
+
+def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
+    """P4Runtime address by switch. Raises ConfigurationError."""
+    addresses: dict[str, str] = {}
+    for option in options:
+        name, found, address = option.partition("=")
+        if not found and len(names) == 1:
+            name, address = names[0], option
+        if name not in names or not address:
+            raise ConfigurationError(
+                f"--switch {option!r} names no switch of the topology.",
+                f"Give NAME=ADDRESS with NAME one of {', '.join(names)}.",
+            )
+        if not address.startswith("unix:") and not address.rpartition(":")[2].isdigit():
+            raise ConfigurationError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
+        if name in addresses:
+            raise ConfigurationError(f"--switch names {name} twice.")
+        addresses[name] = address
+    return addresses
+
+
+main = typer_main("controller", controller)

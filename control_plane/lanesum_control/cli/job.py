@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum job``: talk to a running controller."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from lanesum.rpc import controller as rpc
+from lanesum_control.cli.typer_main import typer_main
+
+app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
+
+Controller = Annotated[str, typer.Option(help="host:port of the controller.", envvar="LANESUM_CONTROLLER")]
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+_ADDRESS = f"127.0.0.1:{rpc.DEFAULT_PORT}"
+_TIMEOUT_S = 5.0
+
+
+def _print(message: object) -> None:
+    typer.echo(json.dumps(message, indent=2))
+
+
+@app.command()
+def admit(
+    name: str,
+    workers: Annotated[str, typer.Option(help="Hosts, separated by commas; the order is the workers' numbers.")],
+    controller: Controller = _ADDRESS,
+    codec: Annotated[str, typer.Option(help="Codec whose code table the switches get.")] = "thc",
+    slots: Annotated[int, typer.Option(help="Packets under way at most.")] = 64,
+    quota: Annotated[
+        int | None, typer.Option(help="Slots guaranteed at every switch; all of --slots when not given.")
+    ] = None,
+    priority: Annotated[int, typer.Option(help="Jobs of a higher one get first what the quotas leave.")] = 0,
+    quorum: Annotated[int, typer.Option(help="Contributions that make a result; 0: all workers'.")] = 0,
+    best_effort: Annotated[
+        bool, typer.Option("--best-effort", help="Take only slots that are nobody's own, together with other jobs.")
+    ] = False,
+    udp_port: Annotated[
+        int | None, typer.Option(help="Port that the workers send from; one that is free at their hosts if not given.")
+    ] = None,
+    lease: Annotated[
+        float | None, typer.Option(help="Seconds without a sign of life until the job is removed; 0: never.")
+    ] = None,
+) -> None:
+    """Admit a job and print what it was given."""
+    message = {
+        "name": name,
+        "workers": workers.split(","),
+        "codec": codec,
+        "slots": slots,
+        "quota": quota,
+        "priority": priority,
+        "quorum": quorum,
+        "best_effort": best_effort,
+        "udp_port": udp_port,
+    }
+    if lease is not None:
+        message["lease_s"] = lease
+    _print(rpc.call(controller, rpc.ADMIT, message, _TIMEOUT_S))
+
+
+@app.command()
+def remove(name: str, controller: Controller = _ADDRESS) -> None:
+    """Take a job out of server and switches."""
+    rpc.call(controller, rpc.REMOVE, {"job": name}, _TIMEOUT_S)
+
+
+@app.command()
+def resize(
+    name: str, slots: Annotated[int, typer.Argument(help="Slots to wish for.")], controller: Controller = _ADDRESS
+) -> None:
+    """Give a job more or fewer slots while it runs, and print what it has now."""
+    _print(rpc.call(controller, rpc.RESIZE, {"job": name, "slots": slots}, _TIMEOUT_S))
+
+
+@app.command()
+def leave(
+    name: str,
+    worker: Annotated[str, typer.Argument(help="The worker's host or number.")],
+    controller: Controller = _ADDRESS,
+) -> None:
+    """Go on without a worker: the others join again."""
+    _print(rpc.call(controller, rpc.LEAVE, {"job": name, "worker": _worker(worker)}, _TIMEOUT_S))
+
+
+@app.command()
+def join(
+    name: str,
+    host: Annotated[str, typer.Argument(help="Where the new worker runs.")],
+    controller: Controller = _ADDRESS,
+) -> None:
+    """Go on with one more worker: the others join again, and it joins too."""
+    _print(rpc.call(controller, rpc.EXTEND, {"job": name, "host": host}, _TIMEOUT_S))
+
+
+def _worker(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
+
+
+@app.command("list")
+def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
+    """All admitted jobs: workers, and the slots of every switch that sums for them, or why it does not."""
+    jobs = rpc.call(controller, rpc.JOBS, {}, _TIMEOUT_S)["jobs"]
+    if as_json:
+        _print(jobs)
+        return
+    table = Table("name", "job", "workers", "switch", "slots", "as")
+    for job in jobs:
+        rows = [
+            (switch, f"{at['slot_base']}..{at['slot_base'] + at['slots'] - 1}", at["role"].lower() or "only level")
+            for switch, at in job["placement"].items()
+        ]
+        rows += [(switch, "-", f"left out: {why}") for switch, why in job["left_out"].items()]
+        first = (job["name"], str(job["job"]), ", ".join(job["workers"]))
+        for number, row in enumerate(rows or [("", "", "")]):
+            table.add_row(*(("", "", "") if number else first), *row)
+    Console().print(table)
+
+
+@app.command()
+def events(
+    controller: Controller = _ADDRESS,
+    since: Annotated[int, typer.Option(help="Only events after this number.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """What went away, came back and was repaired, and what became of jobs."""
+    found = rpc.call(controller, rpc.EVENTS, {"since": since}, _TIMEOUT_S)["events"]
+    if as_json:
+        _print(found)
+        return
+    for event in found:
+        when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
+        typer.echo(f"{event['number']:>5} {when} {event['whom']}: {event['what']}")
+
+
+@app.command()
+def ticket(
+    name: str,
+    worker: Annotated[str, typer.Option(help="The worker's number or host.")],
+    controller: Controller = _ADDRESS,
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output when not given.")] = None,
+) -> None:
+    """Write one worker's ticket, for LANESUM_TICKET."""
+    text = rpc.call(
+        controller, rpc.JOIN, {"job": name, "worker": _worker(worker), "origin": "lanesum job ticket"}, _TIMEOUT_S
+    )["ticket"]
+    if out is None:
+        typer.echo(text)
+    else:
+        out.write_text(text + "\n")
+
+
+@app.command()
+def counters(controller: Controller = _ADDRESS) -> None:
+    """What was decided about packets, as JSON: at every switch, at the server, and at all switches together."""
+    _print(rpc.call(controller, rpc.COUNTERS, {}, _TIMEOUT_S))
+
+
+main = typer_main("job", app)

@@ -1,0 +1,385 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``make tofino``: compile ``p4src/tofino`` for every profile down to the binary, and report what it takes of the chip.
+
+The compiler ends well also where a program needs more stages than there are; the assembler is what refuses. Both run
+for every profile. What is committed of their output is what a controller or a reader needs: P4Info, the bf-rt
+description, the program as the compiler's front end printed it, which the embedded switch runs, and the resource
+report, with a manifest. Binaries are large, and made again in minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
+from lanesum_control import resources
+from lanesum_control.manifest import MANIFEST, sha256
+from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
+from lanesum_control.tofino.bfrt import repeatable
+from lanesum_control.tofino.chips import PIPES
+from lanesum_control.tofino.custom_profile import own_profile
+from lanesum_control.tofino.device_config import Compiled
+from lanesum_control.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile, nearest, profile
+from lanesum_control.tofino.reduce import reduce
+from lanesum_control.tofino.report import write_page
+from lanesum_control.tofino.resources import REPORT, Resources, measure
+
+PROGRAM = "lanesum"
+COMPILER = "p4c-barefoot"
+ASSEMBLER = "bfas"
+FLAGS = ("--std", "p4-16", "--Wdisable=unused", "--Wdisable=uninitialized-out-param")
+# The program after the front end, which the embedded switch runs: see lanesum_switch.tna.
+PRINTING = ("--doNotEmitIncludes", "--top4", "FrontEndLast", "--dump")
+_RESOURCES = (
+    (r"supports up to (\d+) stages, using (\d+)", "stages"),
+    (r"could not fit in stage \d+ with \d+ entries", "memories in one stage"),
+    (r"PHV allocation was not successful", "packet header containers"),
+    (r"[Pp]ower", "power"),
+    (r"TCAM|ternary", "ternary memories"),
+    (r"map ?ram", "map memories"),
+    (r"instruction memory|imem", "instruction memory"),
+    (r"SRAM|memory", "memories"),
+    (r"action (data )?bus", "action data bus"),
+    (r"input crossbar|ixbar|hash", "input crossbar"),
+    (r"action spanning multiple stages|requires? multiple stages", "what one action can do"),
+)
+# Mistakes in the source, whatever words of the above stand in what is said of them.
+_MISTAKE = re.compile(
+    r"syntax error|--Werror=(type-error|not-found|duplicate|expected|invalid|unknown|uninitialized)\b"
+)
+# Sizes for which p4src/tofino has no code.
+_NO_SUCH_SIZE = re.compile(r"#error (.+)")
+
+# Warnings that are known, and why none of them matters; make tofino prints all others.
+_KNOWN_WARNINGS = (
+    # The parser puts words into header lanes and leaves it invalid on purpose: ingress says whether it goes out.
+    r"accessing a field of an invalid header hdr\.lanes",
+    # Actions of control Passes have a parameter that is called like a table, and use the parameter.
+    r"'task' shadows 'task'",
+    # Names of keys in table arrival and in those that widen codes: their entries are constant.
+    r"Table key name not supported\. Replacing",
+    # P4Info has no table for hash units, which the control plane could set on this chip, and does not.
+    r"No known conversion to standard P4Info for 'DynHash'",
+    # The compiler's own state, which fills short packets up.
+    r"Parser state min_parse_depth_accept_loop will be unrolled",
+    # Tables of one stage that share hash units. The assembler has checked that they use different bits of them.
+    r"Input xbar hash group \d+ mergeable conflict|conflicting hash group definition here",
+    r"duplicate hash group \d+, will merge with|previous definition here",
+)
+
+# p4c of 2025 and 2026 until its pull request 5753 forgot what a parser's states select by, and took the first branch
+# each time: such a program assembles, and parses nothing.
+_BLIND_PARSER = "Can't match parser state due to previous match"
+_USE_A_NEWER_ONE = "Use p4lang's p4c of September 2026 or later, which has its pull request 5753."
+
+
+def _instead(refused: TofinoProfile) -> str:
+    """What to build instead: the nearest profile that fits."""
+    fitting = nearest(refused)
+    if fitting is None:
+        return f"No smaller profile is kept for {refused.chip.title}: give it fewer slots or words."
+    passes = f", {fitting.passes} passes" if fitting.passes > 1 else ""
+    return f"Build {fitting.name} instead ({fitting.accumulator_words} words, {fitting.slots} slots{passes})."
+
+
+class DoesNotFitError(LanesumError):
+    """A profile asks for more than the chip has; the message names what ran out and a profile that fits.
+
+    ``resource``: what ran out, in the report's words.
+    """
+
+    def __init__(self, what: str, next_step: str = "", *, resource: str = "") -> None:
+        super().__init__(what, next_step)
+        self.resource = resource
+
+    @classmethod
+    def of(cls, refused: TofinoProfile, resource: str, said: str) -> DoesNotFitError:
+        """That of a profile which the tools refused with these words."""
+        return cls(
+            f"Profile {refused.name} does not fit {refused.chip.title}: {resource}. The tools say: {said.rstrip('.')}.",
+            _instead(refused),
+            resource=resource,
+        )
+
+
+class TofinoCompileError(LanesumError):
+    """The compiler refused the program for another reason than what the chip has; the message carries what it said."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a profile's build left in ``folder``."""
+
+    profile: TofinoProfile
+    binary: Path
+    context: dict[str, Any]
+    outputs: tuple[Path, ...]
+
+    def packed(self, pipes: int) -> Compiled:
+        """As agents take it, for a chip that has so many pipes."""
+        bfrt = next(path for path in self.outputs if path.name.endswith(".bfrt.json"))
+        context = self.binary.parent / "context.json"
+        return Compiled(PROGRAM, bfrt.read_bytes(), context.read_bytes(), self.binary.read_bytes(), range(pipes))
+
+
+def tools() -> tuple[str, str]:
+    """Paths of compiler and assembler. Raises MissingToolError, which names the one that is missing."""
+    found = []
+    for tool in (COMPILER, ASSEMBLER):
+        path = shutil.which(tool)
+        if path is None:
+            raise MissingToolError(
+                f"{tool} is not on PATH.",
+                "Build p4lang's p4c with -DENABLE_TOFINO=ON, which makes the compiler and the assembler; what is "
+                f"committed in {TOFINO_BUILD_FOLDER} needs neither.",
+            )
+        found.append(path)
+    return found[0], found[1]
+
+
+def source_files(p4src: Path) -> list[Path]:
+    """The P4 sources of the Tofino program, in a fixed order."""
+    return sorted([*(p4src / "shared").glob("*.p4"), *(p4src / "tofino").glob("*.p4")])
+
+
+def resource_that_ran_out(said: str) -> str | None:
+    """What a refusal is about, in the report's words; None when it is about no resource."""
+    if _MISTAKE.search(said):
+        return None
+    for pattern, resource in _RESOURCES:
+        found = re.search(pattern, said)
+        if found:
+            numbers = found.groups()
+            return f"{numbers[1]} {resource} needed, {numbers[0]} there" if len(numbers) == 2 else f"out of {resource}"
+    return None
+
+
+def _errors(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if re.search(r"\berror\b", line, re.IGNORECASE)]
+    return " ".join(line for line in lines if not re.match(r"\d+ errors?", line))[:600] or said.strip()[-600:]
+
+
+def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
+    """Compile and assemble one profile; its files for the repository go to ``out``.
+
+    Raises MissingToolError, DoesNotFitError and TofinoCompileError.
+    """
+    compiler, assembler = tools()
+    p4info, bfrt = out / f"{built.name}.p4info.txtpb", out / f"{built.name}.bfrt.json"
+    scratch = out / f".{built.name}"
+    shutil.rmtree(scratch, ignore_errors=True)
+    assembled = scratch / "assembled"
+    (assembled / "logs").mkdir(parents=True)
+    (scratch / "printed").mkdir()
+    command = [compiler, *FLAGS, "--target", built.chip.target, "--arch", built.chip.architecture, *built.defines]
+    command += [
+        "--p4runtime-files",
+        str(p4info),
+        "--p4runtime-force-std-externs",
+        "--bf-rt-schema",
+        str(bfrt),
+        *PRINTING,
+        str(scratch / "printed"),
+        "-o",
+        str(scratch),
+        "tofino/main.p4",
+    ]
+    compiled = subprocess.run(command, cwd=p4src, capture_output=True, text=True)
+    assembly = scratch / "pipe" / "main.bfa"
+    if compiled.returncode != 0 or not assembly.exists():
+        _refuse(built, (compiled.stdout + compiled.stderr).replace(f"{scratch}/", ""))
+    made = subprocess.run([assembler, "-o", str(assembled), str(assembly)], capture_output=True, text=True)
+    _check_parser(built, made.stdout + made.stderr)
+    binary = assembled / f"{built.chip.target}.bin"
+    if made.returncode != 0 or not binary.exists():
+        _refuse(built, (made.stdout + made.stderr).replace(f"{scratch}/", ""))
+    for line in warnings_to_heed(compiled.stdout + compiled.stderr + made.stdout + made.stderr):
+        print(f"{built.name}: {line}", file=sys.stderr)
+    wholes = sorted((scratch / "printed").glob("*FrontEndLast.p4"))
+    if len(wholes) != 1 or not p4info.exists() or not bfrt.exists():
+        raise TofinoCompileError(
+            f"{COMPILER} made a binary of profile {built.name}, but not its P4Info, its bf-rt description and one "
+            "print-out of the program.",
+            _USE_A_NEWER_ONE,
+        )
+    bfrt.write_text(json.dumps(repeatable(json.loads(bfrt.read_text())), indent=1) + "\n")
+    printed = out / f"{built.name}.printed.p4"
+    printed.write_text(reduce(wholes[0].read_text()))
+    context = json.loads((assembled / "context.json").read_text())
+    return Built(built, binary, context, (p4info, bfrt, printed))
+
+
+def _check_parser(built: TofinoProfile, said: str) -> None:
+    """Raises TofinoCompileError where the compiler left branches out of the parser that it wrote."""
+    lost = said.count(_BLIND_PARSER)
+    if lost:
+        raise TofinoCompileError(
+            f"{COMPILER} left {lost} branches out of the parsers of profile {built.name}: their states do not "
+            "look at the packet.",
+            _USE_A_NEWER_ONE,
+        )
+
+
+def warnings_to_heed(said: str) -> list[str]:
+    """Lines with warnings of the tools, without those that are known not to matter."""
+    warnings = [line.strip() for line in said.splitlines() if "warning: " in line]
+    return [line for line in warnings if not any(re.search(known, line) for known in _KNOWN_WARNINGS)]
+
+
+def _refuse(refused: TofinoProfile, said: str) -> None:
+    size = _NO_SUCH_SIZE.search(said)
+    if size:
+        raise TofinoCompileError(
+            f"p4src/tofino has no code for profile {refused.name}: {size[1].strip()}.", _instead(refused)
+        )
+    errors = _errors(said)
+    resource = resource_that_ran_out(errors)
+    if resource is None:
+        raise TofinoCompileError(f"{COMPILER} or {ASSEMBLER} refused profile {refused.name}: {errors}")
+    raise DoesNotFitError.of(refused, resource, errors)
+
+
+def version_of(compiler: str) -> str:
+    """The compiler's name and version, without its path."""
+    said = subprocess.run([compiler, "--version"], capture_output=True, text=True)
+    words = (said.stdout + said.stderr).split()
+    return " ".join([COMPILER, *words[1:]])
+
+
+def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, pipes: int = PIPES) -> None:
+    """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino.md``; binaries go to ``binaries``.
+
+    ``pipes``: of the chip that the packed binaries are for.
+    """
+    compiler, _ = tools()
+    p4src = root / "p4src"
+    out = root / TOFINO_BUILD_FOLDER
+    out.mkdir(parents=True, exist_ok=True)
+    measured: dict[str, Resources] = {}
+    # Nothing is replaced before every profile is built: what is there belongs together.
+    with tempfile.TemporaryDirectory() as scratch:
+        all_made = []
+        for wanted in profiles:
+            folder = Path(scratch) / wanted.name
+            folder.mkdir()
+            made = build_profile(wanted, p4src, folder)
+            measured[wanted.name] = measure(made.context)
+            all_made.append(made)
+            print(f"{wanted.name}: {measured[wanted.name].stages} stages, binary {made.binary.stat().st_size} bytes")
+        outputs = [Path(shutil.copy(path, out / path.name)) for made in all_made for path in made.outputs]
+        if binaries is not None:
+            for made in all_made:
+                _keep_binaries(made, binaries, pipes)
+    report = out / REPORT
+    report.write_text(json.dumps({name: found.as_json() for name, found in measured.items()}, indent=2) + "\n")
+    manifest = {
+        "compiler": version_of(compiler),
+        "flags": list(FLAGS),
+        "profiles": {wanted.name: list(wanted.defines) for wanted in profiles},
+        "sources": {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)},
+        "outputs": {path.name: sha256(path) for path in [*outputs, report]},
+    }
+    (out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
+    write_page(root)
+
+
+def _keep_binaries(made: Built, binaries: Path, pipes: int) -> None:
+    name = made.profile.name
+    (binaries / name).mkdir(parents=True, exist_ok=True)
+    for path in (made.binary, made.binary.parent / "context.json"):
+        shutil.copy(path, binaries / name / path.name)
+    packed = made.packed(pipes)
+    (binaries / f"{name}.stratum.bin").write_bytes(packed.for_stratum())
+    (binaries / f"{name}.pi.bin").write_bytes(packed.for_pi())
+
+
+def manifest_problems(root: Path) -> list[str]:
+    """What the manifest says that is not so; empty when sources, outputs and profiles agree with it."""
+    p4src, out = root / "p4src", root / TOFINO_BUILD_FOLDER
+    manifest = json.loads((out / MANIFEST).read_text())
+    problems = []
+    current = {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)}
+    for name in sorted(current.keys() | manifest["sources"].keys()):
+        if current.get(name) != manifest["sources"].get(name):
+            problems.append(f"source {name} is not the one that was compiled: run `make tofino`")
+    for name, digest in manifest["outputs"].items():
+        if not (out / name).exists() or sha256(out / name) != digest:
+            problems.append(f"output {name} is not the compiler's: run `make tofino`, never edit it")
+    for name in sorted({path.name for path in out.iterdir()} - manifest["outputs"].keys() - {MANIFEST}):
+        problems.append(f"{name} is of no profile: delete it")
+    if manifest["profiles"] != {known.name: list(known.defines) for known in PROFILES}:
+        problems.append("the profiles are not those that were compiled: run `make tofino`")
+    if manifest["flags"] != list(FLAGS):
+        problems.append("the compiler's flags are not those that were given: run `make tofino`")
+    return problems
+
+
+def try_profile(root: Path, wanted: TofinoProfile, binaries: Path | None, pipes: int = PIPES) -> Resources:
+    """Build ``wanted`` and leave the committed files as they are; returns what it takes.
+
+    ``binaries``: where its binary, ``context.json``, P4Info, bf-rt description and packed files go. Raises as
+    ``build_profile`` does.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        made = build_profile(wanted, root / "p4src", Path(scratch))
+        if binaries is not None:
+            _keep_binaries(made, binaries, pipes)
+            for path in made.outputs:
+                shutil.copy(path, binaries / wanted.name / path.name)
+        return measure(made.context)
+
+
+def _wanted(arguments: argparse.Namespace, p4src: Path) -> TofinoProfile | None:
+    """The profile that is to be built alone; None for all. Raises ConfigurationError."""
+    sizes = [name for name in ("words", "slots", "passes") if getattr(arguments, name) is not None]
+    if arguments.chip is None:
+        if sizes:
+            raise ConfigurationError(f"--{sizes[0]} is for a profile of one's own.", "Give --chip with it.")
+        return profile(arguments.only) if arguments.only is not None else None
+    if arguments.only is not None:
+        raise ConfigurationError("--only names a profile that there is, --chip begins a new one.", "Give one of them.")
+    if arguments.words is None:
+        raise ConfigurationError("A profile of one's own needs the number of its words.", "Give --words.")
+    passes = 1 if arguments.passes is None else arguments.passes
+    return own_profile(arguments.chip, arguments.words, arguments.slots, passes, p4src)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binaries", type=Path, help="folder for binaries and their context.json")
+    parser.add_argument("--pipes", type=int, choices=(2, PIPES), default=PIPES, help="of the chip that they are for")
+    parser.add_argument("--only", help="build this profile alone, and leave the committed files as they are")
+    parser.add_argument("--chip", help=f"build a profile of one's own likewise: {' or '.join(CHIPS)}")
+    parser.add_argument("--words", type=int, help="accumulator words of its packets, in all passes together")
+    parser.add_argument("--slots", type=int, help=f"of a pipe; default: {SLOTS:,}, shared out to the passes")
+    parser.add_argument("--passes", type=int, help="times that a contribution goes through the chip; default: 1")
+    given = parser.parse_args(arguments)
+    root = resources.checkout_root()
+    if root is None:
+        print("make tofino runs in a checkout of the repository.", file=sys.stderr)
+        return 2
+    try:
+        wanted = _wanted(given, root / "p4src")
+        if wanted is None:
+            build(root, PROFILES, given.binaries, given.pipes)
+        else:
+            print(json.dumps(try_profile(root, wanted, given.binaries, given.pipes).as_json(), indent=2))
+    except LanesumError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

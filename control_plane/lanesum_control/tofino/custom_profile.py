@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles of one's own: sizes that ``make tofino-try`` builds, checked before anything is compiled.
+
+What the P4 sources have code for they say themselves, in the conditions of their preprocessor.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanesum.errors import ConfigurationError
+from lanesum_control.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile
+
+_SOURCES = ("shared/repeat.p4", "tofino/sizes.p4")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What there is code for: 32-bit words of a pass, slots, passes, and slots times passes at most."""
+
+    words: tuple[int, ...]
+    slots: tuple[int, ...]
+    passes: tuple[int, ...]
+    blocks: int
+
+    @classmethod
+    def of(cls, p4src: Path) -> Sizes:
+        """Those of the sources in ``p4src``."""
+        text = "\n".join((p4src / name).read_text() for name in _SOURCES)
+
+        def sizes(macro: str) -> tuple[int, ...]:
+            return tuple(
+                sorted(int(size) for size in re.findall(rf"^#(?:el)?if {macro} == (\d+)$", text, re.MULTILINE))
+            )
+
+        (blocks,) = re.findall(r"^#if SLOTS \* PASSES > (\d+)$", text, re.MULTILINE)
+        return cls(sizes("ACCUMULATOR_WORDS"), sizes("SLOTS"), sizes("PASSES"), int(blocks))
+
+
+def own_profile(chip: str, words: int, slots: int | None, passes: int, p4src: Path) -> TofinoProfile:
+    """The profile with these sizes; one that is kept has its own name.
+
+    Args:
+        chip: ``tofino1`` or ``tofino2``.
+        words: accumulator words of a packet, in all passes together.
+        slots: of a pipe; None: those of one pass, shared out to the passes.
+        passes: times that a contribution goes through ingress.
+
+    Raises ConfigurationError for what the sources in ``p4src`` have no code for.
+    """
+    there = Sizes.of(p4src)
+    if chip not in CHIPS:
+        raise ConfigurationError(f"There is no chip {chip!r}.", f"Known: {', '.join(CHIPS)}.")
+    _check("passes", passes, there.passes)
+    if words % passes:
+        raise ConfigurationError(
+            f"{words} words cannot be shared out to {passes} passes: each takes as many.",
+            f"Give a multiple of {passes}.",
+        )
+    _check("words a pass", words // passes, there.words)
+    if slots is None:
+        slots = SLOTS // passes
+    _check("slots", slots, there.slots)
+    if slots * passes > there.blocks:
+        raise ConfigurationError(
+            f"{slots:,} slots in {passes} passes are {slots * passes:,} blocks of words, and an entry's place has bits "
+            f"for {there.blocks:,}.",
+            f"Give {there.blocks // passes:,} slots or fewer.",
+        )
+    for kept in PROFILES:
+        if (kept.chip, kept.accumulator_words, kept.slots, kept.passes) == (CHIPS[chip], words, slots, passes):
+            return kept
+    return TofinoProfile(f"{chip}-w{words}-s{slots}-p{passes}", CHIPS[chip], words, slots, passes)
+
+
+def _check(what: str, given: int, there: tuple[int, ...]) -> None:
+    if given not in there:
+        raise ConfigurationError(
+            f"The sources have no code for {given} {what}.", f"There is code for {', '.join(map(str, there))}."
+        )

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a file for a chip's agent is of the profile whose P4Info the controller would push with it.
+
+An agent takes whatever it is given, and reads and writes by the P4Info's numbers: with another build's binary they are
+other tables. So what the file says of itself has to be what was committed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from lanesum.errors import ConfigurationError
+from lanesum_control.tofino.bfrt import repeatable
+from lanesum_control.tofino.device_config import Compiled
+from lanesum_control.tofino.resources import REPORT, Resources, measure, read_report
+
+
+def check_device_config(data: bytes, profile: str, folder: Path, source: Path) -> Compiled:
+    """Compare ``data``, read from ``source``, with the build of ``profile`` in ``folder``; returns it unpacked.
+
+    What the assembler gave out (``context.json``) has to be what the resource report says of the profile; where the
+    format has a bf-rt description, that has to be the committed one. Raises ConfigurationError, which names the profile
+    that ``data`` is of, if it is of another one there.
+    """
+    try:
+        compiled = Compiled.unpack(data)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"Device config {source}: {error.what}", error.next_step) from None
+    found = _resources_of(compiled, source)
+    reports = read_report(folder / REPORT)
+    if found != reports[profile]:
+        _refuse(found, reports, profile, source)
+    if compiled.bfrt and not _same_description(compiled.bfrt, folder / f"{profile}.bfrt.json"):
+        raise ConfigurationError(
+            f"Device config {source} takes of the chip what {profile} does, but its bf-rt description is not the one "
+            "that belongs to this P4Info: it was made of other sources.",
+            "Build it of these: make tofino.",
+        )
+    return compiled
+
+
+def _resources_of(compiled: Compiled, source: Path) -> Resources:
+    try:
+        return measure(json.loads(compiled.context))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise ConfigurationError(
+            f"Device config {source}: its context.json is not one that the assembler writes.",
+            "Build it again: make tofino.",
+        ) from None
+
+
+def _refuse(found: Resources, reports: dict[str, Resources], profile: str, source: Path) -> None:
+    for other, report in reports.items():
+        if found == report:
+            raise ConfigurationError(
+                f"Device config {source} is of profile {other}, not of {profile}.",
+                f"Give --tofino {other} with it, or the file of {profile}.",
+            )
+    differing = [
+        f"{name.replace('_', ' ')} ({there}, not {wanted})"
+        for (name, there), wanted in zip(found.as_json().items(), reports[profile].as_json().values(), strict=True)
+        if there != wanted
+    ]
+    raise ConfigurationError(
+        f"Device config {source} is of no profile whose P4Info is here: from {profile} it differs in "
+        f"{', '.join(differing)}. It was made of other sources, or by another compiler.",
+        "Build it of these: make tofino.",
+    )
+
+
+def _same_description(bfrt: bytes, committed: Path) -> bool:
+    try:
+        return repeatable(json.loads(bfrt)) == json.loads(committed.read_text())
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return False

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens of P4 text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lanesum.errors import LanesumError
+
+_TOKEN = re.compile(
+    r"""
+    (?P<space>\s+|//[^\n]*|/\*.*?\*/|\#[^\n]*)
+  | (?P<number>\d+[ws](?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9_]+)|0[xX][0-9a-fA-F_]+|0[bB][01_]+|\d[\d_]*)
+  | (?P<name>[A-Za-z_]\w*)
+  | (?P<string>"(?:[^"\\]|\\.)*")
+  | (?P<sign>&&&|\.\.|\|\+\||\|-\||\+\+|<<|&&|\|\||==|!=|<=|>=|[-+*/%<>=!~&|^?:;,.(){}\[\]@])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class P4SyntaxError(LanesumError):
+    """A text that is not P4; the message names the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """``kind``: number, name, string, sign or end. ``start`` and ``stop`` are offsets in the text."""
+
+    kind: str
+    text: str
+    line: int
+    start: int
+    stop: int
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens, with one of kind ``end`` behind them. Raises P4SyntaxError for what is no P4."""
+    found: list[Token] = []
+    position, line = 0, 1
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise P4SyntaxError(f"Line {line} of the program has {text[position]!r}, which is no P4.")
+        kind = match.lastgroup or ""
+        if kind != "space":
+            found.append(Token(kind, match.group(), line, position, match.end()))
+        line += text.count("\n", position, match.end())
+        position = match.end()
+    found.append(Token("end", "", line, position, position))
+    return found
+
+
+def number_of(text: str) -> tuple[int, int | None, bool]:
+    """(value, width, signed) of a literal such as ``8w0x1f``; width None where it has none."""
+    match = re.fullmatch(r"(?:(\d+)([ws]))?(.+)", text)
+    assert match is not None
+    width, sign, digits = match.groups()
+    prefixed = len(digits) > 1 and digits[1] in "xXbBoO"
+    value = int(digits.replace("_", ""), 0 if prefixed else 10)
+    return value, int(width) if width else None, sign == "s"

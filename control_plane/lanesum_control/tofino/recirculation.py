@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The ports of a chip: which of them hosts may hang at, and at which of them packets turn around."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from lanesum.errors import ConfigurationError
+from lanesum_control.capabilities import RECIRCULATION
+from lanesum_control.pipelines import CompiledPipeline
+from lanesum_control.tofino.chips import PORTS_PER_PIPE, pipe_of
+
+_PORTS_THERE = 72  # of the numbers that a pipe has for ports
+
+
+def turning_ports(pipeline: CompiledPipeline, wanted: Iterable[int] | None = None) -> tuple[int, ...]:
+    """The ports at which a switch with ``pipeline`` sends packets around, at most one of a pipe.
+
+    ``wanted``: as configured; where None, those that the chip has for it, in all pipes that run the program. A pipe
+    without one leaves other jobs' entries alone, and gets no jobs where contributions have several passes. Raises
+    ConfigurationError for a port that sends nothing around, or a second of a pipe.
+    """
+    if pipeline.chip is None or not pipeline.names.has_table(RECIRCULATION):
+        if wanted:
+            raise ConfigurationError(
+                f"{pipeline.json_path.name} sends no packets around: it needs no recirculation ports.",
+                "Leave them out of the switch's configuration.",
+            )
+        return ()
+    there = {port for port in pipeline.chip.recirculation_ports if pipe_of(port) in pipeline.pipes}
+    ports = tuple(sorted(there)) if wanted is None else tuple(wanted)
+    unknown = [port for port in ports if port not in there]
+    if unknown:
+        raise ConfigurationError(
+            f"Port {unknown[0]} is no recirculation port of {pipeline.chip.title}.",
+            f"It has {', '.join(map(str, sorted(there)))}, one in each pipe.",
+        )
+    if len(set(ports)) < len(ports):
+        raise ConfigurationError(f"A recirculation port is named twice: {', '.join(map(str, ports))}.")
+    return ports
+
+
+def check_ports(pipeline: CompiledPipeline, used: Collection[int]) -> None:
+    """Whether hosts and other switches can hang at the ports in ``used``. Raises ConfigurationError."""
+    if pipeline.chip is None:
+        return
+    for port in sorted(used):
+        if pipe_of(port) not in pipeline.pipes or port % PORTS_PER_PIPE >= _PORTS_THERE:
+            raise ConfigurationError(
+                f"{pipeline.chip.title} has no port {port}.",
+                f"Give the switch's links the chip's numbers: pipe ({', '.join(map(str, pipeline.pipes))}) times "
+                f"{PORTS_PER_PIPE}, and a number below {_PORTS_THERE}.",
+            )
+        if port in pipeline.chip.recirculation_ports:
+            raise ConfigurationError(
+                f"Port {port} is the one at which pipe {pipe_of(port)} of {pipeline.chip.title} sends packets around.",
+                "Give the link another port.",
+            )

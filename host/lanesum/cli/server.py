@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum server``: run an aggregation server."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from lanesum._internal.udp_socket import Address
+from lanesum.cli.signals import wait_for_signal
+from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.protocol.spec import UDP_PORT
+from lanesum.server.service import DEFAULT_CONTROL, serve
+
+# An entry point of this group finds a server's address in a topology file.
+TOPOLOGY_GROUP = "lanesum.server_address"
+_OFFLOADS = ("auto", "on", "off")
+
+ServerAddress = Callable[[str, str | None, bool], Address]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    options = argparse.ArgumentParser(
+        prog="lanesum server", description="Run an aggregation server: it sums all packets that no switch consumed."
+    )
+    options.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="IPv4 address and UDP port for workers' packets. By default the server's address in the topology; with "
+        "--loopback the port after it, because a switch holds the address itself",
+    )
+    options.add_argument(
+        "--topology", default="star4", help="shipped topology or YAML file (default: star4; needs lanesum-control)"
+    )
+    options.add_argument("--host", help="host of the server in a topology that has several servers")
+    options.add_argument(
+        "--loopback", action="store_true", help="use the hosts' addresses below 127.0.0.0/8 in the topology"
+    )
+    options.add_argument(
+        "--control",
+        default=DEFAULT_CONTROL,
+        metavar="HOST:PORT",
+        help="address for the controller (default: %(default)s)",
+    )
+    options.add_argument(
+        "--journal", type=Path, metavar="FOLDER", help="folder that keeps decisions of jobs with a quorum"
+    )
+    options.add_argument(
+        "--threads",
+        type=int,
+        help="threads of the native server (default: one for two processors, at most four)",
+    )
+    options.add_argument(
+        "--offload",
+        choices=_OFFLOADS,
+        default="auto",
+        help="hand the kernel joined packets; auto is off where a software switch may have to see each of them",
+    )
+    return options
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        ConfigurationError: an address that cannot be used, or a topology without such a server.
+        MissingToolError: a topology is needed, and lanesum-control is not installed.
+    """
+    options = parser().parse_args(argv)
+    if options.listen is not None:
+        address = _udp_address(options.listen)
+    else:
+        address = _in_topology(options.topology, options.host, options.loopback)
+    with serve(address, options.control, options.journal, threads=options.threads, offload=options.offload):
+        wait_for_signal()
+    return 0
+
+
+def _in_topology(topology: str, host: str | None, loopback: bool) -> Address:
+    found = importlib.metadata.entry_points(group=TOPOLOGY_GROUP)
+    if not found:
+        raise MissingToolError(
+            "Topologies need the package lanesum-control, which is not installed.",
+            f"Give --listen HOST:PORT (for example 0.0.0.0:{UDP_PORT}), or pip install lanesum-control.",
+        )
+    server_address: ServerAddress = next(iter(found)).load()
+    return server_address(topology, host, loopback)
+
+
+def _udp_address(text: str) -> Address:
+    ip, _, port = text.rpartition(":")
+    if not ip or not port.isdigit():
+        raise ConfigurationError(f"Invalid --listen {text!r}: expected HOST:PORT.", "For example 10.19.0.100:19539.")
+    return ip, int(port)

@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``dgc``: Deep Gradient Compression (Lin et al., ICLR 2018): the largest values, with momentum before them.
+
+What is sent is summed through the switch as ``topk`` is, not gathered as published.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, description
+from lanesum.codecs.baselines.checks import checked_workers, finite_vector, parts_of
+from lanesum.codecs.part_memory import PartCounts, PartMemory
+from lanesum.codecs.sparse.topk import TopK
+from lanesum.errors import ConfigurationError
+
+# Densities on the way to the last one: its fifth root, the square of that, and so on.
+_LEVELS = 5
+
+
+class DGC:
+    """Every worker keeps, by parameter, a velocity u and what it has not sent yet, v. For a gradient g::
+
+        g = g * min(1, clip / sqrt(workers) / |g|)
+        u = momentum * u + g          (nesterov: u = momentum * (u + g))
+        v = v + u                     (nesterov: v = v + u + g)
+
+    The largest ``density`` of v is sent; there v and u become zero (momentum factor masking). In the first ``warm_up``
+    all-reduces of a parameter densities fall in four steps: density**(1/5), density**(2/5) and so on. ``clip``: largest
+    Euclidean norm of the workers' gradients together; None for any. ``codec`` sums, see ``topk``.
+
+    The optimizer must have no momentum of its own: use plain SGD, or ``momentum=0``. Error feedback is v itself. Use
+    one object per worker, and ``state_dict`` in checkpoints; jobs with a quorum are refused.
+    """
+
+    name = "dgc"
+    code_table: NDArray[np.uint8] | None = None
+    needs_all_workers = True
+    remembers_sums = True
+    keeps_error_feedback = True
+
+    def __init__(
+        self,
+        *,
+        workers: int,
+        density: float = 0.001,
+        momentum: float = 0.9,
+        nesterov: bool = False,
+        clip: float | None = None,
+        masking: bool = True,
+        warm_up: int = 0,
+        codec: str = "auto",
+    ) -> None:
+        if not 0 <= momentum < 1:
+            raise ConfigurationError(f"A momentum of {momentum} is not between 0 and 1.", "Give 0 <= momentum < 1.")
+        if clip is not None and not 0 < clip < math.inf:
+            raise ConfigurationError(f"A gradient cannot be cut to a norm of {clip}.", "Give clip above 0, or None.")
+        if warm_up < 0:
+            raise ConfigurationError(f"A warm-up cannot take {warm_up} all-reduces.", "Give warm_up=0 or more.")
+        self.workers = checked_workers(self.name, workers)
+        self.density = density
+        self.momentum = momentum
+        self.nesterov = nesterov
+        self.clip = clip
+        self.masking = masking
+        self.warm_up = warm_up
+        #: What is kept at each density.
+        self._levels = [
+            TopK(workers=workers, density=density ** (level / _LEVELS) if level < _LEVELS else density, codec=codec)
+            for level in range(1, _LEVELS + 1)
+        ]
+        self.codec = self._levels[-1].codec
+        self._velocity, self._unsent, self._counts = PartMemory(), PartMemory(), PartCounts()
+
+    def describe(self) -> str:
+        """See :func:`lanesum.codecs.description`; what a worker keeps is its own business."""
+        return f"{self.name} {description(self.codec)}"
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """Rounds of the codec inside."""
+        return self.codec.shapes(size)
+
+    def density_at(self, step: int) -> float:
+        """Share of values that is sent after ``step`` all-reduces."""
+        return self._level(step).density
+
+    def _level(self, step: int) -> TopK:
+        return self._levels[(_LEVELS - 1) * step // self.warm_up if step < self.warm_up else -1]
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: the rounds of the codec inside."""
+        vector = finite_vector(x, context, self.workers)
+        if context.keep_residual:
+            raise CodecError("dgc keeps what it has not sent itself.", "Use it without error feedback.")
+        parts = parts_of(context, vector.size)
+        gradient = self._clipped(vector)
+        with np.errstate(over="ignore"):  # infinity is refused below
+            velocity = np.float32(self.momentum) * self._velocity.of(parts, vector.size) + gradient
+            if self.nesterov:
+                velocity += np.float32(self.momentum - 1) * gradient
+            unsent = self._unsent.of(parts, vector.size) + velocity
+            if self.nesterov:
+                unsent += gradient
+        if not np.isfinite(unsent).all():
+            raise CodecError(
+                f"What dgc has not sent of {context.tensor!r} yet has grown beyond float32.", "Lower the learning rate."
+            )
+        mask = self._level(self._counts.of(parts)).kept(unsent)
+        sent = np.where(mask, unsent, np.float32(0))
+        result: Result = yield from self.codec.all_reduce(sent, replace(context, keep_residual=True))
+        assert result.residual is not None
+        self._unsent.keep(np.where(mask, result.residual, unsent), parts)
+        self._velocity.keep(np.where(mask, np.float32(0), velocity) if self.masking else velocity, parts)
+        self._counts.add(parts)
+        return Result(result.values)
+
+    def _clipped(self, vector: Vector) -> Vector:
+        if self.clip is None:
+            return vector
+        norm = math.sqrt(float(np.sum(np.square(vector, dtype=np.float64))))
+        limit = self.clip / math.sqrt(self.workers)
+        return vector if norm <= limit else vector * np.float32(limit / norm)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must keep: u and v (this worker's own), counts, and the state of the codec inside."""
+        return {
+            "codec": self.name,
+            "velocity": self._velocity.state_dict(),
+            "unsent": self._unsent.state_dict(),
+            "counts": self._counts.state_dict(),
+            "inner": self.codec.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back a ``state_dict``. Raises CodecError, changing nothing, if it is none."""
+        if state.get("codec") != self.name or not isinstance(state.get("inner"), Mapping):
+            raise CodecError("This is not the state of codec 'dgc'.", "Load what its state_dict has returned.")
+        velocity, unsent, counts = PartMemory(), PartMemory(), PartCounts()
+        velocity.load_state_dict(state.get("velocity"))
+        unsent.load_state_dict(state.get("unsent"))
+        counts.load_state_dict(state.get("counts"))
+        self.codec.load_state_dict(state["inner"])
+        self._velocity, self._unsent, self._counts = velocity, unsent, counts

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``none``, ``fp16`` and ``bf16``: what training sends without a codec, or with PyTorch's hooks of these names.
+
+A switch adds integers, so floats are gathered, and every worker adds them up: in float64, in the order of the workers,
+rounded once. That makes ``none`` the sum that others are measured against, and all three as costly as an all-gather.
+What a switch sums in place of float32 is ``fixed``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, Words
+from lanesum.codecs.baselines.checks import checked_workers, finite_vector
+from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
+from lanesum.codecs.gathered import gather, gathered_shape, sum_in_order
+from lanesum.errors import ConfigurationError
+
+#: The largest number of bf16.
+BF16_MAX = np.uint32(0x7F7F0000).view(np.float32)
+
+FloatFormat = Literal["fp32", "fp16", "bf16"]
+_BITS = {"fp32": 32, "fp16": 16, "bf16": 16}
+_NAMES = {"fp32": "none", "fp16": "fp16", "bf16": "bf16"}
+
+
+class GatheredFloats:
+    """Values in a floating-point format, gathered, and added up by every worker.
+
+    Error of one worker's value: none for fp32; half a unit in the last place for fp16 (2**-11 of the value, and below
+    2**-14 at most 2**-25) and bf16 (2**-8). A value beyond fp16's or bf16's range is refused with CodecError.
+
+    Wire: ``workers`` times the values' bits, up and down.
+    """
+
+    code_table: NDArray[np.uint8] | None = None
+    #: Without a worker's message its place in the sum is zero, which nobody could tell from a gradient.
+    needs_all_workers = True
+    #: A word is about several values, so words do not tell how many there are.
+    packs_values = True
+
+    def __init__(self, *, workers: int, format: FloatFormat = "fp32") -> None:
+        if format not in _BITS:
+            raise ConfigurationError(f"There is no format {format!r}.", f"Use one of {', '.join(_BITS)}.")
+        self.name = _NAMES[format]
+        self.workers = checked_workers(self.name, workers)
+        self.format: FloatFormat = format
+        #: Error feedback has nothing to say.
+        self.nearly_exact = format == "fp32"
+
+    def describe(self) -> str:
+        """See :func:`lanesum.codecs.description`."""
+        return f"{self.name} workers={self.workers}"
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """One round; none for an empty vector."""
+        return (gathered_shape(field_words(size, _BITS[self.format]), self.workers),) if size else ()
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: one round, ``values``."""
+        vector = finite_vector(x, context, self.workers)
+        if vector.size == 0:
+            return Result(vector.copy(), vector.copy() if context.keep_residual else None)
+        message = self.encoded(vector)
+        own = self.decoded(message, vector.size)
+        if not np.isfinite(own).all():
+            index = int(np.argmin(np.isfinite(own)))
+            raise CodecError(
+                f"Element {index} of tensor {context.tensor!r}, {vector[index]}, is more than {self.format} holds.",
+                "Nothing of it was sent: lower the loss scale, or use a codec with scales.",
+            )
+        sent = yield from gather(message, self.workers, context)
+        decoded = np.stack([self.decoded(words, vector.size) for words in sent[: context.workers]])
+        return Result(sum_in_order(decoded, context), vector - own if context.keep_residual else None)
+
+    def encoded(self, vector: Vector) -> Words:
+        """A worker's message."""
+        if self.format == "fp32":
+            return vector.view(np.uint32)
+        if self.format == "fp16":
+            with np.errstate(over="ignore"):
+                return pack_fields(vector.astype(np.float16).view(np.uint16).astype(np.uint32), 16)
+        bits = vector.view(np.uint32)
+        # Half to even: what is cut off is compared with half of the last bit that stays.
+        return pack_fields(bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)) >> np.uint32(16), 16)
+
+    def decoded(self, words: Words, size: int) -> Vector:
+        """The ``size`` values of a message (float32); infinite where the format does not hold them."""
+        if self.format == "fp32":
+            return words.view(np.float32)
+        halves = unpack_fields(words, 16, size)
+        if self.format == "fp16":
+            return halves.astype(np.uint16).view(np.float16).astype(np.float32)
+        return (halves << np.uint32(16)).view(np.float32)

@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``qsgd`` and ``terngrad``: a scale for many values, and each of them rounded, without bias, to a few levels of it.
+
+QSGD (Alistarh et al., NeurIPS 2017) and TernGrad (Wen et al., NeurIPS 2017), whose levels are -1, 0 and 1. As published
+every worker has scales of its own, so codes cannot be added: they are gathered. With shared scales, the largest of all
+workers, they can.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import NOTHING_SENT, CodecContext, CodecError, Result, Round, RoundShape, Steps, Vector, Words
+from lanesum.codecs.baselines.checks import checked_workers, finite_vector
+from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
+from lanesum.codecs.gathered import gather, gathered_shape, rounded, summed
+from lanesum.codecs.kernels.philox import Stream, random_words, uniforms
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+
+Norm = Literal["max", "l2"]
+Scale = Literal["own", "shared"]
+
+
+class Levels:
+    """Values x of a bucket become whole numbers from -s to s in units of scale / s: ``floor(|x| s / scale + u)`` with
+    the sign of x, u uniform in [0, 1).
+
+    ``scale``: ``"own"`` or ``"shared"``, the largest of all workers' scales. ``bucket``: values with one scale; None
+    for the parameters that the context names, or the whole vector. ``clip``: values are cut at so many standard
+    deviations of their bucket first, which is a bias.
+
+    Wire, for n workers: ``own``: n times the codes of b bits and a word per bucket, up and down, in one round.
+    ``shared``: a MAX word per bucket, then fields that hold the sum of n codes, up and down.
+    """
+
+    name = ""
+    code_table: NDArray[np.uint8] | None = None
+    #: Without a worker, gathered codes or the offsets in a sum of codes would be read wrongly.
+    needs_all_workers = True
+    #: A word is about several values, so words do not tell how many there are.
+    packs_values = True
+
+    def __init__(
+        self, *, workers: int, bits: int, bucket: int | None, norm: Norm, clip: float | None, scale: Scale
+    ) -> None:
+        if not 2 <= bits <= 16:
+            raise ConfigurationError(f"Codes of {bits} bits have no levels.", "Give bits from 2 to 16.")
+        if bucket is not None and bucket < 1:
+            raise ConfigurationError(f"A bucket of {bucket} values has no scale.", "Give bucket=1 or more.")
+        if norm not in ("max", "l2"):
+            raise ConfigurationError(f"There is no norm {norm!r}.", "Use max or l2.")
+        if scale not in ("own", "shared"):
+            raise ConfigurationError(f"There is no scale {scale!r}.", "Use own or shared.")
+        if clip is not None and not 0 < clip < math.inf:
+            raise ConfigurationError(f"Values cannot be cut at {clip} deviations.", "Give clip above 0, or None.")
+        self.workers = checked_workers(self.name, workers)
+        self.bits = bits
+        #: Largest level: s.
+        self.steps = 2 ** (bits - 1) - 1
+        self.bucket = bucket
+        self.norm: Norm = norm
+        self.clip = clip
+        self.scale: Scale = scale
+        #: Bits of a field of a sum.
+        self.sum_bits = (2 * self.steps * workers).bit_length()
+
+    def describe(self) -> str:
+        """See :func:`lanesum.codecs.description`."""
+        options = f"bits={self.bits} bucket={self.bucket} norm={self.norm} clip={self.clip} scale={self.scale}"
+        return f"{self.name} workers={self.workers} {options}"
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """See the class; for one parameter. No round for an empty vector."""
+        return self._shapes(size, self._starts(size, CodecContext(workers=1, worker=0)).size) if size else ()
+
+    def _shapes(self, size: int, buckets: int) -> tuple[RoundShape, ...]:
+        if self.scale == "own":
+            return (gathered_shape(buckets + field_words(size, self.bits), self.workers),)
+        return RoundShape(LaneOp.MAX, buckets), RoundShape(LaneOp.ADD32, field_words(size, self.sum_bits))
+
+    def _starts(self, size: int, context: CodecContext) -> NDArray[np.intp]:
+        """First value of every bucket."""
+        if self.bucket is not None:
+            return np.arange(0, size, self.bucket)
+        return np.array([part.start for part in context.parts if part.stop > part.start] or [0])
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: ``values``, with shared scales ``scale`` before."""
+        vector = finite_vector(x, context, self.workers)
+        if vector.size == 0:
+            return Result(vector.copy(), vector.copy() if context.keep_residual else None)
+        starts = self._starts(vector.size, context)
+        lengths = np.diff(starts, append=vector.size)
+        sent = self._clipped(vector, starts, lengths)
+        scales = self._scales(sent, starts, context)
+        shapes = self._shapes(vector.size, starts.size)
+        if self.scale == "own":
+            numbers = self._rounded(sent, scales, lengths, context)
+            codes = pack_fields((numbers + self.steps).astype(np.uint32), self.bits)
+            everybody = yield from gather(np.concatenate((scales.view(np.uint32), codes)), self.workers, context)
+            total = np.zeros(vector.size)
+            for words in everybody[: context.workers]:
+                theirs = unpack_fields(words[scales.size :], self.bits, vector.size).astype(np.int32) - self.steps
+                total += self._decoded(theirs, _checked_scales(words[: scales.size]), lengths)
+        else:
+            reply = yield Round(LaneOp.MAX, scales.view(np.uint32), label="scale")
+            scales = _checked_scales(summed(reply, shapes[0], context))
+            numbers = self._rounded(sent, scales, lengths, context)
+            codes = pack_fields((numbers + self.steps).astype(np.uint32), self.sum_bits)
+            reply = yield Round(LaneOp.ADD32, codes, label="values")
+            sums = unpack_fields(summed(reply, shapes[1], context), self.sum_bits, vector.size).astype(np.int64)
+            total = self._decoded(sums - self.steps * context.workers, scales, lengths)
+        residual = None
+        if context.keep_residual:
+            residual = (vector - self._decoded(numbers, scales, lengths)).astype(np.float32)
+        return Result(rounded(total, context), residual)
+
+    def _clipped(self, vector: Vector, starts: NDArray[np.intp], lengths: NDArray[np.intp]) -> Vector:
+        if self.clip is None:
+            return vector
+        # From zero, where a gradient's mean is: a single value is not cut.
+        squares = np.add.reduceat(np.square(vector, dtype=np.float64), starts)
+        limits = self.clip * np.sqrt(squares / lengths)
+        bound = np.repeat(limits, lengths)
+        return np.clip(vector, -bound, bound).astype(np.float32)
+
+    def _scales(self, vector: Vector, starts: NDArray[np.intp], context: CodecContext) -> Vector:
+        if self.norm == "max":
+            return np.maximum.reduceat(np.abs(vector), starts)
+        norms = np.sqrt(np.add.reduceat(np.square(vector, dtype=np.float64), starts))
+        with np.errstate(over="ignore"):
+            scales = norms.astype(np.float32)
+        if not np.isfinite(scales).all():
+            raise CodecError(
+                f"A norm of tensor {context.tensor!r} is {norms.max():.3g}, more than float32 holds.",
+                NOTHING_SENT,
+            )
+        return scales
+
+    def _rounded(
+        self, vector: Vector, scales: Vector, lengths: NDArray[np.intp], context: CodecContext
+    ) -> NDArray[np.int32]:
+        with np.errstate(divide="ignore"):
+            factors = np.where(scales > 0, self.steps / scales.astype(np.float64), 0)
+        places = np.abs(vector) * np.repeat(factors, lengths)
+        words = random_words(
+            vector.size, seed=context.seed, stream=Stream.ROUNDING, worker=context.worker, round=context.round
+        )
+        # The scale itself may come out a rounding error above s.
+        levels = np.minimum(np.floor(places + uniforms(words)), self.steps)
+        return np.copysign(levels, vector).astype(np.int32)
+
+    def _decoded(
+        self, numbers: NDArray[np.signedinteger], scales: Vector, lengths: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        return numbers * np.repeat(scales.astype(np.float64) / self.steps, lengths)
+
+
+class QSGD(Levels):
+    """``bits`` for a sign and a magnitude, buckets of ``bucket`` values, scaled by their largest magnitude or their
+    Euclidean norm. The paper has the norm in its analysis, and the magnitude in its experiments."""
+
+    name = "qsgd"
+
+    def __init__(
+        self, *, workers: int, bits: int = 4, bucket: int = 512, norm: Norm = "max", scale: Scale = "own"
+    ) -> None:
+        super().__init__(workers=workers, bits=bits, bucket=bucket, norm=norm, clip=None, scale=scale)
+
+
+class TernGrad(Levels):
+    """-1, 0 or 1 times a scale for each parameter; values are cut at ``clip`` standard deviations. The scale is shared
+    by default, as the paper has it where scaled gradients are to be summed."""
+
+    name = "terngrad"
+
+    def __init__(self, *, workers: int, clip: float | None = 2.5, scale: Scale = "shared") -> None:
+        super().__init__(workers=workers, bits=2, bucket=None, norm="max", clip=clip, scale=scale)
+
+
+def _checked_scales(words: Words) -> Vector:
+    scales = words.view(np.float32)
+    if not (np.isfinite(scales) & (scales >= 0)).all():
+        raise CodecError("The aggregate of the scale round is not a list of non-negative floats.")
+    return scales

@@ -1,0 +1,238 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``powersgd``: a gradient as a product of two thin matrices (Vogels et al., NeurIPS 2019), each summed by the switch.
+
+One step of the power method: P = M Q, summed, made orthonormal; then Q = M^T P, summed; the mean of M is about P Q^T.
+Both products are linear in M, so sums of them are those of the mean. They are summed by ``fixed``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import (
+    NOTHING_SENT,
+    CodecContext,
+    CodecError,
+    Part,
+    Result,
+    RoundShape,
+    Steps,
+    Vector,
+    description,
+    followed,
+)
+from lanesum.codecs.baselines.checks import checked_workers, finite_vector, parts_of
+from lanesum.codecs.error_feedback import checked_memory
+from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.kernels.philox import Stream, random_words, uniforms
+from lanesum.codecs.kernels.reference import FLOAT32_MAX
+from lanesum.errors import ConfigurationError
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A parameter as a matrix; the last values of ``rows * columns`` are zero where there are none."""
+
+    part: Part
+    rows: int
+    columns: int
+
+
+class PowerSGD:
+    """Matrices of rank ``rank``.
+
+    ``matrices``: rows and columns of each parameter by its name, others are summed as they are; None: every parameter
+    is taken as a square, filled up with zeros. A parameter whose factors are not less than half as many values as it
+    has is summed as it is. The second factor is where the next all-reduce of that parameter begins (warm start), it is
+    the same on all workers. Use one object per worker, error feedback, and ``state_dict`` in checkpoints.
+
+    The residual is this worker's vector minus the *mean* of all: that is the published one, and its mean over the
+    workers is what the sum lacks.
+
+    Wire: those of ``fixed`` for ``rank * rows`` values, and what is not compressed, then for ``rank * columns``.
+    """
+
+    name = "powersgd"
+    code_table: NDArray[np.uint8] | None = None
+    #: Both factors must be sums over the same workers.
+    needs_all_workers = True
+    remembers_sums = True
+
+    def __init__(self, *, workers: int, rank: int = 1, matrices: Mapping[str, tuple[int, int]] | None = None) -> None:
+        if rank < 1:
+            raise ConfigurationError(f"A matrix of rank {rank} says nothing.", "Give rank=1 or more.")
+        self.workers = checked_workers(self.name, workers)
+        self.rank = rank
+        self.matrices = None if matrices is None else dict(matrices)
+        # Gathering would be one round trip less and n times as much to send: it is bytes that this scheme is about.
+        self.codec = FixedPoint(workers=workers, gathered=0)
+        self._factors: dict[str, Vector] = {}
+
+    def describe(self) -> str:
+        """See :func:`lanesum.codecs.description`."""
+        shapes = "square" if self.matrices is None else sorted(self.matrices.items())
+        return f"{self.name} rank={self.rank} matrices={shapes} {description(self.codec)}"
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """See the class; of a vector that is one parameter without a name."""
+        if size == 0:
+            return ()
+        compressed, rest = self._divide((Part("", 0, size),))
+        first = sum(one.rows for one in compressed) * self.rank + sum(part.stop - part.start for part in rest)
+        second = sum(one.columns for one in compressed) * self.rank
+        return *self.codec.shapes(first), *self.codec.shapes(second)
+
+    def _divide(self, parts: Sequence[Part]) -> tuple[list[_Shape], list[Part]]:
+        """What is sent as matrices, and what as it is."""
+        compressed, rest = [], []
+        for part in parts:
+            size = part.stop - part.start
+            if self.matrices is None:
+                side = math.isqrt(max(0, size - 1)) + 1
+                rows, columns = side, side
+            else:
+                rows, columns = self.matrices.get(part.key, (0, 0))
+                if part.key in self.matrices and rows * columns != size:
+                    raise CodecError(
+                        f"Parameter {part.key!r} has {size} values, not {rows} times {columns}.",
+                        "Build the codec with the shapes of this model.",
+                    )
+            if min(rows, columns) >= self.rank and 2 * self.rank * (rows + columns) < size:
+                compressed.append(_Shape(part, rows, columns))
+            elif size:
+                rest.append(part)
+        return compressed, rest
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: the rounds of ``fixed``, twice."""
+        vector = finite_vector(x, context, self.workers)
+        if vector.size == 0:
+            return Result(vector.copy(), vector.copy() if context.keep_residual else None)
+        compressed, rest = self._divide(parts_of(context, vector.size))
+        for one in compressed:
+            _refuse_large(vector[one.part.start : one.part.stop], one.part.key)
+        inner = replace(context, average=True, keep_residual=False, parts=())
+        matrices = [_matrix(vector, one) for one in compressed]
+        starts = [self._start(one, context) for one in compressed]
+        lefts = [(matrix @ start).reshape(-1) for matrix, start in zip(matrices, starts, strict=True)]
+        sent = np.concatenate([*lefts, *(vector[part.start : part.stop] for part in rest)])
+        left: Steps = self.codec.all_reduce(sent, inner)
+        first: Result = yield from (followed(left) if compressed else left)
+        values = np.empty_like(vector)
+        place = sum(left.size for left in lefts)
+        for part in rest:
+            stop = place + part.stop - part.start
+            values[part.start : part.stop] = first.values[place:stop]
+            place = stop
+        bases = [orthonormal(one) for one in _split(first.values, [left.size for left in lefts], self.rank)]
+        factors: list[Matrix] = []
+        if compressed:
+            rights = [(matrix.T @ base).reshape(-1) for matrix, base in zip(matrices, bases, strict=True)]
+            second: Result = yield from self.codec.all_reduce(np.concatenate(rights), inner)
+            factors = _split(second.values, [right.size for right in rights], self.rank)
+        for one, base, factor in zip(compressed, bases, factors, strict=True):
+            values[one.part.start : one.part.stop] = _product(base, factor)[: one.part.stop - one.part.start]
+        residual = vector - values if context.keep_residual else None
+        for one, factor in zip(compressed, factors, strict=True):
+            self._factors[one.part.key] = factor.reshape(-1).copy()
+        if not context.average:
+            values *= np.float32(context.workers)
+        return Result(values, residual)
+
+    def _start(self, shape: _Shape, context: CodecContext) -> Matrix:
+        """What the power method begins with: the last second factor, or random numbers, the same on all workers."""
+        kept = self._factors.get(shape.part.key)
+        if kept is None:
+            words = random_words(
+                shape.columns * self.rank,
+                seed=context.seed,
+                stream=Stream.MATRIX,
+                round=context.round,
+                chunk=zlib.crc32(shape.part.key.encode()),
+            )
+            kept = uniforms(words) - np.float32(0.5)
+        elif kept.size != shape.columns * self.rank:
+            raise CodecError(
+                f"Parameter {shape.part.key!r} has {shape.columns} columns, but another shape is remembered of it.",
+                "Load the state of the same model, or start without one.",
+            )
+        return orthonormal(kept.reshape(-1, self.rank))
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must keep: the second factors, the same on all workers."""
+        return {
+            "codec": self.name, "rank": self.rank, "factors": {key: one.copy() for key, one in self._factors.items()}
+        }  # fmt: skip
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back a ``state_dict``. Raises CodecError, changing nothing, if it is none of this rank."""
+        if state.get("codec") != self.name or state.get("rank") != self.rank:
+            raise CodecError(
+                f"This is not a state of codec 'powersgd' of rank {self.rank}.",
+                "Load what its state_dict has returned.",
+            )
+        self._factors = checked_memory(state.get("factors"))
+
+
+def _refuse_large(values: Vector, key: str) -> None:
+    """Raise CodecError where a product with orthonormal columns, which is no longer than ``values``, might leave
+    float32: half of its range is left for rounding."""
+    most = FLOAT32_MAX / 2
+    if float(np.abs(values).max()) * math.sqrt(values.size) <= most:
+        return
+    norm = math.sqrt(float(np.sum(np.square(values, dtype=np.float64))))
+    if norm > most:
+        raise CodecError(
+            f"The norm of parameter {key!r} is {norm:.3g}: its factors would be more than float32 holds.",
+            NOTHING_SENT,
+        )
+
+
+def orthonormal(matrix: Matrix) -> Matrix:
+    """The columns of ``matrix`` (float32) made orthonormal, one after the other; what depends on others becomes zero.
+
+    Products are added up exactly and rounded once, so that all workers get the same bits.
+    """
+    columns = [column.astype(np.float64) for column in matrix.T]
+    largest = max((math.sqrt(_dot(one, one)) for one in columns), default=0.0)
+    for number, column in enumerate(columns):
+        norm = math.sqrt(_dot(column, column))
+        column *= 1 / norm if norm > 1e-6 * largest else 0.0
+        for other in columns[number + 1 :]:
+            other -= _dot(column, other) * column
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    return math.fsum((a * b).tolist())
+
+
+def _matrix(vector: Vector, shape: _Shape) -> Matrix:
+    values = vector[shape.part.start : shape.part.stop]
+    filled = np.zeros(shape.rows * shape.columns, np.float32)
+    filled[: values.size] = values
+    return filled.reshape(shape.rows, shape.columns)
+
+
+def _split(values: Vector, sizes: Sequence[int], rank: int) -> list[Matrix]:
+    places = np.cumsum([0, *sizes]).tolist()
+    return [values[start:stop].reshape(-1, rank) for start, stop in itertools.pairwise(places)]
+
+
+def _product(base: Matrix, factor: Matrix) -> Vector:
+    """``base @ factor.T``, flat; added up in one order, so that all workers get the same bits."""
+    total = np.zeros((base.shape[0], factor.shape[0]))
+    for left, right in zip(base.T.astype(np.float64), factor.T.astype(np.float64), strict=True):
+        total += np.multiply.outer(left, right)
+    return total.astype(np.float32).reshape(-1)

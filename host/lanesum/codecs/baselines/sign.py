@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``signsgd``: a sign for every value, and a majority vote (Bernstein et al., ICML 2018), counted in the switch."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import CodecContext, CodecError, Result, Round, RoundShape, Steps, Vector
+from lanesum.codecs.baselines.checks import checked_workers, finite_vector
+from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
+from lanesum.codecs.gathered import summed
+from lanesum.protocol.lanes import LaneOp
+
+
+class SignVote:
+    """Every worker votes on the sign of every value; the majority's is the result, 0 where as many are for either.
+
+    ``scaled``: the signs are multiplied by the mean of the workers' mean magnitudes, so that the result is an estimate
+    of the mean gradient; the residual is the worker's vector minus its own signs times its own mean magnitude, for
+    error feedback. Otherwise the result is the signs alone, as published, where the learning rate is the step; there is
+    no residual then.
+
+    Wire: a field of ``workers.bit_length()`` bits per value, up and down, and a word per worker for the magnitudes.
+    """
+
+    name = "signsgd"
+    code_table: NDArray[np.uint8] | None = None
+    #: Mean magnitudes are gathered.
+    needs_all_workers = True
+    #: A word is about several values, so words do not tell how many there are.
+    packs_values = True
+
+    def __init__(self, *, workers: int, scaled: bool = True) -> None:
+        self.workers = checked_workers(self.name, workers)
+        self.scaled = scaled
+        #: Bits of a count of votes.
+        self.bits = workers.bit_length()
+
+    def describe(self) -> str:
+        """See :func:`lanesum.codecs.description`."""
+        return f"{self.name} workers={self.workers} scaled={self.scaled}"
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        """One round; none for an empty vector."""
+        scales = self.workers if self.scaled else 0
+        return (RoundShape(LaneOp.ADD32, field_words(size, self.bits) + scales),) if size else ()
+
+    def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: one round, ``votes``; 0 votes as positive values do."""
+        vector = finite_vector(x, context, self.workers)
+        if context.keep_residual and not self.scaled:
+            raise CodecError("Signs alone have no magnitude to take from a gradient.", "Build it with scaled=True.")
+        if vector.size == 0:
+            return Result(vector.copy(), vector.copy() if context.keep_residual else None)
+        (shape,) = self.shapes(vector.size)
+        positive = vector >= 0
+        votes = pack_fields(positive.astype(np.uint32), self.bits)
+        words = np.zeros(shape.words, np.uint32)
+        words[: votes.size] = votes
+        magnitude = np.float32(np.mean(np.abs(vector), dtype=np.float64))
+        if self.scaled:
+            words[votes.size + context.worker] = magnitude.view(np.uint32)
+        reply = yield Round(LaneOp.ADD32, words, label="votes")
+        sums = summed(reply, shape, context)
+        counts = unpack_fields(sums[: votes.size], self.bits, vector.size).astype(np.int32)
+        scale = 1.0
+        if self.scaled:
+            told = sums[votes.size :].view(np.float32)
+            if not (np.isfinite(told) & (told >= 0)).all():
+                raise CodecError("The aggregate of the magnitudes is not a list of non-negative floats.")
+            scale = sum(told.tolist()) / context.workers
+        if not context.average:
+            scale *= context.workers
+        signs = np.sign(2 * counts - context.workers)
+        with np.errstate(over="ignore"):
+            values = (signs * scale).astype(np.float32)
+        residual = None
+        if context.keep_residual:
+            residual = vector - np.where(positive, magnitude, -magnitude)
+        return Result(values, residual)

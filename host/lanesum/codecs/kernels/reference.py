@@ -1,0 +1,255 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The codecs' loops over elements in NumPy: what the compiled ones do, bit for bit.
+
+Nothing here leaves the order of operations on an element, or of a sum, to a library.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.kernels.hadamard import hadamard_transform
+from lanesum.codecs.kernels.packing import LANES_PER_WORD, pack_codes, unpack_codes, unpack_lanes
+from lanesum.codecs.kernels.philox import Stream, expand_signs, random_words, uniforms
+
+_MAGNITUDE = np.uint32(0x7FFFFFFF)
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+# Order of a norm's sum: lane j of 32 adds up the squares of elements j, j + 32 and so on of a block, lanes are added
+# to those in the half before until one is left, and blocks' sums are added one after the other.
+SUM_LANES = 32
+SUM_BLOCK = 4096
+# Coordinates quantized at a time, so that the temporaries stay in cache.
+_TILE = 1 << 16
+
+
+def square_sums(values: NDArray[np.float32], chunk: int, out: NDArray[np.float64]) -> None:
+    """Sum of the squares of every ``chunk`` values, in float64: not finite exactly where a value is not."""
+    for index, start in enumerate(range(0, values.size, chunk)):
+        part = values[start : start + chunk]
+        blocks = -(-part.size // SUM_BLOCK)
+        steps = min(SUM_BLOCK, -(-part.size // SUM_LANES) * SUM_LANES) // SUM_LANES
+        squares = np.zeros(blocks * steps * SUM_LANES)
+        np.square(part, out=squares[: part.size], dtype=np.float64)
+        columns = squares.reshape(blocks, steps, SUM_LANES)
+        lanes = columns[:, 0].copy()
+        for step in range(1, steps):
+            lanes += columns[:, step]
+        while lanes.shape[1] > 1:
+            half = lanes.shape[1] // 2
+            lanes = lanes[:, :half] + lanes[:, half:]
+        out[index] = np.add.accumulate(lanes[:, 0])[-1]
+
+
+def rotate(
+    values: NDArray[np.float32],
+    powers: tuple[float, float],
+    signs: NDArray[np.uint32],
+    block: int,
+    out: NDArray[np.float32],
+) -> None:
+    """``values`` padded with zeros to ``out.size``, times both ``powers`` of two and the signs, transformed without
+    normalization, each ``block`` on its own.
+
+    ``signs``: as of :func:`lanesum.codecs.kernels.philox.sign_words`.
+    """
+    out[: values.size] = values
+    out[values.size :] = 0
+    _multiply(out, powers)
+    out *= expand_signs(signs, out.size)
+    hadamard_transform(out, block=block, normalize=False)
+
+
+def quantize(
+    rotated: NDArray[np.float32],
+    factor: float,
+    cells: NDArray[np.uint32],
+    seed: int,
+    worker: int,
+    round: int,
+    chunk: int,
+    words: NDArray[np.uint32],
+) -> None:
+    """Round ``rotated * factor``, clamped to plus and minus half the granularity, at random to one of the two levels
+    next to it, without bias; pack their codes.
+
+    ``cells``: for every unit cell from 0 to the granularity, inclusive, the level below in bits 0 to 7, the gap to the
+    next one in bits 8 to 15, the code of the level below in bits 16 to 23.
+    """
+    granularity = np.float32(cells.size - 1)
+    half = granularity / np.float32(2)
+    level_below = (cells & np.uint32(0xFF)).astype(np.float32)
+    gap = (cells >> np.uint32(8) & np.uint32(0xFF)).astype(np.float32)
+    code_below = (cells >> np.uint32(16)).astype(np.uint8)
+    dither = uniforms(
+        random_words(rotated.size, seed=seed, stream=Stream.ROUNDING, worker=worker, round=round, chunk=chunk)
+    )
+    codes = np.empty(rotated.size, dtype=np.uint8)
+    for start in range(0, rotated.size, _TILE):
+        tile = slice(start, start + _TILE)
+        position = np.clip(rotated[tile] * np.float32(factor) + half, 0, granularity)
+        cell = position.astype(np.intp)
+        position -= level_below[cell]
+        up = position > dither[tile] * gap[cell]
+        np.add(code_below[cell], up, out=codes[tile])
+    words[...] = pack_codes(codes)
+
+
+def decode(
+    lanes: NDArray[np.uint32],
+    offset: float,
+    counts: NDArray[np.float32] | None,
+    average: bool,
+    signs: NDArray[np.uint32],
+    block: int,
+    factors: tuple[float, float, float],
+    limit: float,
+    scratch: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    """Sums of levels to ``out.size`` values of the vector: twice the lanes, less ``offset``, rotated back, times the
+    signs and the three ``factors`` in turn, cut to plus and minus ``limit``.
+
+    ``counts``: contributors of each word, where they differ; ``offset`` is then what one of them is less by, and with
+    ``average`` the sums are divided by them. ``scratch``: as long as the padded chunk; ``out`` may serve, too, where
+    that is so long.
+    """
+    y = scratch[: lanes.size * LANES_PER_WORD]
+    np.multiply(unpack_lanes(lanes), np.float32(2), out=y, dtype=np.float32)
+    if counts is None:
+        y -= np.float32(offset)
+    else:
+        per_lane = np.repeat(counts, LANES_PER_WORD)
+        y -= per_lane * np.float32(offset)
+        if average:
+            y /= per_lane
+    _rotate_back(y, signs, block, factors, limit)
+    out[...] = y[: out.size]
+
+
+def residual(
+    codes: NDArray[np.uint32],
+    levels: NDArray[np.float32],
+    included: NDArray[np.uint8] | None,
+    signs: NDArray[np.uint32],
+    block: int,
+    factors: tuple[float, float, float],
+    limit: float,
+    values: NDArray[np.float32],
+    scratch: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    """What one worker's own codes did not say: ``values`` minus their decoding, cut to the range of float32.
+
+    ``levels``: what the 16 codes stand for, in halves of a step around 0. ``included``: for each accumulator word 1
+    where its codes were summed, else 0; None where all were.
+    """
+    y = scratch[: codes.size * 2 * LANES_PER_WORD]
+    np.take(levels, unpack_codes(codes), out=y)
+    if included is not None:
+        y *= np.repeat(included, LANES_PER_WORD)
+    _rotate_back(y, signs, block, factors, limit)
+    with np.errstate(over="ignore"):
+        np.subtract(values, y[: values.size], out=out)
+    np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
+
+
+def magnitudes(values: NDArray[np.float32], block: int, out: NDArray[np.uint32]) -> None:
+    """The bits of the largest magnitude of every ``block`` values: not finite exactly where a value is not."""
+    np.maximum.reduceat(np.abs(values), np.arange(0, values.size, block), out=out.view(np.float32))
+
+
+def not_below(values: NDArray[np.float32], least: int, mask: NDArray[np.uint8]) -> None:
+    """1 where the bits of a magnitude are no less than ``least``."""
+    np.greater_equal(values.view(np.uint32) & _MAGNITUDE, np.uint32(least), out=mask.view(np.bool_))
+
+
+def largest(values: NDArray[np.float32], wanted: int, mask: NDArray[np.uint8]) -> None:
+    """1 at the ``wanted`` largest magnitudes, no more than there are values; of equal ones at the first, and at no
+    zeros."""
+    magnitudes = values.view(np.uint32) & _MAGNITUDE
+    least = int(np.partition(magnitudes, values.size - wanted)[values.size - wanted]) if wanted else 1 << 31
+    np.greater(magnitudes, np.uint32(least), out=mask.view(np.bool_))
+    if 0 < least < 1 << 31:
+        equal = np.flatnonzero(magnitudes == least)
+        mask[equal[: wanted - int(np.count_nonzero(mask))]] = 1
+
+
+def to_integers(
+    values: NDArray[np.float32], maxima: NDArray[np.float32], peak: float, block: int, out: NDArray[np.int32]
+) -> None:
+    """Scale every ``block`` so that its maximum becomes ``peak``, round half to even, cut to plus and minus that."""
+    unit = _units(maxima, peak, block, values.size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = values / unit
+    # An all-zero block has unit 0. The limit matters only where a quorum's maximum leaves this worker out.
+    scaled = np.where(unit > 0, scaled, 0.0)
+    np.rint(scaled, out=scaled)
+    out[...] = np.clip(scaled, -peak, peak, out=scaled)
+
+
+def from_integers(
+    sums: NDArray[np.int32],
+    maxima: NDArray[np.float32],
+    peak: float,
+    block: int,
+    divisor: float,
+    counts: NDArray[np.float64] | None,
+    out: NDArray[np.float32],
+) -> None:
+    """The values that ``sums`` of integers stand for, divided by ``divisor``, or each by its own of ``counts``."""
+    values = sums * _units(maxima, peak, block, sums.size)
+    values /= divisor if counts is None else counts
+    # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
+    with np.errstate(over="ignore"):
+        out[...] = values
+
+
+def integer_residual(
+    values: NDArray[np.float32],
+    integers: NDArray[np.int32],
+    maxima: NDArray[np.float32],
+    peak: float,
+    block: int,
+    out: NDArray[np.float32],
+) -> None:
+    """``values`` minus what ``integers`` say of them."""
+    out[...] = values - integers * _units(maxima, peak, block, values.size)
+
+
+def sum_rows(rows: NDArray[np.float32], divisor: float, out: NDArray[np.float32]) -> None:
+    """Add up rows as long as ``out``, one after another, in float64; divide, and round once."""
+    total = rows[: out.size].astype(np.float64)
+    for start in range(out.size, rows.size, out.size):  # numpy's own sums have an order that is their own business
+        total += rows[start : start + out.size]
+    total /= divisor
+    # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
+    with np.errstate(over="ignore"):
+        out[...] = total
+
+
+def _units(maxima: NDArray[np.float32], peak: float, block: int, size: int) -> NDArray[np.float64]:
+    """Value of one integer step, for every coordinate."""
+    return np.repeat(maxima.astype(np.float64) / peak, block)[:size]
+
+
+def _rotate_back(
+    y: NDArray[np.float32],
+    signs: NDArray[np.uint32],
+    block: int,
+    factors: tuple[float, float, float],
+    limit: float,
+) -> None:
+    hadamard_transform(y, block=block, normalize=False)
+    y *= expand_signs(signs, y.size)
+    with np.errstate(over="ignore"):
+        _multiply(y, factors)
+    if np.isfinite(limit):
+        np.clip(y, -limit, limit, out=y)
+
+
+def _multiply(y: NDArray[np.float32], factors: tuple[float, ...]) -> None:
+    for factor in factors:
+        if factor != 1:
+            y *= np.float32(factor)

@@ -1,0 +1,297 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""One all-reduce of a sparse codec, by a plan that is not dense.
+
+What can be done without the values is done while they are on their way: the index comes first, and it alone tells the
+keys and the order in which a sketch of them is read.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lanesum._internal import arrays
+from lanesum.aggregation.pieces import RoundPieces
+from lanesum.codecs.base import (
+    Aggregate,
+    CodecContext,
+    CodecError,
+    Result,
+    Round,
+    RoundGroup,
+    RoundShape,
+    Vector,
+    Words,
+    always,
+    checked_words,
+    never,
+    refuse_not_finite,
+)
+from lanesum.codecs.sparse.hashing import Keys, round_seed
+from lanesum.codecs.sparse.kernels import sketch_kernels
+from lanesum.codecs.sparse.plan import BLOCKS, WORD_BITS, Method, Plan
+from lanesum.codecs.sparse.tensor_stats import exponent_for, suits, union_counts
+from lanesum.protocol.lanes import LaneOp
+
+INFINITY_BITS = 0x7F800000
+_SKETCH, _FILTER = 0, 1
+# Words of values that are made, and used, at once.
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an all-reduce came to, and what is remembered of it: ``counts`` of its union, the largest ``magnitude``."""
+
+    result: Result
+    counts: tuple[int, ...]
+    magnitude: float
+
+
+Outcomes: TypeAlias = Generator[Round | RoundGroup, Any, Outcome]
+
+
+class SparseReduction:
+    """Of one vector, which has values.
+
+    ``exponent``: of the unit that all workers expect to suit, where the plan has a sketch. ``peak``: integer that no
+    worker's value goes beyond. Raises CodecError if a value is not finite.
+
+    Rounds, index and keys are those of :class:`lanesum.gpu.sketch.DeviceReduction`, too; what has to do with values,
+    which is all of ``_scan`` and what comes behind ``_encode_cells``, is done there on the device.
+    """
+
+    def __init__(self, vector: Vector, context: CodecContext, plan: Plan, exponent: int | None, peak: int) -> None:
+        self._vector, self._size = vector, math.prod(vector.shape)
+        self._context, self._plan, self._peak = context, plan, peak
+        self._expected = exponent if plan.method is Method.SKETCH else None
+        self._work = sketch_kernels()
+        self._sketch_seed, self._filter_seed = (
+            round_seed(context.seed, context.round, use) for use in (_SKETCH, _FILTER)
+        )
+        self._own, self._largest = self._scan()
+        self._index = np.zeros(plan.index_words, np.uint32)
+        self._cells = self._new_cells(0 if self._expected is None else plan.cells.count * plan.block)
+        self._keys = self._missing = np.empty(0, np.uint32)
+        self._order: Any = None
+        self._magnitude: float | None = None
+        self._values: Any = None
+        self._said: tuple[int, Any] | None = None
+
+    @property
+    def _blocks(self) -> int:
+        return -(-self._size // self._plan.block)
+
+    def steps(self) -> Outcomes:
+        """The rounds; see :meth:`lanesum.codecs.sparse.engine.SparseCodec.all_reduce`."""
+        context, block = self._context, self._plan.block
+        header = _header(self._largest, self._plan, self._expected, self._size)
+        index = RoundPieces(self._encode_index, self._decode_index, [self._index.size], LaneOp.OR.shape)
+        rounds = [Round(LaneOp.MAX, header, label="scale"), self._round(LaneOp.OR, self._index, "index", index)]
+        if self._expected is not None:
+            scale = RoundPieces(_nothing, self._decode_scale, [header.size], LaneOp.MAX.shape)
+            rounds[0] = self._round(LaneOp.MAX, header, "scale", scale)
+            cells = RoundPieces(self._encode_cells, _nothing, [self._cells.size], LaneOp.ADD32.shape)
+            overlap = partial(self._prepare, self._expected)
+            rounds.append(self._round(LaneOp.ADD32, self._cells, "cells", cells, overlap, self._is_readable))
+        replies = yield RoundGroup(tuple(rounds))
+        aggregates = [_summed(reply, round_, context) for reply, round_ in zip(replies, rounds, strict=True)]
+        magnitude = _checked_magnitude(aggregates[0], header, context)
+        if not index.decoded:
+            self._decode_index(0, aggregates[1])
+
+        exponent = self._expected
+        sums: Any = None
+        if exponent is not None and suits(exponent, magnitude, self._peak):
+            sums = self._read(aggregates[2])
+            self._scatter(sums, self._keys, exponent)
+        else:
+            exponent = exponent_for(magnitude, self._peak)
+            self._missing = np.arange(self._keys.size, dtype=np.uint32)
+        if self._missing.size or sums is None:
+            missing = self._keys[self._missing]
+            words: Any = np.empty(0, np.uint32)
+            if missing.size:
+                values = self._value_pieces(missing, exponent)
+                reply = yield values
+                words = _summed(reply, values, context)
+                if values.pieces is None:
+                    self._scatter(words, missing, exponent)
+            sums = self._with_missing(sums, words)
+
+        self._prepare(exponent)
+        union = _keys_inside(aggregates[1], self._plan, self._keys.size, self._blocks)
+        counts = union_counts(self._count(sums), self._size, block, union)
+        residual = self._said[1] if self._said is not None else None
+        return Outcome(Result(self._values, residual), counts, magnitude)
+
+    def _round(
+        self,
+        op: LaneOp,
+        words: Words,
+        label: str,
+        pieces: RoundPieces,
+        overlap: Callable[[], None] | None = None,
+        last: Callable[[], bool] = never,
+    ) -> Round:
+        if self._context.in_pieces:
+            return Round(op, words, overlap, label, pieces, last)
+        pieces.encode_all()
+        return Round(op, words, overlap, label, last=last)
+
+    def _is_readable(self) -> bool:
+        """The cells will tell all values, as index and scale have shown."""
+        if self._order is None or self._magnitude is None or self._missing.size:
+            return False
+        assert self._expected is not None
+        return suits(self._expected, self._magnitude, self._peak)
+
+    def _decode_scale(self, _: int, words: Words) -> None:
+        self._magnitude = float(words[:1].view(np.float32)[0])
+
+    def _encode_index(self, _: int) -> None:
+        if self._plan.hashes:
+            self._work.fill_filter(self._own, self._filter_seed, self._plan.hashes, self._index)
+        else:
+            self._work.set_bits(self._own, self._index)
+
+    def _decode_index(self, _: int, index: Words) -> None:
+        """All keys, and the order in which they are read."""
+        keys = np.empty(self._blocks, np.uint32)
+        if self._plan.hashes:
+            count = self._work.keys_of_filter(index, self._filter_seed, self._plan.hashes, keys)
+        else:
+            count = self._work.keys_of_bits(index, keys)
+        self._keys = keys[:count].copy()
+        if self._expected is not None:
+            self._find_order()
+
+    def _scan(self) -> tuple[Keys, int]:
+        """Keys of this worker's blocks, and the bits of the largest magnitude."""
+        keys = np.empty(self._blocks, np.uint32)
+        count, largest = self._work.nonzero_blocks(self._vector, self._plan.block, keys)
+        if largest >= INFINITY_BITS:
+            refuse_not_finite(self._vector, self._context)
+        return keys[:count].copy(), largest
+
+    def _new_cells(self, words: int) -> Words:
+        return np.zeros(words, np.uint32)
+
+    def _find_order(self) -> None:
+        missing = np.empty_like(self._keys)
+        self._order, left = self._work.peeling_order(self._keys, self._sketch_seed, self._plan.cells, missing)
+        self._missing = missing[:left]
+
+    def _encode_cells(self, _: int) -> None:
+        assert self._expected is not None
+        integers = np.empty(self._own.size * self._plan.block, np.uint32)
+        self._gather(self._own, self._expected, integers)
+        self._work.insert(integers, self._own, self._plan.block, self._sketch_seed, self._plan.cells, self._cells)
+
+    def _value_pieces(self, keys: Keys, exponent: int) -> Round:
+        """The round ``values`` of ``keys``."""
+        block = self._plan.block
+        words = np.empty(keys.size * block, np.uint32)
+        parts = list(_parts(keys.size, max(1, _PIECE // block)))
+
+        def encode(number: int) -> None:
+            of = parts[number]
+            self._gather(keys[of], exponent, words[of.start * block : of.stop * block])
+
+        def decode(number: int, sums: Words) -> None:
+            self._scatter(sums, keys[parts[number]], exponent)
+
+        pieces = RoundPieces(encode, decode, [of.stop * block for of in parts], LaneOp.ADD32.shape)
+        return self._round(LaneOp.ADD32, words, "values", pieces, partial(self._prepare, exponent), always)
+
+    def _prepare(self, exponent: int) -> None:
+        """What needs nobody's sum: memory for the result, and what this worker's own words say of its vector."""
+        if self._values is None:
+            # Written to now, so that memory that is new to the process is there when the sums are.
+            self._values = arrays.empty(self._vector.size, np.float32)
+            self._values.fill(0)
+        if self._context.keep_residual and (self._said is None or self._said[0] != exponent):
+            block = self._plan.block
+            integers = np.empty(self._own.size * block, np.uint32)
+            self._gather(self._own, exponent, integers)
+            said = np.zeros_like(self._vector)
+            self._work.scatter_floats(integers, self._own, block, exponent, 1, said)
+            self._said = exponent, np.subtract(self._vector, said, out=said)
+
+    def _read(self, cells: Words) -> Any:
+        """The sums of all keys that a sketch tells, 0 for the others."""
+        sums = np.empty(self._keys.size * self._plan.block, np.uint32)
+        self._work.peel(sums, self._order, self._plan.block, cells)
+        return sums
+
+    def _with_missing(self, sums: Any, words: Words) -> Any:
+        """All keys' sums, from those of a sketch, if there was one, and the words of the round ``values``."""
+        if sums is None:
+            return words
+        sums.reshape(-1, self._plan.block)[self._missing] = words.reshape(-1, self._plan.block)
+        return sums
+
+    def _count(self, sums: Any) -> list[int]:
+        seen = np.empty(len(BLOCKS), np.int64)
+        self._work.count_blocks(sums, self._keys, self._plan.block, seen)
+        return seen.tolist()
+
+    def _gather(self, keys: Keys, exponent: int, integers: Words) -> None:
+        self._work.gather_integers(self._vector, keys, self._plan.block, exponent, self._peak, integers)
+
+    def _scatter(self, sums: Words, keys: Keys, exponent: int) -> None:
+        self._prepare(exponent)
+        divisor = self._context.workers if self._context.average else 1
+        self._work.scatter_floats(sums, keys, self._plan.block, exponent, divisor, self._values)
+
+
+def _nothing(*_: Any) -> None:
+    """A piece that takes no work."""
+
+
+def _parts(size: int, step: int) -> Iterator[slice]:
+    for start in range(0, size, step):
+        yield slice(start, min(size, start + step))
+
+
+def _header(largest: int, plan: Plan, exponent: int | None, size: int) -> Words:
+    """The largest of the checks and of their complements are the same check exactly if all workers' plans are."""
+    check = zlib.crc32(repr((plan, exponent, size)).encode())
+    return np.array([largest, check, check ^ 0xFFFFFFFF], np.uint32)
+
+
+def _checked_magnitude(words: Words, header: Words, context: CodecContext) -> float:
+    if not (words[1:] == header[1:]).all():
+        raise CodecError(
+            f"The workers do not remember the same of tensor {context.tensor!r}.",
+            "Load the same checkpoint on all of them, or none, and reduce the same tensors in the same order.",
+        )
+    if words[0] >= INFINITY_BITS:
+        raise CodecError("The aggregate of the scale round is not a non-negative float.")
+    return float(words[:1].view(np.float32)[0])
+
+
+def _summed(reply: Aggregate, round_: Round, context: CodecContext) -> Words:
+    words = checked_words(reply, RoundShape(round_.op, round_.words.size))
+    if np.any(np.asarray(reply.contributors) != context.workers):
+        raise CodecError(
+            f"Some of the {context.workers} workers are not in a sum: an index and values of different workers do not "
+            "fit together.",
+            "Use fixed or thc in jobs with a quorum.",
+        )
+    return words
+
+
+def _keys_inside(index: Words, plan: Plan, found: int, blocks: int) -> int:
+    """How many keys are in an index in which ``found`` were found: without a filter's false positives, about."""
+    if not plan.hashes:
+        return found
+    share = (int(np.bitwise_count(index).sum()) / (index.size * WORD_BITS)) ** plan.hashes
+    return found if share >= 1 else max(0, min(found, math.ceil((found - share * blocks) / (1 - share))))

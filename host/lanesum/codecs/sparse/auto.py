@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``auto``: ``sketch``, ``union`` or dense fixed point, whichever is cheapest for each tensor."""
+
+from __future__ import annotations
+
+from lanesum.codecs.sparse.engine import SparseCodec
+from lanesum.codecs.sparse.plan import WORD_BITS, Method, Placement
+from lanesum.errors import ConfigurationError
+
+
+class Auto(SparseCodec):
+    """Chooses per tensor, from the density of its last sums; :meth:`choice` tells what and why.
+
+    ``round_trip_bytes``: what the slowest link carries in one round trip (rate times round-trip time): so much more a
+    sketch may send than ``union``, because it takes one round trip less. ``block`` and ``placement`` as in ``sketch``.
+    """
+
+    name = "auto"
+    _methods = (Method.SKETCH, Method.UNION)
+
+    def __init__(
+        self,
+        *,
+        workers: int,
+        block: int | None = None,
+        placement: Placement = "best",
+        round_trip_bytes: int = 1 << 16,
+    ) -> None:
+        if round_trip_bytes < 0:
+            raise ConfigurationError(f"A link cannot carry {round_trip_bytes} bytes in a round trip.")
+        words = round_trip_bytes * 8 // WORD_BITS
+        super().__init__(workers=workers, block=block, placement=placement, round_trip_words=words)
+        self.round_trip_bytes = round_trip_bytes
+
+    def describe(self) -> str:
+        """See :func:`lanesum.codecs.description`."""
+        return f"{super().describe()} round_trip_bytes={self.round_trip_bytes}"

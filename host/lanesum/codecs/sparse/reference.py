@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The sparse codecs' loops in NumPy: what the compiled ones do, to the bit.
+
+A vector is cut into blocks of ``block`` values, the last one as if zeros followed it. A block's number is its *key*.
+Keys are uint32, increasing; ``integers`` are the fixed-point values of some keys' blocks, one block after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.sparse.hashing import GROUP, Cells, Keys, cells_of, filter_places
+
+Words = NDArray[np.uint32]
+Floats = NDArray[np.float32]
+
+_WORD_BITS = 32
+_GROUP_BITS = np.uint64(GROUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What ``peeling_order`` found.
+
+    Attributes:
+        placed: cells of all keys, shape (keys, 3).
+        signs: as of ``cells_of``.
+        levels: keys, and the cell in which each of them is alone once all levels before it are taken out.
+    """
+
+    placed: NDArray[np.int64]
+    signs: NDArray[np.uint32]
+    levels: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+
+def nonzero_blocks(values: Floats, block: int, keys: Keys) -> tuple[int, int]:
+    """Put the keys of blocks with a value other than zero to the front of ``keys``; as long as there are blocks.
+
+    Returns how many there are, and the bits of the largest magnitude: not finite exactly where a value is not.
+    """
+    if not values.size:
+        return 0, 0
+    found = np.flatnonzero(values)
+    if block > 1 and found.size:
+        found //= block
+        found = found[np.concatenate(([True], found[1:] != found[:-1]))]
+    keys[: found.size] = found
+    return found.size, int(np.max(values.view(np.uint32) & np.uint32(0x7FFFFFFF)))
+
+
+def gather_integers(values: Floats, keys: Keys, block: int, exponent: int, peak: int, integers: Words) -> None:
+    """The blocks of ``keys`` in units of ``2**exponent``, rounded half to even, cut to plus and minus ``peak``."""
+    out = integers.view(np.int32).reshape(keys.size, block)
+    whole = values.size // block
+    inside = keys < whole
+    _to_integers(values[: whole * block].reshape(whole, block)[keys[inside]], exponent, peak, out[: inside.sum()])
+    if not inside.all():
+        tail = np.zeros((1, block), np.float32)
+        tail[0, : values.size - whole * block] = values[whole * block :]
+        _to_integers(tail, exponent, peak, out[-1:])
+
+
+def _to_integers(values: Floats, exponent: int, peak: int, out: NDArray[np.int32]) -> None:
+    scaled = np.rint(np.ldexp(values.astype(np.float64), -exponent))
+    out[...] = np.clip(scaled, -peak, peak, out=scaled)
+
+
+def insert(integers: Words, keys: Keys, block: int, seed: int, cells: Cells, sketch: Words) -> None:
+    """Add every key's integers, with its signs, to its three cells of ``block`` words each; sums wrap."""
+    placed, signs = cells_of(keys, seed, cells)
+    rows = sketch.reshape(cells.count, block)
+    blocks = integers.reshape(keys.size, block)
+    for number in range(3):
+        np.add.at(rows, placed[:, number], blocks * _factors(signs, number))
+
+
+def peeling_order(keys: Keys, seed: int, cells: Cells, left: Keys) -> tuple[Order, int]:
+    """In which order keys can be read from a sketch of all of them, which they alone decide: no value is looked at.
+
+    Returns it, and how many keys cannot be told apart (a 2-core of their hypergraph); their places among ``keys``,
+    increasing, are at the front of ``left``, which has room for all.
+    """
+    placed, signs = cells_of(keys, seed, cells)
+    levels, remaining = _levels(placed, cells.count)
+    left[: remaining.size] = remaining
+    return Order(placed, signs, levels), remaining.size
+
+
+def peel(integers: Words, order: Order, block: int, sketch: Words) -> None:
+    """Take ``integers`` out of a ``sketch``, which is overwritten, in an ``order`` that is of the same set of loops;
+    0 for keys that cannot be told apart."""
+    rows = sketch.reshape(-1, block)
+    blocks = integers.reshape(-1, block)
+    blocks.fill(0)
+    for of, pivots in order.levels:
+        placed, signs = order.placed[of], order.signs[of]
+        number = np.argmax(placed == pivots[:, None], axis=1)
+        found = rows[pivots] * (1 - 2 * (signs >> number.astype(np.uint32) & 1)).astype(np.uint32)[:, None]
+        blocks[of] = found
+        for other in range(3):
+            np.subtract.at(rows, placed[:, other], found * _factors(signs, other))
+
+
+def _levels(
+    placed: NDArray[np.int64], cells: int
+) -> tuple[list[tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[np.int64]]:
+    """Of keys' cells, shape (keys, 3): the levels of their ``Order``, and the keys that are in none, increasing."""
+    count = len(placed)
+    degree = np.bincount(placed.reshape(-1), minlength=cells)
+    # The sum of a cell's keys is the key once it is alone; a float64 holds all sums that can come.
+    members = np.bincount(placed.reshape(-1), np.repeat(np.arange(count), 3), minlength=cells).astype(np.int64)
+    levels = []
+    remaining = np.ones(count, np.bool_)
+    pure = np.flatnonzero(degree == 1)
+    while pure.size:
+        # A key may be alone in several cells: the first one will do.
+        of, first = np.unique(members[pure], return_index=True)
+        levels.append((of, pure[first]))
+        remaining[of] = False
+        touched = placed[of].reshape(-1)
+        np.subtract.at(degree, touched, 1)
+        np.subtract.at(members, touched, np.repeat(of, 3))
+        pure = np.unique(touched)
+        pure = pure[degree[pure] == 1]
+    return levels, np.flatnonzero(remaining)
+
+
+def scatter_floats(integers: Words, keys: Keys, block: int, exponent: int, divisor: int, values: Floats) -> None:
+    """The blocks of ``keys``, as floats, to their places in ``values``: integers times ``2**exponent / divisor``."""
+    whole = values.size // block
+    inside = int(np.searchsorted(keys, whole))
+    floats = np.ldexp(integers.view(np.int32).astype(np.float64), exponent)
+    floats /= divisor
+    # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
+    with np.errstate(over="ignore"):
+        blocks = floats.astype(np.float32).reshape(keys.size, block)
+    values[: whole * block].reshape(whole, block)[keys[:inside]] = blocks[:inside]
+    if inside < keys.size:
+        values[whole * block :] = blocks[-1, : values.size - whole * block]
+
+
+def count_blocks(integers: Words, keys: Keys, block: int, counts: NDArray[np.int64]) -> None:
+    """How many blocks of ``2**i`` values have an integer other than zero, for every ``i`` below ``counts.size``."""
+    found = np.flatnonzero(integers)
+    places = keys[found // block].astype(np.int64) * block + found % block
+    for level in range(counts.size):
+        counts[level] = np.count_nonzero(np.diff(places >> level, prepend=-1))
+
+
+def set_bits(keys: Keys, words: Words) -> None:
+    """Bitmap: bit ``key % 32`` of word ``key // 32``."""
+    np.bitwise_or.at(words, keys // _WORD_BITS, np.uint32(1) << keys % np.uint32(_WORD_BITS))
+
+
+def keys_of_bits(words: Words, keys: Keys) -> int:
+    """The keys, all below ``keys.size``, whose bits are set go to the front of ``keys``; returns how many."""
+    bits = np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), count=keys.size, bitorder="little")
+    found = np.flatnonzero(bits)
+    keys[: found.size] = found
+    return found.size
+
+
+def fill_filter(keys: Keys, seed: int, hashes: int, words: Words) -> None:
+    """Put keys into a Bloom filter: groups' bits, rotated, into ``hashes`` words of 64 bits each, low half first."""
+    groups, of = np.unique(keys // np.uint32(GROUP), return_inverse=True)
+    bits = np.zeros(groups.size, np.uint64)
+    np.bitwise_or.at(bits, of, np.uint64(1) << (keys % np.uint32(GROUP)).astype(np.uint64))
+    filter_ = _joined(words)
+    for number in range(hashes):
+        at, turn = filter_places(groups.astype(np.uint64), seed, filter_.size, number)
+        np.bitwise_or.at(filter_, at, bits << turn | bits >> (_GROUP_BITS - turn) % _GROUP_BITS)
+    words[::2], words[1::2] = filter_ & np.uint64(0xFFFFFFFF), filter_ >> np.uint64(_WORD_BITS)
+
+
+def keys_of_filter(words: Words, seed: int, hashes: int, keys: Keys) -> int:
+    """The keys, all below ``keys.size``, that a Bloom filter may hold go to the front of ``keys``; how many."""
+    filter_ = _joined(words)
+    groups = np.arange(-(-keys.size // GROUP), dtype=np.uint64)
+    bits = np.full(groups.size, 2**64 - 1, np.uint64)
+    for number in range(hashes):
+        at, turn = filter_places(groups, seed, filter_.size, number)
+        found = filter_[at]
+        bits &= found >> turn | found << (_GROUP_BITS - turn) % _GROUP_BITS
+    halves = np.stack((bits & np.uint64(0xFFFFFFFF), bits >> np.uint64(_WORD_BITS)), axis=1)
+    return keys_of_bits(halves.astype(np.uint32).reshape(-1), keys)
+
+
+def _joined(words: Words) -> NDArray[np.uint64]:
+    return words[::2] | words[1::2].astype(np.uint64) << np.uint64(_WORD_BITS)
+
+
+def _factors(signs: NDArray[np.uint32], number: int) -> NDArray[np.uint32]:
+    """1 or -1 modulo 2**32 in one column, for cell ``number`` of each key."""
+    return (np.uint32(1) - np.uint32(2) * (signs >> np.uint32(number) & np.uint32(1)))[:, None]

@@ -1,0 +1,3 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``thc``: Tensor Homomorphic Compression with shared dithers and one norm per block."""

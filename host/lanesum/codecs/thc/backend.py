@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where the vector of one all-reduce of ``thc`` is, and where its arithmetic is done: rounds and words are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum._internal import arrays
+from lanesum.aggregation.combine import Words
+from lanesum.codecs.base import CodecContext, Deferred, Members, Result, Vector
+from lanesum.codecs.kernels.threaded import threads
+from lanesum.codecs.norms import norms_of
+from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
+from lanesum.codecs.thc.dither import dither_sum
+
+# Coordinates of a piece of a round, for a thread: enough to make the pieces' own cost small, few enough to overlap.
+_PIECE = 1 << 17
+
+
+class Place(Protocol):
+    """One all-reduce of a vector of ``size``; methods are called once, in this order.
+
+    Attributes:
+        runs: the pieces of the code round.
+        codes: its words, as far as pieces are encoded; made by ``prepare``.
+        ahead: what may be done while the norms are on their way, or None.
+        own_residual: what may be done while the codes are, or None.
+    """
+
+    size: int
+    runs: list[Run]
+
+    @property
+    def ahead(self) -> Callable[[], object] | None: ...
+
+    @property
+    def codes(self) -> Words: ...
+
+    @property
+    def own_residual(self) -> Callable[[], object] | None: ...
+
+    def norms(self) -> Vector:
+        """Of this worker's blocks (float32, on the host). Raises as :func:`lanesum.codecs.norms.norms_of` does."""
+
+    def prepare(self, peaks: Vector) -> None:
+        """``peaks``: the largest norms of all workers."""
+
+    def encode(self, number: int) -> None:
+        """Make the words of a run; they are there when it returns."""
+
+    def decode(self, number: int, lanes: Words) -> None:
+        """Use all workers' sums of a run; they are the caller's again when it returns."""
+
+    def decode_members(self, sums: Words, members: Members) -> None:
+        """Use the whole round's sums, which lack some workers; instead of ``decode``."""
+
+    def result(self, included: bool | NDArray[np.bool_]) -> Result:
+        """``included``: which sums have this worker's words in them."""
+
+
+class HostPlace:
+    """An array (float32, one dimension, contiguous)."""
+
+    def __init__(self, coder: BlockCoder, vector: Vector, context: CodecContext) -> None:
+        self.size = vector.size
+        self.runs = cut(vector.size, coder.block, _PIECE * threads())
+        self.ahead: Callable[[], Any] | None = None
+        self.values = arrays.empty(vector.size, np.float32)
+        self._coder = coder
+        self._vector = vector
+        self._context = context
+        self._own: Deferred[Vector] | None = None
+
+    @property
+    def codes(self) -> Words:
+        return self._codes
+
+    @property
+    def own_residual(self) -> Callable[[], Vector] | None:
+        return self._own
+
+    def norms(self) -> Vector:
+        norms = norms_of(self._vector, self._coder.block, self._context)
+        self.set_norms(norms)
+        first = self.runs[0]
+        self.ahead = Deferred(
+            partial(self._coder.rotate, self._vector[first.values], first, self._powers, self._context)
+        )
+        return norms
+
+    def set_norms(self, norms: Vector) -> None:
+        """Norms that are known from elsewhere."""
+        self._norms = norms
+        self._powers = powers_of(norms)
+
+    def prepare(self, peaks: Vector) -> None:
+        context, coder = self._context, self._coder
+        self._peaks = peaks
+        self._positions = coder.positions(self._norms, peaks)
+        self._scales = coder.scales(self.size, peaks, context.workers if context.average else 1)
+        self._everyone = dither_sum(context.workers, coder.grid.granularity)
+        self._codes: Words = arrays.empty(self.runs[-1].words(coder.op.shape.code_bits).stop, np.uint32)
+        self._own = Deferred(partial(self.residual, True)) if context.keep_residual else None
+
+    def encode(self, number: int) -> None:
+        run = self.runs[number]
+        words = self._codes[run.words(self._coder.op.shape.code_bits)]
+        if number == 0 and self.ahead is not None:
+            self._coder.quantize(self.ahead(), run, self._positions, self._context, words)
+        else:
+            values = self._vector[run.values]
+            self._coder.encode(values, run, self._powers, self._positions, self._context, words)
+
+    def decode(self, number: int, lanes: Words) -> None:
+        run = self.runs[number]
+        self._coder.decode(lanes, run, self._scales, self._context, self._everyone, self.values[run.values])
+
+    def decode_members(self, sums: Words, members: Members) -> None:
+        for run in self.runs:
+            words = run.words(self._coder.op.shape.lane_bits)
+            part = Members(members.sets, members.of_word[words])
+            self._coder.decode_members(sums[words], run, self._peaks, self._context, part, self.values[run.values])
+
+    def result(self, included: bool | NDArray[np.bool_]) -> Result:
+        if not self._context.keep_residual:
+            return Result(self.values)
+        if self._own is None:
+            return Result(self.values, self._vector.copy())
+        return Result(self.values, self._own() if np.all(included) else self.residual(included))
+
+    def residual(self, included: bool | NDArray[np.bool_]) -> Vector:
+        """What this worker's summed codes did not say, for the whole vector."""
+        shape = self._coder.op.shape
+        residual = arrays.empty(self.size, np.float32)
+        scales = self._coder.scales(self.size, self._peaks, 1)
+        words = self.runs[-1].words(shape.lane_bits).stop
+        summed = None if included is True else np.broadcast_to(included, words)
+        for run in self.runs:
+            counted = None if summed is None else summed[run.words(shape.lane_bits)]
+            values, codes = self._vector[run.values], self._codes[run.words(shape.code_bits)]
+            self._coder.residual(values, codes, run, scales, self._context, counted, residual[run.values])
+        return residual

@@ -1,0 +1,263 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The arithmetic of ``thc`` on runs of blocks: what the loops need to know, from norms and parameters.
+
+Nothing is kept between calls, and results are the caller's, so pieces of a vector can be encoded and decoded in any
+order and thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.aggregation.combine import Words
+from lanesum.codecs.base import CodecContext, Members, Vector
+from lanesum.codecs.kernels.dispatch import block_kernels
+from lanesum.codecs.kernels.packing import lane_contribution
+from lanesum.codecs.kernels.philox import sign_words
+from lanesum.codecs.kernels.reference import FLOAT32_MAX
+from lanesum.codecs.thc.dither import UNIT, DitherSum, dither_offset, dither_sum
+from lanesum.codecs.thc.grid import Grid
+from lanesum.codecs.thc.reference import LEFT_OUT, padded_length
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import CODE_TABLE_ENTRIES
+
+# Of a factor: far inside float32, and far beyond what anything is scaled by that is not clamped or lost anyway.
+_LARGEST_FACTOR, _SMALLEST_FACTOR = 1e30, 1e-30
+# Exponents that the first of two factors takes; the second takes what is left.
+_FIRST_EXPONENT = 100
+
+
+@dataclass(frozen=True)
+class Run:
+    """Blocks ``first`` to ``stop`` (exclusive) of a vector of ``size`` coordinates, ``block`` each but for the last."""
+
+    first: int
+    stop: int
+    size: int
+    block: int
+
+    @property
+    def blocks(self) -> slice:
+        """Their numbers."""
+        return slice(self.first, self.stop)
+
+    @property
+    def values(self) -> slice:
+        """Where they are in the vector."""
+        return slice(self.first * self.block, min(self.size, self.stop * self.block))
+
+    @property
+    def padded(self) -> slice:
+        """Where they are in the padded vector."""
+        start = self.first * self.block
+        return slice(start, start + padded_length(self.values.stop - start, self.block))
+
+    def words(self, bits: int) -> slice:
+        """Where their words are, with ``bits`` for a coordinate."""
+        return slice(self.padded.start * bits // 32, self.padded.stop * bits // 32)
+
+    def lengths(self) -> NDArray[np.int64]:
+        """Coordinates of every block, with the padding."""
+        lengths = np.full(self.stop - self.first, self.block, dtype=np.int64)
+        lengths[-1:] = self.padded.stop - (self.stop - 1) * self.block
+        return lengths
+
+
+def cut(size: int, block: int, piece: int) -> list[Run]:
+    """A vector of ``size`` coordinates in runs of whole blocks, ``piece`` coordinates long, or one block."""
+    blocks, step = -(-size // block), max(1, piece // block)
+    return [Run(first, min(blocks, first + step), size, block) for first in range(0, blocks, step)]
+
+
+class BlockCoder:
+    """Encodes and decodes with one grid and lane operation; ``context`` says whose dithers, and of which round.
+
+    Scales are float32, of all blocks of the vector: made once, from this worker's ``norms`` and the largest of all
+    workers, the ``peaks``. Vectors, words and lanes are those of the run.
+    """
+
+    def __init__(self, grid: Grid, op: LaneOp, block: int) -> None:
+        self.grid = grid
+        self.op = op
+        self.block = block
+        levels = np.array(grid.levels)
+        self._levels = np.zeros(256, dtype=np.uint8)
+        self._levels[: levels.size] = levels
+        cells = cells_of(grid)
+        #: None of them where every integer is a level, its own code.
+        self._cells = cells[:0] if grid.uniform else cells
+        assert all(high - low <= 2 for low, high in pairwise(grid.levels))
+
+    def rotate(self, values: Vector, run: Run, powers: Vector, context: CodecContext) -> Vector:
+        """The run rotated, times the ``powers`` (as of :func:`powers_of`)."""
+        rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
+        signs = self._signs(context)
+        block_kernels().rotate_blocks(values, powers[_pairs(run)], signs, self.block, rotated)
+        return rotated
+
+    def quantize(self, rotated: Vector, run: Run, positions: Vector, context: CodecContext, words: Words) -> None:
+        """A rotated run to words; ``positions`` as of :meth:`positions`."""
+        factors = positions[run.blocks]
+        block_kernels().quantize_blocks(rotated, self.block, factors, *self._own(run, context), words)
+
+    def encode(
+        self, values: Vector, run: Run, powers: Vector, positions: Vector, context: CodecContext, words: Words
+    ) -> None:
+        """A run to words, at once."""
+        own, signs, factors = self._own(run, context), self._signs(context), positions[run.blocks]
+        block_kernels().encode_blocks(values, powers[_pairs(run)], signs, self.block, factors, *own, words)
+
+    def decode(
+        self, lanes: Words, run: Run, scales: Vector, context: CodecContext, taken: DitherSum, out: Vector
+    ) -> None:
+        """Sums to values; ``scales`` as of :meth:`scales` with the divisor that is wanted, ``taken`` for who is in
+        the sums."""
+        block_kernels().decode_blocks(
+            lanes, self.op.shape.lane_bits, self._signs(context), self.block, scales[_pairs(run)], context.seed,
+            _round(context), run.first, taken.multiplier, taken.offsets, taken.sign, taken.constant, out,
+        )  # fmt: skip
+
+    def decode_members(
+        self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, members: Members, out: Vector
+    ) -> None:
+        """Sums that lack some workers, word by word others; ``members`` are those of all words of the run."""
+        taken = [dither_sum(context.workers, self.grid.granularity, row) for row in members.sets]
+        ends = np.cumsum(run.lengths() * self.op.shape.lane_bits // 32)
+        starts = ends - run.lengths() * self.op.shape.lane_bits // 32
+        low = np.minimum.reduceat(members.of_word, starts)
+        mixed = low != np.maximum.reduceat(members.of_word, starts)
+        # Blocks in a row with the same workers go together; one that packets with different workers share goes alone.
+        change = (low[1:] != low[:-1]) | mixed[1:] | mixed[:-1]
+        bounds = [0, *(np.flatnonzero(change) + 1).tolist(), low.size]
+        for begin, end in pairwise(bounds):
+            part = Run(run.first + begin, run.first + end, run.size, run.block)
+            words = slice(starts[begin], ends[end - 1])
+            there = out[part.values.start - run.values.start : part.values.stop - run.values.start]
+            if mixed[begin]:
+                self._decode_mixed(lanes[words], part, peaks, context, taken, members.of_word[words], there)
+            else:
+                one = taken[low[begin]]
+                scales = self.scales(run.size, peaks, one.count if context.average else 1)
+                self.decode(lanes[words], part, scales, context, one, there)
+
+    def residual(
+        self,
+        values: Vector,
+        words: Words,
+        run: Run,
+        scales: Vector,
+        context: CodecContext,
+        included: NDArray[np.bool_] | None,
+        out: Vector,
+    ) -> None:
+        """What this worker's summed codes did not say: its values minus their own decoding.
+
+        ``scales``: with the divisor 1. ``included``: for each accumulator word, whether it was summed; None where all
+        were.
+        """
+        factors = scales[_pairs(run)]
+        seed, round_, offset = context.seed, _round(context), dither_offset(context.worker, context.workers)
+        signs, granularity = self._signs(context), self.grid.granularity
+        if included is None:
+            block_kernels().residual_blocks(
+                values, words, self.op, self._levels, signs, self.block, factors, granularity, seed, round_, run.first,
+                offset, out,
+            )  # fmt: skip
+            return
+        said = np.empty_like(values)
+        lanes = lane_contribution(self.op, words, self._levels[:CODE_TABLE_ENTRIES])
+        own = dither_sum(context.workers, granularity, np.arange(context.workers) == context.worker)
+        rotated = self._estimate(lanes, run, context, own)
+        rotated *= np.repeat(included, self.op.shape.lanes_per_accumulator_word)
+        block_kernels().restore_blocks(rotated, signs, self.block, factors, said)
+        with np.errstate(over="ignore"):
+            np.subtract(values, said, out=out)
+        np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
+
+    def _decode_mixed(
+        self,
+        lanes: Words,
+        run: Run,
+        peaks: Vector,
+        context: CodecContext,
+        taken: list[DitherSum],
+        of_word: NDArray[np.intp],
+        out: Vector,
+    ) -> None:
+        """One block, each of whose words is the sum over a set of its own."""
+        of_lane = np.repeat(of_word, self.op.shape.lanes_per_accumulator_word)
+        rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
+        for number in np.unique(of_word):
+            estimate = self._estimate(lanes, run, context, taken[number])
+            if context.average:
+                estimate /= np.float32(taken[number].count)
+            np.copyto(rotated, estimate, where=of_lane == number)
+        factors = self.scales(run.size, peaks, 1)[_pairs(run)]
+        block_kernels().restore_blocks(rotated, self._signs(context), self.block, factors, out)
+
+    def _estimate(self, lanes: Words, run: Run, context: CodecContext, taken: DitherSum) -> Vector:
+        rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
+        block_kernels().estimate_blocks(
+            lanes, self.op.shape.lane_bits, self.block, context.seed, _round(context), run.first, taken.multiplier,
+            taken.offsets, taken.sign, taken.constant, rotated,
+        )  # fmt: skip
+        return rotated
+
+    def _own(self, run: Run, context: CodecContext) -> tuple[int, NDArray[np.uint8], int, int, int, int, int, int]:
+        """How this worker rounds."""
+        offset, flip = dither_offset(context.worker, context.workers), context.worker & 1
+        granularity, round_ = self.grid.granularity, _round(context)
+        return granularity, self._cells, context.seed, round_, run.first, offset, flip, int(self.op)
+
+    def _signs(self, context: CodecContext) -> Words:
+        """One diagonal for all blocks of a round, another in the next one: it is as random for each block."""
+        return sign_words(self.block, context.seed, _round(context))
+
+    def positions(self, norms: Vector, peaks: Vector) -> Vector:
+        """From rotated blocks, as :meth:`rotate` leaves them, to positions in steps of 1/65536; 0 where all are 0."""
+        units = np.exp2(np.frexp(norms.astype(np.float64))[1])
+        steps = UNIT * self.grid.granularity / (2 * self.grid.limit)
+        with np.errstate(divide="ignore"):
+            factors = np.clip(steps * units / peaks, _SMALLEST_FACTOR, _LARGEST_FACTOR)
+        return np.where(peaks > 0, factors, 0).astype(np.float32)
+
+    def scales(self, size: int, peaks: Vector, divisor: int) -> Vector:
+        """From estimates, transformed, to values of a vector of ``size``: two factors for each block, which are exact
+        and in range."""
+        step = 2 * self.grid.limit / self.grid.granularity / UNIT
+        lengths = Run(0, peaks.size, size, self.block).lengths()
+        mantissas, exponents = np.frexp(peaks.astype(np.float64) * step / (lengths * float(divisor)))
+        first = np.clip(exponents, -_FIRST_EXPONENT, _FIRST_EXPONENT)
+        factors = np.empty((peaks.size, 2), dtype=np.float32)
+        factors[:, 0] = np.ldexp(mantissas.astype(np.float32), first)
+        factors[:, 1] = np.ldexp(np.float32(1), exponents - first)
+        return factors.reshape(-1)
+
+
+def cells_of(grid: Grid) -> NDArray[np.uint8]:
+    """For every integer of ``grid`` the code of the level below, or at it, and ``LEFT_OUT`` where it is no level."""
+    levels, integers = np.array(grid.levels), np.arange(grid.granularity + 1)
+    below = np.searchsorted(levels, integers, side="right") - 1
+    return (below + LEFT_OUT * ~np.isin(integers, levels)).astype(np.uint8)
+
+
+def powers_of(norms: Vector) -> Vector:
+    """Two powers of two for each block, which bring its norm to 0.5 to 1."""
+    exponents = -np.frexp(norms)[1]
+    first = np.clip(exponents, -_FIRST_EXPONENT, _FIRST_EXPONENT)
+    powers = np.stack((np.ldexp(np.float32(1), first), np.ldexp(np.float32(1), exponents - first)), axis=1)
+    return powers.astype(np.float32).reshape(-1)
+
+
+def _pairs(run: Run) -> slice:
+    """Where the run's blocks are among scales of two for each."""
+    return slice(2 * run.first, 2 * run.stop)
+
+
+def _round(context: CodecContext) -> int:
+    return context.round & 0xFFFFFFFF

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""THC on one chunk at a time: pure functions of its values, its norm and the largest norm of all workers.
+
+A chunk can be encoded while the one before it is on the wire and the one before that is decoded, in any thread: nothing
+is kept between calls, and results and scratch space are the caller's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import CodecContext, Vector, Words
+from lanesum.codecs.kernels.dispatch import kernels, powers_of_two
+from lanesum.codecs.kernels.packing import CODES_PER_WORD, LANES_PER_WORD
+from lanesum.codecs.kernels.philox import sign_words
+from lanesum.codecs.kernels.reference import FLOAT32_MAX
+from lanesum.protocol.spec import CODE_TABLE_ENTRIES
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Part of a vector with one norm: ``vector[start:stop]``, padded to ``length`` codes that begin at ``offset``."""
+
+    index: int
+    start: int
+    stop: int
+    offset: int
+    length: int
+
+    @property
+    def values(self) -> slice:
+        """Where the chunk is in the vector."""
+        return slice(self.start, self.stop)
+
+    @property
+    def codes(self) -> slice:
+        """Where the chunk's uplink words are among those of all chunks."""
+        return slice(self.offset // CODES_PER_WORD, (self.offset + self.length) // CODES_PER_WORD)
+
+    @property
+    def lanes(self) -> slice:
+        """Where the chunk's accumulator words are among those of all chunks."""
+        return slice(self.offset // LANES_PER_WORD, (self.offset + self.length) // LANES_PER_WORD)
+
+
+class ChunkCoder:
+    """The arithmetic of THC with the given parameters.
+
+    ``levels``: the table's integers. ``limit``: the clamp T, in deviations. ``block``: coordinates of one transform,
+    None for the whole chunk. ``workers``: most of them that are in a sum.
+
+    Arrays are contiguous: ``values`` and results are float32 of ``chunk.stop - chunk.start`` elements, ``rotated`` and
+    ``scratch`` float32 of ``chunk.length``, words uint32 of the chunk's ``codes`` or ``lanes``. ``norm`` is the chunk's
+    own, ``peak`` the largest of all workers.
+    """
+
+    def __init__(
+        self, levels: tuple[int, ...], limit: float, *, block: int | None, diagonal_seed: int, workers: int
+    ) -> None:
+        self.granularity = levels[-1]
+        self._limit = limit
+        self._block_limit = block
+        self._diagonal_seed = diagonal_seed
+        self._workers = workers
+        table = np.zeros(CODE_TABLE_ENTRIES, dtype=np.float32)
+        table[: len(levels)] = levels
+        self._halves = np.float32(2) * table - np.float32(self.granularity)
+        cells = np.arange(self.granularity + 1)
+        below = np.searchsorted(levels[1:-1], cells, side="right")
+        entries = np.take(levels, below) | np.diff(levels)[below] << 8 | below << 16
+        self._cells = entries.astype(np.uint32)
+
+    def rotate(self, values: Vector, chunk: Chunk, norm: float, rotated: Vector) -> None:
+        """Bring ``values`` to a norm of 0.5 to 1, pad, multiply by the diagonal, transform without normalization."""
+        powers = powers_of_two(-math.frexp(norm)[1])
+        kernels().rotate(values, powers, self._signs(chunk), self._block(chunk), rotated)
+
+    def quantize(
+        self, rotated: Vector, chunk: Chunk, norm: float, peak: float, context: CodecContext, codes: Words
+    ) -> None:
+        """Clamp and round the rotated chunk to codes, packed."""
+        if peak == 0:
+            codes.fill(0)
+            return
+        deviation = peak / math.sqrt(chunk.length) * math.sqrt(self._block(chunk))
+        steps = self.granularity / (2 * self._limit) * 2.0 ** math.frexp(norm)[1] / deviation
+        # A quorum may leave the largest norm out. Everything is clamped then; the cap only avoids infinity.
+        factor = min(steps, 1e30)
+        seed, round_ = context.seed, context.round & 0xFFFFFFFF
+        kernels().quantize(rotated, factor, self._cells, seed, context.worker, round_, chunk.index, codes)
+
+    def decode(
+        self,
+        lanes: Words,
+        chunk: Chunk,
+        peak: float,
+        contributors: int | NDArray[np.integer],
+        average: bool,
+        scratch: Vector,
+        values: Vector,
+    ) -> None:
+        """Sums in lanes to the mean of the contributors, or their sum; they are one number, or one for each word."""
+        if peak == 0:
+            values.fill(0)
+            return
+        counts = None if isinstance(contributors, int) else contributors.astype(np.float32)
+        offset, divisor = self.granularity, 1
+        if isinstance(contributors, int):
+            offset, divisor = contributors * self.granularity, contributors if average else 1
+        factors, limit = self._scale(chunk, peak, divisor)
+        kernels().decode(
+            lanes, offset, counts, average, self._signs(chunk), self._block(chunk), factors, limit, scratch, values
+        )
+
+    def residual(
+        self,
+        values: Vector,
+        codes: Words,
+        chunk: Chunk,
+        peak: float,
+        included: NDArray[np.bool_] | None,
+        scratch: Vector,
+        residual: Vector,
+    ) -> None:
+        """What the worker's summed codes did not say: its values minus their own decoding.
+
+        ``included``: for each accumulator word, whether it was summed; None where all were.
+        """
+        if peak == 0:
+            residual[...] = values
+            return
+        factors, limit = self._scale(chunk, peak, 1)
+        counted = None if included is None else np.ascontiguousarray(included).view(np.uint8)
+        signs, block = self._signs(chunk), self._block(chunk)
+        kernels().residual(codes, self._halves, counted, signs, block, factors, limit, values, scratch, residual)
+
+    def _block(self, chunk: Chunk) -> int:
+        return chunk.length if self._block_limit is None else min(self._block_limit, chunk.length)
+
+    def _signs(self, chunk: Chunk) -> Words:
+        return sign_words(chunk.length, self._diagonal_seed)
+
+    def _scale(self, chunk: Chunk, peak: float, divisor: int) -> tuple[tuple[float, float, float], float]:
+        """Halves of a table step, transformed, to values: factors to apply in turn, and the largest result.
+
+        The one real factor is applied as a float32 mantissa and powers of two: every worker gets the same bits, and
+        nothing over- or underflows on the way.
+        """
+        norms = math.sqrt(chunk.length) * math.sqrt(self._block(chunk))
+        mantissa, exponent = math.frexp(peak * self._limit / (self.granularity * divisor) / norms)
+        # Levels reach T times the norm: only then can an estimate be larger than float32.
+        beyond = peak * self._limit * self._workers > FLOAT32_MAX
+        return (mantissa, *powers_of_two(exponent)), FLOAT32_MAX if beyond else math.inf

@@ -1,9 +1,0 @@
-# SPDX-FileCopyrightText: 2026 the lanesum authors
-# SPDX-License-Identifier: Apache-2.0
-"""Planned faults: one seeded plan, with the same meaning on every target."""
-
-from lanesum.faults.injector import FaultInjector
-from lanesum.faults.ledger import FaultLedger
-from lanesum.faults.plan import FaultPlan, FaultPlanError
-
-__all__ = ["FaultInjector", "FaultLedger", "FaultPlan", "FaultPlanError"]

@@ -1,8 +1,0 @@
-# SPDX-FileCopyrightText: 2026 the lanesum authors
-# SPDX-License-Identifier: Apache-2.0
-"""Deterministic simulator of the aggregation protocol: real workers and aggregation points, a network made of dice."""
-
-from lanesum.simulator.schedule import Outcome, Schedule, run
-from lanesum.simulator.violation import Invariant, Violation
-
-__all__ = ["Invariant", "Outcome", "Schedule", "Violation", "run"]

@@ -1,0 +1,394 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``Session.all_reduce`` beside gloo's: the same vectors, the same processes, the same network, taking turns.
+
+On bare loopback everything shares one kernel's memory, and there is no wire to save. Behind limited links, which need
+root, the aggregation server is in the hub, where a switch would be, or every worker's host has a server for its share
+of the slots (``sharded``), behind the same limited link as the worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import operator
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lanesum._internal.native import availability
+from lanesum._internal.offload import Offload, check_offload
+from lanesum.codecs import get
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import WORD_BYTES
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.links import HUB, MTU, limited_links
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place, worker_nodes
+from lanesum_lab.bench.reducer import GLOO, Reduction
+from lanesum_lab.bench.workers import Job, Measured, Workers
+from lanesum_lab.run.supervisor import Supervisor
+from lanesum_lab.veth import obstacle
+
+LOOPBACK, SHARDED = "loopback", "sharded"
+CASES = (LOOPBACK, HUB, SHARDED)
+SPEED_COLUMNS = ("case", "workers", "values", "by", "seconds", "times gloo", "MB/s")
+COST_COLUMNS = (
+    "case",
+    "workers",
+    "values",
+    "by",
+    "MB on the wire",
+    "needed",
+    "CPU s/GB",
+    "sent again",
+    "encode, s",
+    "network, s",
+    "decode, s",
+)
+CHUNK_COLUMNS = ("case", "workers", "values", "by", "chunk p50, ms", "chunk p99, ms")
+BUCKET_COLUMNS = ("case", "workers", "values", "by", "one after another, s", "in flight, s", "times as fast")
+ONE_BY_ONE, IN_FLIGHT = "one after another", "in flight"
+_MOST_ITERATIONS = 200
+# Bytes of memory that a worker needs for a value: vector, sum, and what codec and round work with. Measured at 25 M
+# values: 10 with THC, 17 with fixed; here with room for what the Python transport copies.
+_BYTES_PER_VALUE = {GLOO: 12, "thc": 14, "thc-paper": 14, "thc-uniform": 14, "fixed": 26}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        workers: numbers of workers.
+        values: lengths of the vectors, float32.
+        cases: which of ``CASES``; None for all that can be measured here.
+        rates_mbit: of every worker's link, in each direction.
+        codecs: by name.
+        repeats: runs of every case; they take turns.
+        values_per_run: shorter vectors are reduced so often that it comes to so many, at most 200 times.
+        window: packets that a worker has under way at most. More than a session's default, which suits the queue of a
+            software switch; less than what the queue of a limited link holds.
+        accumulator_words: of a packet; by default a result fills the MTU.
+        offload: see ``Session``. On, because nobody on these links has to see every packet: what a network card does
+            for joined packets, the link's own queue does here.
+        pacing: see ``Session``.
+        bucket_mib: also reduce the vector in pieces of so many MiB, one after another and in flight, as DDP does with
+            gradients; 0 leaves that out.
+    """
+
+    workers: tuple[int, ...] = (4,)
+    values: tuple[int, ...] = (25_000_000,)
+    cases: tuple[str, ...] | None = None
+    rates_mbit: tuple[float, ...] = (200.0, 1000.0)
+    codecs: tuple[str, ...] = ("thc", "fixed")
+    repeats: int = 5
+    values_per_run: int = 1 << 20
+    window: int = 512
+    accumulator_words: int = FULL_ACCUMULATOR_WORDS
+    offload: Offload = "on"
+    pacing: bool = False
+    bucket_mib: float = 0.0
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.cases or ()) - set(CASES))
+        if unknown:
+            raise ConfigurationError(f"There is no case {', '.join(unknown)}.", f"Known ones: {', '.join(CASES)}.")
+        if min(self.values, default=0) < 1 or min(self.rates_mbit, default=0) <= 0 or min(self.workers, default=0) < 2:
+            raise ConfigurationError("An all-reduce needs two workers, one value and a rate above 0 at least.")
+        if self.bucket_mib and self.bucket < 1:
+            raise ConfigurationError(f"A bucket of {self.bucket_mib:g} MiB has no value.")
+        check_offload(self.offload)
+        for codec in self.codecs:
+            for workers in self.workers:
+                get(codec, workers=workers)
+
+    @property
+    def bucket(self) -> int:
+        """Values of a bucket."""
+        return round(self.bucket_mib * (1 << 20) / WORD_BYTES)
+
+
+QUICK = Settings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2, values_per_run=40_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """``by``: gloo or a job. ``case``, ``codec``: of the job. ``buckets``: None for the whole vector at once, else how
+    its pieces go."""
+
+    by: str
+    case: str | None = None
+    codec: str | None = None
+    buckets: str | None = None
+
+
+def compare(method: Method, measured: Measured, expected: str | None) -> None:
+    """Raises BenchError where a sum has another digest than expected; None expects nothing."""
+    if expected is not None and measured.digest != expected:
+        raise BenchError(f"The sum of {measured.reduction.values:,} values by {method.by} is wrong.")
+
+
+class _Group:
+    """Everything measured with one number of workers at one place."""
+
+    def __init__(self, settings: Settings, place: Place, workers: int, cases: Sequence[str]) -> None:
+        self._settings, self._place, self._workers = settings, place, workers
+        self.figures: list[dict[str, Any]] = []
+        self.left_out: dict[str, str] = {}
+        everywhere = tuple(worker_nodes(workers))
+        self._jobs = [
+            Job(f"{codec} {case}", codec, everywhere if case == SHARDED else (HUB,))
+            for case in cases
+            for codec in settings.codecs
+        ]
+        self._methods = [Method(GLOO)] + [
+            Method(f"{codec} {case}", case, codec, buckets)
+            for case in cases
+            for codec in settings.codecs
+            for buckets in (None, *((ONE_BY_ONE, IN_FLIGHT) if settings.bucket else ()))
+        ]
+
+    @contextlib.contextmanager
+    def running(self, folder: Path) -> Iterator[Workers]:
+        """The processes."""
+        with Supervisor(folder / "logs") as supervisor:
+            workers = Workers(
+                self._place,
+                self._jobs,
+                workers=self._workers,
+                accumulator_words=self._settings.accumulator_words,
+                window=self._settings.window,
+                offload=self._settings.offload,
+                pacing=self._settings.pacing,
+                supervisor=supervisor,
+                folder=folder,
+                environment={},
+            )
+            try:
+                yield workers
+            finally:
+                workers.close()
+
+    def measure(self, workers: Workers, rate_mbit: float | None) -> None:
+        """All sizes and methods."""
+        for values in self._settings.values:
+            methods = [method for method in self._methods if self._fits(method, values)]
+            checks = {method: workers.measure(self._reduction(method, values, 1, check=True)) for method in methods}
+            expected = {method: self._expected(method, checks) for method in methods}
+            for method, check in checks.items():
+                compare(method, check, expected[method])
+            iterations = max(1, min(_MOST_ITERATIONS, self._settings.values_per_run // values))
+            runs: dict[Method, list[Measured]] = {method: [] for method in methods}
+            for _ in range(self._settings.repeats):
+                for method, measured in runs.items():
+                    measured.append(workers.measure(self._reduction(method, values, iterations)))
+                    compare(method, measured[-1], expected[method])
+            for method, measured in runs.items():
+                figure = self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method])
+                if method.buckets == IN_FLIGHT:
+                    peers = [run.seconds for run in runs[replace(method, buckets=ONE_BY_ONE)]]
+                    own = [run.seconds for run in measured]
+                    figure["times_one_by_one"] = spread([peer / one for peer, one in zip(peers, own, strict=True)])
+                figure["exact_sum_checked"] = expected[method] is not None
+                self.figures.append(figure)
+
+    def _reduction(self, method: Method, values: int, iterations: int, *, check: bool = False) -> Reduction:
+        bucket = self._settings.bucket if method.buckets else 0
+        in_flight = method.buckets == IN_FLIGHT
+        return Reduction(method.by, values, iterations, check=check, bucket=bucket, in_flight=in_flight)
+
+    @staticmethod
+    def _expected(method: Method, checks: dict[Method, Measured]) -> str | None:
+        """Digest of the right sum. In flight it has the bits that it has one after another, where no dither differs."""
+        if method.buckets == IN_FLIGHT and method.codec == "fixed":
+            return checks[replace(method, buckets=ONE_BY_ONE)].digest
+        return checks[method].workers[0].expected
+
+    def _fits(self, method: Method, values: int) -> bool:
+        """Whether all workers' memory is there; without, the kernel would end one of them."""
+        needed = self._workers * values * _BYTES_PER_VALUE.get(method.codec or GLOO, max(_BYTES_PER_VALUE.values()))
+        free = _free_memory()
+        if needed < 0.9 * free:
+            return True
+        where = f"{method.by}, {self._workers} workers, {values:,} values"
+        self.left_out[where] = f"needs about {needed / 1e9:.0f} GB of memory, and {free / 1e9:.0f} GB are free"
+        if method.by == GLOO:
+            raise BenchError(f"{where}: {self.left_out[where]}.", "Measure smaller vectors or fewer workers.")
+        return False
+
+    def _figure(
+        self, method: Method, rate: float | None, runs: list[Measured], peers: list[Measured], check: Measured
+    ) -> dict[str, Any]:
+        values = runs[0].reduction.values
+        gbyte = values * WORD_BYTES / 1e9
+        phases = [
+            [getattr(worker.phases, name) / run.reduction.iterations for run in runs for worker in run.workers]
+            for name in ("encode", "network", "decode")
+        ]
+        return {
+            "case": method.case or (LOOPBACK if rate is None else GLOO),
+            "rate_mbit": rate,
+            "workers": self._workers,
+            "values": values,
+            "by": method.codec or GLOO,
+            "iterations": runs[0].reduction.iterations,
+            "seconds": spread([run.seconds for run in runs]),
+            "times_gloo": spread([peer.seconds / run.seconds for run, peer in zip(runs, peers, strict=True)]),
+            "goodput_mbyte_s": spread([gbyte * 1e3 / run.seconds for run in runs]),
+            "wire_mbyte_up": spread([run.wire.up / 1e6 for run in runs]),
+            "wire_mbyte_down": spread([run.wire.down / 1e6 for run in runs]),
+            "wire_efficiency": spread(
+                [self._needed(method, run) / max(1, run.wire.up + run.wire.down) for run in runs]
+            ),
+            "cpu_s_per_gbyte": spread([run.cpu_s / (gbyte * self._workers) for run in runs]),
+            "packets": sum(worker.packets for run in runs for worker in run.workers),
+            "retransmissions": sum(worker.retransmissions for run in runs for worker in run.workers),
+            **{f"{name}_s": spread(some) for name, some in zip(("encode", "network", "decode"), phases, strict=True)},
+            "error": check.workers[0].error,
+            "buckets": method.buckets,
+            **self._chunks(method, runs),
+        }
+
+    @staticmethod
+    def _chunks(method: Method, runs: list[Measured]) -> dict[str, Any]:
+        """Latency of the chunks of all workers."""
+        if method.codec is None:
+            return {"chunk_p50_s": None, "chunk_p99_s": None}
+        of_runs = [functools.reduce(operator.add, (worker.latency for worker in run.workers)) for run in runs]
+        return {
+            name: spread([latency.percentile(percent) or 0.0 for latency in of_runs])
+            for name, percent in (("chunk_p50_s", 50), ("chunk_p99_s", 99))
+        }
+
+    def _needed(self, method: Method, run: Measured) -> float:
+        """Bytes of words that have to cross the links in one all-reduce, each once: no headers, and nothing twice.
+
+        Of a codec's words as it made them: how many a sparse one needs, its shapes do not tell.
+        """
+        workers = self._workers
+        if method.codec is None:
+            # A ring: every worker passes on a share of the vector 2 (n - 1) times.
+            crossing = 2 * (workers - 1) * run.reduction.values * WORD_BYTES
+            return crossing if isinstance(self._place, Loopback) else 2 * crossing
+        words = sum(worker.words for worker in run.workers) * WORD_BYTES / run.reduction.iterations
+        # What a worker sends to the server beside it crosses no link, everything else two.
+        return 2 * words * (workers - 1) / workers if method.case == SHARDED else words
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why.
+
+    Raises MissingToolError without PyTorch, or without root where limited links are asked for; BenchError where a sum
+    is wrong.
+    """
+    left_out: dict[str, str] = {}
+    problem = obstacle()
+    cases = settings.cases or tuple(case for case in CASES if case == LOOPBACK or not problem)
+    left_out |= {case: problem for case in CASES if case not in cases and settings.cases is None}
+    figures: list[dict[str, Any]] = []
+    for workers in settings.workers:
+        if LOOPBACK in cases:
+            group = _Group(settings, Loopback(), workers, [LOOPBACK])
+            with _folder() as folder, group.running(folder) as running:
+                group.measure(running, None)
+            figures += group.figures
+            left_out |= group.left_out
+        linked = [case for case in cases if case != LOOPBACK]
+        if linked:
+            with limited_links(workers) as network, _folder() as folder:
+                group = _Group(settings, Links(network), workers, linked)
+                network.limit(max(settings.rates_mbit))
+                with group.running(folder) as running:
+                    for rate in settings.rates_mbit:
+                        network.limit(rate)
+                        group.measure(running, rate)
+            figures += group.figures
+            left_out |= group.left_out
+    return {
+        "repeats": settings.repeats,
+        "window": settings.window,
+        "offload": settings.offload,
+        "pacing": settings.pacing,
+        "bucket_mib": settings.bucket_mib,
+        "accumulator_words": settings.accumulator_words,
+        "mtu": MTU,
+        "native": availability().core is not None,
+        "machine": machine(),
+        "figures": figures,
+        "left_out": left_out,
+    }
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        yield Path(folder)
+
+
+def _free_memory() -> int:
+    """Bytes that processes can have without anybody's memory being taken."""
+    (line,) = [line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable:")]
+    return int(line.split()[1]) << 10
+
+
+def case_name(figure: dict[str, Any]) -> str:
+    """Where, and behind what."""
+    if figure["rate_mbit"] is None:
+        return LOOPBACK
+    links = f"{figure['rate_mbit']:g} Mbit/s"
+    return links if figure["by"] == GLOO else f"{links}, {figure['case']}"
+
+
+def method_name(figure: dict[str, Any]) -> str:
+    """By what, and how."""
+    buckets = figure.get("buckets")
+    return f"{figure['by']}, buckets {buckets}" if buckets else str(figure["by"])
+
+
+def _labels(figure: dict[str, Any]) -> tuple[str, str, str, str]:
+    return case_name(figure), str(figure["workers"]), f"{figure['values']:,}", method_name(figure)
+
+
+def speed_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``SPEED_COLUMNS``; MB are of float32 values."""
+    for figure in result["figures"]:
+        digits = 2 if figure["seconds"]["median"] >= 1 else 3 if figure["seconds"]["median"] >= 0.1 else 5
+        goodput = f"{figure['goodput_mbyte_s']['median']:,.1f}"
+        yield *_labels(figure), text(figure["seconds"], digits), text(figure["times_gloo"]), goodput
+
+
+def cost_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``COST_COLUMNS``; ``needed``: share of the wire's bytes that had to cross it."""
+    for figure in result["figures"]:
+        wire = figure["wire_mbyte_up"]["median"] + figure["wire_mbyte_down"]["median"]
+        again = figure["retransmissions"] / max(1, figure["packets"])
+        phases = [f"{figure[f'{name}_s']['median']:.3g}" for name in ("encode", "network", "decode")]
+        yield (
+            *_labels(figure),
+            f"{wire:,.2f}",
+            f"{figure['wire_efficiency']['median']:.0%}",
+            f"{figure['cpu_s_per_gbyte']['median']:.2f}",
+            *(["-"] * 4 if figure["by"] == GLOO else [f"{again:.1%}", *phases]),
+        )
+
+
+def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``CHUNK_COLUMNS``; none where it did not look at chunks yet."""
+    for figure in result["figures"]:
+        if figure.get("chunk_p50_s"):
+            times = ({key: 1e3 * one for key, one in figure[f"chunk_{name}_s"].items()} for name in ("p50", "p99"))
+            yield *_labels(figure), *map(text, times)
+
+
+def bucket_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``BUCKET_COLUMNS``."""
+    for before, figure in itertools.pairwise(result["figures"]):
+        if figure.get("times_one_by_one"):
+            case, workers, values, _ = _labels(figure)
+            times = (text(one["seconds"], 3) for one in (before, figure))
+            yield case, workers, values, figure["by"], *times, text(figure["times_one_by_one"])

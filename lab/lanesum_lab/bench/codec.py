@@ -1,0 +1,287 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Time that ``thc`` takes for a coordinate, beside the same algorithm written with PyTorch's operations.
+
+Both encode one vector and decode one sum of four workers, on one thread of the processor or on a GPU, of which the time
+is that of a watch, with the copies of words to and from the host; turns alternate. The codec is driven as a
+session drives it: all norms, then the words of all pieces, then the values of all pieces. PyTorch's version is what one
+would write with its vector operations: the rotation of a block of 4,096 as two products with Hadamard matrices of 64,
+dithers from its own generator, codes packed by shifts. It sends other random bits, and is as exact.
+
+The other part compares all codecs: :mod:`lanesum_lab.bench.comparison`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanesum._internal.native import availability
+from lanesum.codecs import THC, Aggregate, CodecContext, PaperTHC
+from lanesum.codecs.base import Codec, Round, RoundGroup, Vector
+from lanesum.codecs.kernels import dispatch as kernels
+from lanesum.codecs.kernels.packing import lane_contribution
+from lanesum.errors import ConfigurationError
+from lanesum_lab.bench import comparison
+from lanesum_lab.bench.devices import Device, device
+from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.machine import machine
+
+COLUMNS = ("codec", "by", "norm", "encode", "decode", "together, ns per value", "times as fast as PyTorch")
+WORKERS = 4
+PEER = "PyTorch"
+PARTS = ("speed", "comparison")
+_BLOCK, _FACTOR = 4096, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        values: of the vector, a multiple of 4096.
+        repeats: turns; the first is not counted.
+        levels: vector instructions to use; none for the widest that there are.
+        compared: values of the drawn vectors with which all codecs are compared.
+        recorded: whether to compare them with gradients recorded from training, too.
+        parts: ``speed`` of THC beside PyTorch, ``comparison`` of all codecs (:mod:`lanesum_lab.bench.comparison`).
+        devices: names, as :func:`lanesum_lab.bench.devices.device` takes them.
+        codecs: labels of those that are compared; all of them, and PyTorch's hook, where there are none.
+    """
+
+    values: int = 1 << 22
+    repeats: int = 7
+    levels: tuple[str, ...] = ()
+    compared: int = 1 << 18
+    recorded: bool = True
+    parts: tuple[str, ...] = PARTS
+    devices: tuple[str, ...] = ("cpu",)
+    codecs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        unknown = set(self.codecs) - set(comparison.ALL_CODECS)
+        if unknown:
+            known = "; ".join(comparison.ALL_CODECS)
+            raise ConfigurationError(
+                f"No codec is compared as {', '.join(map(repr, sorted(unknown)))}.", f"Use {known}."
+            )
+        if not self.parts or set(self.parts) - set(PARTS):
+            raise ConfigurationError(f"There are the parts {' and '.join(PARTS)}.")
+
+
+_PROCESSOR = Device(None, {})
+QUICK = Settings(values=1 << 16, repeats=2, compared=1 << 12, recorded=False)
+Times = dict[str, float]
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why.
+
+    Raises what :func:`lanesum_lab.bench.devices.device` does, before anything is measured.
+    """
+    left_out: dict[str, str] = {}
+    devices = [device(name) for name in settings.devices]
+    figures = []
+    if "speed" in settings.parts:
+        for one in devices:
+            figures += _speed(settings, left_out) if one.of is None else _speed_of_device(settings, one)
+    compared = []
+    if "comparison" in settings.parts:
+        compared = comparison.run(
+            settings.compared, settings.repeats, settings.recorded, left_out, devices, settings.codecs
+        )
+    return {
+        "machine": machine(),
+        "devices": [one.described for one in devices],
+        "values": settings.values,
+        "repeats": settings.repeats,
+        "workers": WORKERS,
+        "figures": figures,
+        "comparison": compared,
+        "left_out": left_out,
+    }
+
+
+def _speed(settings: Settings, left_out: dict[str, str]) -> list[dict[str, Any]]:
+    vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
+    cases: dict[tuple[str, str], Callable[[], Times]] = {}
+    for level in _levels(settings, left_out):
+        for bits in (4, 3, 5, 8):
+            codec = THC(workers=WORKERS, bits=bits)
+            cases[f"thc, {bits} bits", level] = lambda codec=codec, level=level: _timed(codec, vector, level)  # type: ignore[misc]
+    widest = list(cases)[-1][1]
+    cases["thc-paper", widest] = lambda: _timed(PaperTHC(workers=WORKERS), vector, None)
+    if importlib.util.find_spec("torch") is None:
+        left_out[PEER] = "it is not installed"
+    else:
+        cases["thc, 4 bits", PEER] = _peer(vector, _PROCESSOR)
+    return _in_turns(settings, cases, PEER)
+
+
+def _speed_of_device(settings: Settings, device: Device) -> list[dict[str, Any]]:
+    vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
+    cases: dict[tuple[str, str], Callable[[], Times]] = {}
+    for bits in (4, 3, 5, 8):
+        codec = THC(workers=WORKERS, bits=bits)
+        cases[f"thc, {bits} bits", device.name] = lambda codec=codec: _timed(codec, vector, None, device)  # type: ignore[misc]
+    peer = f"{PEER}, {device.name}"
+    cases["thc, 4 bits", peer] = _peer(vector, device)
+    return _in_turns(settings, cases, peer)
+
+
+def _in_turns(
+    settings: Settings, cases: dict[tuple[str, str], Callable[[], Times]], peer_name: str
+) -> list[dict[str, Any]]:
+    runs: dict[tuple[str, str], list[Times]] = {case: [] for case in cases}
+    for turn in range(settings.repeats + 1):
+        for case, once in cases.items():
+            times = once()
+            if turn:
+                runs[case].append({step: seconds / settings.values * 1e9 for step, seconds in times.items()})
+    peer = runs.get(("thc, 4 bits", peer_name))
+    return [_figure(case, some, peer) for case, some in runs.items()]
+
+
+def _levels(settings: Settings, left_out: dict[str, str]) -> tuple[str, ...]:
+    core = availability().core
+    if core is None:
+        left_out["compiled loops"] = availability().reason
+        return ("NumPy",)
+    there = tuple(core.CodecKernels.levels())
+    for level in settings.levels:
+        if level not in there:
+            left_out[level] = "this processor does not have it"
+    return tuple(level for level in settings.levels if level in there) or there[-1:]
+
+
+@contextlib.contextmanager
+def _using(level: str | None) -> Iterator[None]:
+    """Codecs use the loops of a level meanwhile; None and ``NumPy`` leave the choice as it is."""
+    core = availability().core
+    if core is None or level is None:
+        yield
+        return
+    chosen = kernels.compiled_blocks
+    loops = core.BlockKernels(level)
+    kernels.compiled_blocks = lambda core: loops  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        kernels.compiled_blocks = chosen
+
+
+def _timed(codec: Codec, vector: Vector, level: str | None, device: Device = _PROCESSOR) -> Times:
+    """Seconds of one worker's steps."""
+    with _using(level):
+        there, context = device.vector(vector), CodecContext(workers=WORKERS, worker=1, seed=1)
+        marks = [device.clock()]
+        steps = device.steps(codec, there, context)
+        norms = _one(next(steps))
+        marks.append(device.clock())
+        codes = _one(steps.send(Aggregate(norms.words, WORKERS)))
+        marks.append(device.clock())
+        sums = lane_contribution(codes.op, codes.words, codec.code_table) * np.uint32(WORKERS)
+        marks.append(device.clock())
+        try:
+            steps.send(Aggregate(sums, WORKERS))
+        except StopIteration as stop:
+            marks.append(device.clock())
+            # As four equal workers: a gross mistake shows, a fast nothing does not pass.
+            error = np.sum((device.values(stop.value.values) - vector) ** 2) / np.sum(vector**2)
+            assert error < 0.1, f"{codec.name}: error {error}"
+    return {"norm": marks[1] - marks[0], "encode": marks[2] - marks[1], "decode": marks[4] - marks[3]}
+
+
+def _one(yielded: Round | RoundGroup) -> Round:
+    assert isinstance(yielded, Round)
+    return yielded
+
+
+def _peer(vector: Vector, device: Device) -> Callable[[], Times]:
+    """The same with PyTorch, on one thread, or on a GPU."""
+    import torch
+
+    grid = THC(workers=WORKERS, bits=4).grid
+    of = device.of or torch.device("cpu")
+    blocks = torch.from_numpy(vector).to(of).reshape(-1, _FACTOR, _FACTOR)
+    hadamard = torch.ones(1, 1, device=of)
+    while len(hadamard) < _FACTOR:
+        hadamard = torch.cat((torch.cat((hadamard, hadamard), 1), torch.cat((hadamard, -hadamard), 1)))
+    levels = torch.tensor(grid.levels, device=of)
+    integers = torch.arange(grid.granularity + 1, device=of)
+    below = torch.searchsorted(levels, integers, right=True) - 1
+    left_out = ~torch.isin(integers, levels)
+
+    def rotate(rows: torch.Tensor) -> torch.Tensor:
+        return hadamard @ rows @ hadamard
+
+    def dithers() -> torch.Tensor:
+        generator = torch.Generator(of).manual_seed(5)
+        return torch.randint(0, 1 << 16, blocks.shape, generator=generator, dtype=torch.int32, device=of)
+
+    def once() -> Times:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return _once()
+        finally:
+            torch.set_num_threads(threads)
+
+    def _once() -> Times:
+        marks = [device.clock()]
+        norms = torch.linalg.vector_norm(blocks, dim=(1, 2), keepdim=True)
+        marks.append(device.clock())
+        generator = torch.Generator(of).manual_seed(3)
+        signs = torch.randint(0, 2, (_FACTOR, _FACTOR), generator=generator, device=of) * 2.0 - 1
+        factors = grid.granularity / (2 * grid.limit) / norms
+        position = (rotate(blocks * (signs * factors)) + grid.granularity / 2).clamp(0, grid.granularity)
+        shared = dithers()
+        dither = (shared + (1 << 14)) & 0xFFFF
+        level = ((position * 65536).to(torch.int32) + dither) >> 16
+        codes = below[level] + (left_out[level] & ((shared & 1) == 0))
+        eights = codes.reshape(-1, 2, 4).to(torch.int32)
+        octets = eights[:, 0] | eights[:, 1] << 4
+        words = octets[:, 0] << 24 | octets[:, 1] << 16 | octets[:, 2] << 8 | octets[:, 3]
+        marks.append(device.clock())
+        assert words.numel() * 8 == vector.size
+        lanes = (levels[codes] * WORKERS).to(torch.uint8).reshape(-1, 4)
+        marks.append(device.clock())
+        sums = lanes.reshape(blocks.shape).to(torch.int32) << 16
+        # Four equal workers here: all have the dither of one. The work is that of four different ones.
+        taken = dither * WORKERS
+        estimate = (sums - taken + WORKERS * (1 - grid.granularity) * 32768).to(torch.float32)
+        back = 2 * grid.limit / grid.granularity / 65536 / _BLOCK / WORKERS * norms
+        values = rotate(estimate) * (signs * back)
+        marks.append(device.clock())
+        error = float(((values - blocks) ** 2).sum() / (blocks**2).sum())
+        assert error < 0.1 and math.isfinite(error), f"{PEER}: error {error}"
+        return {"norm": marks[1] - marks[0], "encode": marks[2] - marks[1], "decode": marks[4] - marks[3]}
+
+    return once
+
+
+def _figure(case: tuple[str, str], runs: list[Times], peer: list[Times] | None) -> dict[str, Any]:
+    codec, by = case
+    together = [sum(times.values()) for times in runs]
+    ratios = None if peer is None else spread([sum(p.values()) / own for p, own in zip(peer, together, strict=True)])
+    return {
+        "codec": codec,
+        "by": by,
+        "ns_per_value": {step: spread([times[step] for times in runs]) for step in runs[0]},
+        "together": spread(together),
+        "times_peer": ratios,
+    }
+
+
+def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    """One for every codec and way."""
+    for figure in result["figures"]:
+        steps = [f"{figure['ns_per_value'][step]['median']:.2f}" for step in ("norm", "encode", "decode")]
+        ratio = "-" if figure["times_peer"] is None else f"{figure['times_peer']['median']:.1f}"
+        yield figure["codec"], figure["by"], *steps, text(figure["together"]), ratio

@@ -1,0 +1,266 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every codec on the same vectors: its error, its bits, its processor time; and PyTorch's PowerSGD hook beside them.
+
+The error is that of one all-reduce without error feedback: NMSE of the mean of four workers, against the exact one.
+Codecs that remember or learn have some all-reduces before. Time is one worker's, encoding and decoding, on one thread:
+what the network does is played back to it. On a GPU it is the time of a watch, from vectors there to values there, with
+all copies to and from the host. Bits are payload, up and down, per value and worker; those of gathered
+messages grow with the number of workers.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lanesum import codecs
+from lanesum.codecs import Aggregate, Codec, CodecContext, RoundGroup
+from lanesum.codecs.base import Vector, Words
+from lanesum.protocol.lanes import WORD_BITS
+from lanesum_lab.bench.devices import Device
+from lanesum_lab.bench.figures import spread
+from lanesum_lab.bench.process_group import join_alone
+from lanesum_lab.codec_simulation import simulate
+
+COLUMNS = ("vectors", "codec", "bits up", "bits down", "round trips", "NMSE", "ns per value")
+WORKERS = 4
+HOOK = "powersgd, PyTorch's hook"
+_DENSITY = 0.01
+_RECORDS = 3
+# All-reduces after which those that learn from sums have made up their minds: a policy's first one is dense, and leaves
+# an error behind that is.
+_SETTLING = 9
+_SEED = 7
+_LEARNED: dict[str, Any] = {"density": _DENSITY, "warm_up": 1, "training": 20}
+
+#: Kinds of vectors.
+GAUSSIAN, SPARSE, RECORDED = "Gaussian", f"sparse, {100 * _DENSITY:g} %", "transformer"
+#: Label to codec and its parameters.
+CODECS: dict[str, tuple[str, dict[str, Any]]] = {
+    "none": ("none", {}),
+    "bf16": ("bf16", {}),
+    "fp16": ("fp16", {}),
+    "fixed": ("fixed", {}),
+    "thc 3": ("thc", {"bits": 3}),
+    "thc 4": ("thc", {}),
+    "thc 5": ("thc", {"bits": 5}),
+    "thc 8": ("thc", {"bits": 8}),
+    "thc-paper": ("thc-paper", {}),
+    "thc-uniform": ("thc-uniform", {}),
+    "qsgd 4": ("qsgd", {}),
+    "qsgd 8": ("qsgd", {"bits": 8}),
+    "qsgd 4, shared": ("qsgd", {"scale": "shared"}),
+    "terngrad": ("terngrad", {}),
+    "signsgd": ("signsgd", {}),
+    "powersgd": ("powersgd", {}),
+    "powersgd, rank 4": ("powersgd", {"rank": 4}),
+    "topk": ("topk", {"density": _DENSITY}),
+    "dgc": ("dgc", {"density": _DENSITY, "momentum": 0.0}),
+    "lgc": ("lgc", _LEARNED),
+    "lgc-server": ("lgc-server", _LEARNED),
+}
+#: Those that are compared with sparse vectors alone: others they sum as ``fixed`` or ``thc``.
+SPARSE_CODECS: dict[str, tuple[str, dict[str, Any]]] = {
+    name: (name, {}) for name in ("sketch", "union", "auto", "policy")
+}
+ALL_CODECS = {**CODECS, **SPARSE_CODECS}
+
+
+def run(
+    values: int,
+    repeats: int,
+    recorded: bool,
+    left_out: dict[str, str],
+    devices: Sequence[Device],
+    names: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """Measure with ``values`` drawn values, dense and sparse, and ``recorded`` gradients of the transformer; JSON-ready
+    figures, one for every device.
+
+    ``names``: some of ``ALL_CODECS``; all, and PyTorch's hook, where there are none.
+    """
+    torch_there = importlib.util.find_spec("torch") is not None
+    inputs = {GAUSSIAN: _drawn(values), SPARSE: _sparse(values)}
+    if torch_there and recorded:
+        from lanesum_lab.bench import gradients
+
+        inputs[RECORDED] = gradients.transformer(WORKERS, _RECORDS)
+    if not torch_there:
+        left_out["learned compression, gradients of the transformer and PowerSGD by PyTorch"] = "PyTorch is missing"
+    figures = []
+    for name, records in inputs.items():
+        there = ALL_CODECS if name == SPARSE else CODECS
+        for label, (codec, parameters) in there.items():
+            if (torch_there or not codec.startswith("lgc")) and label in (names or there):
+                figures += _figures(name, label, records, repeats, codec, parameters, devices)
+        if torch_there and not names:
+            figures += [_hook(name, records, repeats, device) for device in devices]
+    return figures
+
+
+def _drawn(values: int) -> list[list[Vector]]:
+    return [
+        [np.random.default_rng([3, number, worker]).standard_normal(values, np.float32) for worker in range(WORKERS)]
+        for number in range(_RECORDS)
+    ]
+
+
+def _sparse(values: int) -> list[list[Vector]]:
+    """Every worker has other values than zero at places of its own."""
+    records = _drawn(values)
+    for number, vectors in enumerate(records):
+        for worker, vector in enumerate(vectors):
+            vector[np.random.default_rng([4, number, worker]).random(values) >= _DENSITY] = 0
+    return records
+
+
+def _figures(
+    name: str,
+    label: str,
+    records: list[list[Vector]],
+    repeats: int,
+    codec: str,
+    parameters: dict[str, Any],
+    devices: Sequence[Device],
+) -> list[dict[str, Any]]:
+    job = [codecs.get(codec, workers=WORKERS, **parameters) for _ in range(WORKERS)]
+    before = 1 + sum(parameters.get(key, 0) for key in ("warm_up", "training"))
+    if getattr(job[0], "remembers_sums", False):
+        before += _SETTLING
+    for number in range(before):
+        vectors = records[number % _RECORDS]
+        if codec == "dgc":  # what it has not sent it would send later, and the error is that of one all-reduce
+            for one in job:
+                one.load_state_dict({**one.state_dict(), "unsent": {}, "velocity": {}})  # type: ignore[attr-defined]
+        simulate(job, vectors, seed=_SEED, round=number, tensor="gradient", complete=True)
+    if codec == "dgc":
+        for one in job:
+            one.load_state_dict({**one.state_dict(), "unsent": {}, "velocity": {}})  # type: ignore[attr-defined]
+    vectors = records[before % _RECORDS]
+    first = copy.deepcopy(job[0])
+    went = simulate(job, vectors, seed=_SEED, round=before, tensor="gradient", complete=True)
+    context = CodecContext(workers=WORKERS, worker=0, seed=_SEED, round=before, tensor="gradient", complete=True)
+    size = vectors[0].size
+    figures = []
+    for device in devices:
+        seconds = [
+            _replayed(copy.deepcopy(first), vectors[0], context, went.aggregates, went.values, device)
+            for _ in range(repeats + 1)
+        ]
+        figures.append(
+            {
+                "vectors": name,
+                "codec": label,
+                "device": device.name,
+                "coordinates": size,
+                "bits_up": sum(went.sent) * WORD_BITS / size,
+                "bits_down": sum(words.size for words in went.aggregates) * WORD_BITS / size,
+                "round_trips": went.round_trips,
+                "nmse": _error(went.values, vectors),
+                "ns_per_value": spread([one / size * 1e9 for one in seconds[1:]]),
+            }
+        )
+    return figures
+
+
+def _error(values: Vector, vectors: Sequence[Vector]) -> float:
+    truth = np.mean(vectors, axis=0, dtype=np.float64)
+    return float(np.sum((values - truth) ** 2) / np.sum(truth**2))
+
+
+def _replayed(
+    codec: Codec, vector: Vector, context: CodecContext, aggregates: Sequence[Words], expected: Vector, device: Device
+) -> float:
+    """Seconds of one worker, to which the sums come back that were there before: on the host, with the same bits."""
+    left = iter(aggregates)
+    there = device.vector(vector)
+    start = device.clock()
+    steps = device.steps(codec, there, context)
+    try:
+        made = next(steps)
+        while True:
+            if isinstance(made, RoundGroup):
+                made = steps.send(tuple(Aggregate(next(left).copy(), WORKERS) for _ in made.rounds))
+            else:
+                made = steps.send(Aggregate(next(left).copy(), WORKERS))
+    except StopIteration as stop:
+        seconds = device.clock() - start
+        assert device.values(stop.value.values).tobytes() == expected.tobytes(), f"{codec.name} decodes other bits"
+    return seconds
+
+
+def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) -> dict[str, Any]:
+    """PyTorch's, of rank 1, in a group of one process that has the workers' mean: both are linear."""
+    import torch
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
+    from torch.nn.parallel import DistributedDataParallel
+
+    size = records[0][0].size
+    side = int(np.ceil(np.sqrt(size)))
+    seconds: list[float] = []
+
+    class Square(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(side, side))
+
+        def forward(self, gradient: torch.Tensor) -> torch.Tensor:
+            return (self.weight * gradient).sum()
+
+    def timed(state, bucket):  # type: ignore[no-untyped-def]  # DDP compares annotations, which are strings here
+        start = device.clock()
+        future = hooks.powerSGD_hook(state, bucket)
+        future.wait()
+        seconds.append(device.clock() - start)
+        return future
+
+    join_alone()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        model = DistributedDataParallel(Square().to(device.of or "cpu"))
+        state = hooks.PowerSGDState(None, 1, start_powerSGD_iter=2, use_error_feedback=False)
+        model.register_comm_hook(state, timed)
+        # The first two are summed as they are; then as many as our own has had, and the same vectors at last.
+        for number in range(-2, 1 + _RECORDS + 1):
+            vectors = records[max(number, 0) % _RECORDS]
+            mean = np.zeros(side * side, np.float32)
+            mean[:size] = np.mean(vectors, axis=0, dtype=np.float64)
+            model.zero_grad()
+            model(torch.from_numpy(mean).reshape(side, side).to(device.of or "cpu")).backward()
+        values = model.module.weight.grad.cpu().numpy().reshape(-1)[:size]
+    finally:
+        torch.set_num_threads(threads)
+    bits = 2 * side * WORD_BITS / size
+    return {
+        "vectors": name,
+        "codec": HOOK,
+        "device": device.name,
+        "coordinates": size,
+        "bits_up": bits,
+        "bits_down": bits,
+        "round_trips": 2,
+        "nmse": _error(values, vectors),
+        "ns_per_value": spread([one / size * 1e9 for one in seconds[-repeats:]]),
+    }
+
+
+def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    """One for every kind of vectors, codec and device."""
+    number: Callable[[float], str] = lambda value: f"{value:.4f}" if value >= 0.001 else f"{value:.1e}"  # noqa: E731
+    several = len({one.get("device") for one in result["comparison"]}) > 1
+    for one in result["comparison"]:
+        yield (
+            one["vectors"],
+            f"{one['codec']}, {one['device']}" if several else one["codec"],
+            f"{one['bits_up']:.2f}",
+            f"{one['bits_down']:.2f}",
+            str(one["round_trips"]),
+            number(one["nmse"]),
+            f"{one['ns_per_value']['median']:.1f}",
+        )

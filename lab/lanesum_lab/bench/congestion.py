@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A job and other traffic on one slow link: what the congestion control of the workers does for both. Needs root.
+
+The network is of namespaces; one worker's link is limited by HTB, as Mininet sets it up, and its queue, before which
+the switch stands, is the kernel's. The switch marks what it sends while that queue is long. Two jobs of the same
+workers, one with a fixed window and one with AIMD, take turns, alone and beside a TCP flow that heeds ECN. Delay is
+that of an echo through the same queue.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
+from lanesum.transport.udp import DEFAULT_WINDOW
+from lanesum_control.model import DEFAULT_MARK_ABOVE
+from lanesum_control.topology import load
+from lanesum_lab.bench.agents import common
+from lanesum_lab.bench.background import BackgroundDone, BackgroundTask
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.fleet import Fleet
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.rounds import RoundsTask
+from lanesum_lab.run.commands import Scratch
+from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
+from lanesum_lab.run.plan import make_plan
+from lanesum_lab.run.supervisor import Supervisor
+
+TOPOLOGY = "star4"
+CONTROLS = ("fixed", "aimd")
+# Results are twice as long as contributions: the queue is before the worker, where the switch sees it.
+OP = LaneOp.EXPAND8
+COLUMNS = (
+    "window",
+    "beside",
+    "job, Mbit/s",
+    "TCP, Mbit/s",
+    "delay p50, ms",
+    "delay p99, ms",
+    "results marked",
+    "dropped",
+)
+_SINK, _SOURCE = "sink", "source"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        rate_mbit: of the slow link.
+        chunks: packets of a round, from every worker.
+        seconds: of one run.
+        settle_s: of it that are left out at the beginning, until the flows have found their windows.
+        repeats: runs of every case.
+    """
+
+    rate_mbit: float = 10.0
+    chunks: int = 128
+    seconds: float = 4.0
+    settle_s: float = 1.0
+    repeats: int = 5
+
+
+QUICK = Settings(rate_mbit=2.0, chunks=64, seconds=1.0, settle_s=0.2, repeats=1)
+
+
+class _Run:
+    """One job for one run, with or without the TCP flow."""
+
+    def __init__(self, fleet: Fleet, settings: Settings, control: str, bulk: bool, network: _Slow) -> None:
+        task = RoundsTask(OP, settings.chunks, settings.seconds)
+        dropped, marked = network.dropped(), _marked(fleet)
+        answers = fleet.agents.ask(
+            {**fleet.tasks(task, control), _SOURCE: BackgroundTask(settings.seconds, bulk)},
+        )
+        self.job = fleet.done(answers, control)
+        self.dropped, self.marked = network.dropped() - dropped, _marked(fleet) - marked
+        background: BackgroundDone = answers[_SOURCE]
+        progress = self.job.workers[0].progress
+        flows = [progress] if background.acknowledged is None else [progress, background.acknowledged]
+        start, end = common(flows)
+        start = min(start + settings.settle_s, (start + end) / 2)
+        self.rounds = progress.rate(start, end)
+        self.bulk = None if background.acknowledged is None else background.acknowledged.rate(start, end)
+        self.delays = [delay for at, delay in background.echoes if start <= at <= end]
+        self.silent = background.silent
+        if not self.delays:
+            raise BenchError("No echo came back through the slow link.", "Measure for longer, or at a higher rate.")
+
+
+class _Slow:
+    """The slow link as the kernel counts it."""
+
+    def __init__(self, network: MininetNetwork, switch: str, interface: str) -> None:
+        self._command = network.command(switch, ["tc", "-s", "-j", "qdisc", "show", "dev", interface])
+
+    def dropped(self) -> int:
+        """Packets that did not fit into the queue towards the worker."""
+        said = subprocess.run(self._command, check=True, capture_output=True, text=True).stdout
+        (root,) = [queue for queue in json.loads(said) if queue.get("root")]
+        drops: int = root["drops"]
+        return drops
+
+
+def _marked(fleet: Fleet) -> int:
+    """Packets that the switch has marked: answers of its own, and others'."""
+    packets = fleet.counters()["packets"]
+    return int(packets.get("mark_answer", 0) + packets.get("mark_packet", 0))
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object. Raises MissingToolError without root or Mininet."""
+    runs: dict[tuple[str, bool], list[_Run]] = {}
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, _fleet(Path(folder), settings) as (fleet, slow):
+        for control in CONTROLS:  # warm-up
+            fleet.measure(RoundsTask(OP, settings.chunks, 0.0), control)
+        for _ in range(settings.repeats):
+            for bulk in (False, True):
+                for control in CONTROLS:
+                    runs.setdefault((control, bulk), []).append(_Run(fleet, settings, control, bulk, slow))
+    jobs = [one.job for many in runs.values() for one in many]
+    return {
+        "topology": TOPOLOGY,
+        "workers": len(jobs[0].workers),
+        "switch": "embedded",
+        "rate_mbit": settings.rate_mbit,
+        "mark_above": DEFAULT_MARK_ABOVE,
+        "window": DEFAULT_WINDOW,
+        "op": OP.name,
+        "accumulator_words": DEFAULT_ACCUMULATOR_WORDS,
+        "chunks_per_round": settings.chunks,
+        "seconds_per_run": settings.seconds,
+        "repeats": settings.repeats,
+        "machine": machine(),
+        "words_checked": sum(job.words for job in jobs),
+        "words_wrong": sum(job.wrong for job in jobs),
+        "cases": [_figure(control, bulk, many, settings.chunks) for (control, bulk), many in runs.items()],
+    }
+
+
+@contextlib.contextmanager
+def _fleet(folder: Path, settings: Settings) -> Iterator[tuple[Fleet, _Slow]]:
+    """Two jobs of the first two workers, the first one's link slow; the third host has the other traffic."""
+    topology = load(TOPOLOGY)
+    slow, other, source, *_ = topology.names("worker")
+    fields = topology.model_dump(mode="json", exclude_none=True)
+    for link in fields["links"]:
+        if slow in link["endpoints"]:
+            link["rate_mbit"] = settings.rate_mbit
+    file = folder / "topology.yaml"
+    file.write_text(json.dumps(fields))
+    plan = make_plan(
+        topology=str(file),
+        runner="mininet",
+        switch="embedded",
+        workers=None,
+        codec="fixed",
+        epochs=1,
+        out=folder,
+    )
+    with mininet_network(plan.topology) as network, Supervisor(folder / "logs") as supervisor:
+        _offloads_off(network)
+        fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)
+        try:
+            for control in CONTROLS:
+                fleet.admit(control, (slow, other), congestion=control)
+            fleet.start_agent(_SINK, slow, "traffic")
+            fleet.start_agent(_SOURCE, source, "traffic", topology.address(slow, loopback=False))
+            fleet.connect()
+            fleet.agents.connect([_SINK, _SOURCE])
+            switch = topology.switch_of(slow)
+            port = topology.ports(switch)[slow]
+            yield fleet, _Slow(network, switch, network.switch_interfaces(switch)[port])
+        finally:
+            fleet.close()
+
+
+def _offloads_off(network: MininetNetwork) -> None:
+    for node, interfaces in network.interfaces().items():
+        command = [sys.executable, "-m", "lanesum_lab.run.offloads", *interfaces]
+        subprocess.run(network.command(node, command), check=True, capture_output=True)
+
+
+def _figure(control: str, bulk: bool, runs: Sequence[_Run], chunks: int) -> dict[str, Any]:
+    """``job_mbit_s``: accumulator words that every worker gets; ``background_mbit_s``: what the TCP flow delivers."""
+    round_mbit = chunks * DEFAULT_ACCUMULATOR_WORDS * WORD_BYTES * 8 / 1e6
+    flow = [run.bulk * 8 / 1e6 for run in runs if run.bulk is not None]
+    return {
+        "congestion": control,
+        "background": bulk,
+        "job_mbit_s": spread([run.rounds * round_mbit for run in runs]),
+        "background_mbit_s": spread(flow) if flow else None,
+        "delay_p50_ms": spread([float(np.percentile(run.delays, 50)) * 1e3 for run in runs]),
+        "delay_p99_ms": spread([float(np.percentile(run.delays, 99)) * 1e3 for run in runs]),
+        "results": sum(len(run.job.workers[0].progress.times) * chunks for run in runs),
+        "results_marked": sum(run.job.workers[0].stats["ecn_marks"] for run in runs),
+        "packets_marked": sum(run.marked for run in runs),
+        "packets_dropped": sum(run.dropped for run in runs),
+        "echoes_lost": sum(run.silent for run in runs),
+        "retransmissions": sum(run.job.count("retransmissions") for run in runs),
+    }
+
+
+def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``COLUMNS``."""
+    for case in result["cases"]:
+        flow = case["background_mbit_s"]
+        yield (
+            case["congestion"],
+            "a TCP flow" if case["background"] else "nothing",
+            text(case["job_mbit_s"]),
+            "-" if flow is None else text(flow),
+            text(case["delay_p50_ms"], 1),
+            text(case["delay_p99_ms"], 1),
+            f"{case['results_marked'] / case['results']:.1%}",
+            str(case["packets_dropped"]),
+        )

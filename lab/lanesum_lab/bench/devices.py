@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What codecs are measured on: the processor, or a GPU, whose work is over when it says so."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanesum.codecs.base import Codec, CodecContext, Steps, Vector
+from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.gpu import driver
+
+NAMES = ("cpu", "cuda")
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where vectors are.
+
+    Attributes:
+        of: PyTorch's device; None for the processor, where vectors are arrays.
+        described: kind, name and versions, JSON-ready: beside every figure.
+    """
+
+    of: Any
+    described: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Of the machine's part that did the work."""
+        return str(self.described["name"])
+
+    def clock(self) -> float:
+        """Seconds: the process's own on the processor; else of a watch, when the device has done all that it had."""
+        if self.of is None:
+            return time.process_time()
+        self._wait()
+        return time.perf_counter()
+
+    def _wait(self) -> None:
+        if self.of.type == "cuda":
+            import torch
+
+            torch.cuda.synchronize(self.of)
+
+    def vector(self, vector: Vector) -> Any:
+        """``vector``, there."""
+        if self.of is None:
+            return vector
+        import torch
+
+        return torch.from_numpy(vector).to(self.of)
+
+    def steps(self, codec: Codec, vector: Any, context: CodecContext) -> Steps:
+        """Those of ``codec``, as a session would have them: a codec without kernels gets a copy of the host."""
+        if self.of is None:
+            return codec.all_reduce(vector, context)
+        from lanesum.gpu import tensors
+
+        return tensors.begin(codec, vector, context).steps
+
+    def values(self, values: Any) -> Vector:
+        """A result, on the host."""
+        if self.of is None:
+            assert isinstance(values, np.ndarray)
+            return values
+        assert values.device.type == self.of.type, "the result is elsewhere"
+        self._wait()
+        host: Vector = values.cpu().numpy()
+        return host
+
+
+def device(name: str) -> Device:
+    """By name, of ``NAMES``. Raises ConfigurationError for others, MissingToolError where there is no such device."""
+    if name not in NAMES:
+        raise ConfigurationError(f"There is no device {name!r} to measure on.", f"Use one of {', '.join(NAMES)}.")
+    if name == "cpu":
+        from lanesum_lab.bench.machine import machine
+
+        return Device(None, {"kind": "cpu", "name": machine()["processor"]})
+    if importlib.util.find_spec("torch") is None:
+        raise MissingToolError(
+            "--device cuda needs PyTorch, which is not installed.", "Run: pip install 'lanesum[gpu]'"
+        )
+    import torch
+
+    from lanesum.gpu.availability import require
+
+    if not torch.cuda.is_available():
+        raise MissingToolError(
+            "PyTorch finds no CUDA device on this machine.",
+            "Measure the processor (lanesum bench codec --device cpu), or use a machine that has one.",
+        )
+    of = torch.device("cuda", torch.cuda.current_device())
+    require(of)
+    import triton
+
+    described = {
+        "kind": "cuda",
+        "name": torch.cuda.get_device_name(of),
+        "driver": next((gpu.driver for gpu in driver.gpus()), None),
+        "cuda": torch.version.cuda,
+        "torch": torch.__version__,
+        "triton": triton.__version__,  # its package has other names beside PyTorch's own builds
+    }
+    return Device(of, described)

@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What lossy links cost, and how two jobs share a switch: the whole path as processes on loopback.
+
+Fleets with different loss stand side by side and take turns, so that a change of the machine's speed meets them alike:
+a ratio is of two runs next to each other in time. Every sum is compared with what it must be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
+from lanesum.transport.udp import DEFAULT_WINDOW
+from lanesum_control.topology import load
+from lanesum_lab.bench import sharing
+from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.fleet import Fleet, JobDone
+from lanesum_lab.bench.loopback import TOPOLOGY, loopback_fleet
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.rounds import RoundsTask
+
+JOB = "bench"
+LOSS_COLUMNS = (
+    "operation",
+    "lost on every link, each way",
+    "MB/s per worker",
+    "ratio",
+    "retransmissions per lost packet",
+)
+SHARING_COLUMNS = (
+    "slots",
+    "alone, MB/s",
+    "first, MB/s",
+    "second, MB/s",
+    "slower to faster",
+    "both to alone",
+    "by server",
+)
+LOSSES = (0.0, 0.01, 0.05, 0.10)
+OPS = (LaneOp.ADD32, LaneOp.EXPAND8)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        chunks: packets of a round, from every worker.
+        seconds: of one run.
+        repeats: runs of every case.
+        losses: shares of packets lost; the first one is what the others are compared with.
+    """
+
+    chunks: int = 1024
+    seconds: float = 1.0
+    repeats: int = 5
+    losses: Sequence[float] = LOSSES
+    ops: Sequence[LaneOp] = OPS
+
+
+QUICK = Settings(chunks=64, seconds=0.2, repeats=1, losses=(0.0, 0.05))
+
+
+@dataclass(frozen=True, slots=True)
+class LossRun:
+    """One run with loss: rounds per second, and counts over all links and workers."""
+
+    rate: float
+    rounds: int
+    lost: int
+    job: JobDone
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object. Raises what the processes' failures raise."""
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        runs = _with_loss(settings, Path(folder))
+        shared, checked = sharing.run(settings.chunks, settings.seconds, settings.repeats, Path(folder))
+    jobs = [one.job for many in runs.values() for one in many] + checked
+    return {
+        "topology": TOPOLOGY,
+        "workers": len(load(TOPOLOGY).names("worker")),
+        "accumulator_words": DEFAULT_ACCUMULATOR_WORDS,
+        "window": DEFAULT_WINDOW,
+        "chunks_per_round": settings.chunks,
+        "seconds_per_run": settings.seconds,
+        "repeats": settings.repeats,
+        "machine": machine(),
+        "words_checked": sum(job.words for job in jobs),
+        "words_wrong": sum(job.wrong for job in jobs),
+        "loss": [_figure(settings, runs, op, loss) for op in settings.ops for loss in settings.losses],
+        "sharing": shared,
+    }
+
+
+def _with_loss(settings: Settings, folder: Path) -> dict[tuple[LaneOp, float], list[LossRun]]:
+    runs: dict[tuple[LaneOp, float], list[LossRun]] = {}
+    workers = tuple(load(TOPOLOGY).names("worker"))
+    with contextlib.ExitStack() as cleanup:
+        fleets = {
+            loss: cleanup.enter_context(loopback_fleet(folder / f"loss-{loss:g}", number=number, loss=loss))
+            for number, loss in enumerate(settings.losses)
+        }
+        for fleet in fleets.values():
+            fleet.admit(JOB, workers)
+        for fleet in fleets.values():
+            fleet.connect()
+            for op in settings.ops:  # warm-up
+                fleet.measure(RoundsTask(op, settings.chunks, 0.0), JOB)
+        for _ in range(settings.repeats):
+            for op in settings.ops:
+                for loss, fleet in fleets.items():
+                    task = RoundsTask(op, settings.chunks, settings.seconds)
+                    runs.setdefault((op, loss), []).append(_run(fleet, task))
+    return runs
+
+
+def _run(fleet: Fleet, task: RoundsTask) -> LossRun:
+    before = fleet.lost()
+    (job,) = fleet.measure(task, JOB)
+    progress = job.workers[0].progress
+    return LossRun(
+        progress.rate(progress.times[0], progress.times[-1]), len(progress.times), fleet.lost() - before, job
+    )
+
+
+def _figure(
+    settings: Settings, runs: dict[tuple[LaneOp, float], list[LossRun]], op: LaneOp, loss: float
+) -> dict[str, Any]:
+    """``payload_mbyte_s``: uplink words of every worker. ``ratio``: to the first of the losses, run beside run."""
+    here, plain = runs[op, loss], runs[op, settings.losses[0]]
+    round_mbyte = settings.chunks * op.shape.uplink_words(DEFAULT_ACCUMULATOR_WORDS) * WORD_BYTES / 1e6
+    lost = sum(one.lost for one in here)
+    again = sum(one.job.count("retransmissions") for one in here)
+    return {
+        "op": op.name,
+        "loss": loss,
+        "payload_mbyte_s": spread([one.rate * round_mbyte for one in here]),
+        "ratio": spread([one.rate / beside.rate for one, beside in zip(here, plain, strict=True)]),
+        "rounds": sum(one.rounds for one in here),
+        "contributions": sum(one.job.count("packets_sent") for one in here),
+        "packets_lost": lost,
+        "retransmissions": again,
+        "retransmissions_per_lost": again / lost if lost else None,
+        "past_switch": sum(one.job.count("bypasses") for one in here),
+    }
+
+
+def loss_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``LOSS_COLUMNS``."""
+    for case in result["loss"]:
+        each = case["retransmissions_per_lost"]
+        yield (
+            case["op"],
+            f"{case['loss']:.0%}",
+            text(case["payload_mbyte_s"]),
+            text(case["ratio"]),
+            "-" if each is None else f"{each:.2f}",
+        )
+
+
+def sharing_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``SHARING_COLUMNS``."""
+    for case in result["sharing"]:
+        names = ("alone_mbyte_s", "first_mbyte_s", "second_mbyte_s", "fairness", "both_to_alone")
+        yield (case["slots"], *(text(case[name]) for name in names), f"{case['server_share']:.1%}")

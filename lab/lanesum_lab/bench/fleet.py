@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The whole path as processes: switch, servers, controller, and jobs whose workers do rounds when they are told to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lanesum.rpc import controller as rpc
+from lanesum_lab.bench import process
+from lanesum_lab.bench.agents import Agents
+from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
+from lanesum_lab.run import commands
+from lanesum_lab.run.commands import Scratch
+from lanesum_lab.run.plan import RunPlan
+from lanesum_lab.run.supervisor import Supervisor
+from lanesum_switch.faults.links import LinkFaults
+from lanesum_switch.faults.network import CONTROLLER
+
+_CONTROLLER_START_S = 120.0
+_TRY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobDone:
+    """What a job did: its workers' answers, in the order of their numbers."""
+
+    workers: tuple[RoundsDone, ...]
+
+    @property
+    def wrong(self) -> int:
+        return sum(worker.wrong for worker in self.workers)
+
+    @property
+    def words(self) -> int:
+        return sum(worker.words for worker in self.workers)
+
+    def count(self, name: str) -> int:
+        """What all workers' transports counted under a name of ``TransportStats``."""
+        return sum(worker.stats[name] for worker in self.workers)
+
+
+class Fleet:
+    """Processes of one run. ``close`` before the supervisor's.
+
+    Args:
+        plan: topology, switch and faults.
+        scratch: a folder of its own.
+        supervisor: of its own.
+        at: makes a command run at a host or switch.
+        interfaces: of a switch, by port; None on loopback.
+    """
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        scratch: Scratch,
+        supervisor: Supervisor,
+        *,
+        at: Callable[[str, list[str]], list[str]] = lambda _host, command: command,
+        interfaces: Callable[[str], Mapping[int, str]] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.agents = Agents(supervisor, scratch.folder)
+        # A socket file: everybody reaches it, whatever namespace they are in.
+        self._controller = f"unix:{scratch.folder / 'controller.sock'}"
+        self._scratch, self._supervisor, self._at = scratch, supervisor, at
+        self._workers: dict[str, list[str]] = {}
+        scratch.fault_counts.mkdir()
+        for name in plan.switches:
+            command = commands.switch_command(plan, name, scratch, None if interfaces is None else interfaces(name))
+            supervisor.start(name, at(name, command))
+        for server, host in plan.servers.items():
+            supervisor.start(server, at(host, commands.server_command(plan, scratch, server, host, behind=True)))
+        (controller_host,) = plan.topology.names("controller")
+        command = commands.controller_command(plan, scratch, listen=self._controller)
+        supervisor.start(CONTROLLER, at(controller_host, command))
+
+    def admit(
+        self, name: str, hosts: tuple[str, ...], *, congestion: str = "aimd", idle: bool = False, **request: Any
+    ) -> None:
+        """Admit a job and start its workers, which ``connect`` waits for; an ``idle`` job only holds its slots.
+
+        Raises ProcessFailedError, ControllerError.
+        """
+        self._wait_for_controller()
+        message = {"name": name, "workers": list(hosts), "codec": None, "lease_s": 0, **request}
+        rpc.call(self._controller, rpc.ADMIT, message)
+        if idle:
+            return
+        self._workers[name] = [f"{name}-{host}" for host in hosts]
+        for number, (host, agent) in enumerate(zip(hosts, self._workers[name], strict=True)):
+            self.start_agent(agent, host, "worker", self._controller, name, str(number), congestion)
+
+    def start_agent(self, agent: str, host: str, module: str, *arguments: str) -> None:
+        """Start a process at a host that ``agents`` can be told about; ``module`` of this package."""
+        command = process.command(module, self.agents.path(agent), *arguments)
+        environment = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+        self._supervisor.start(agent, self._at(host, command), environment=environment)
+
+    def connect(self) -> None:
+        """Wait for all workers. Raises ProcessFailedError, BenchError."""
+        self.agents.connect([agent for agents in self._workers.values() for agent in agents])
+
+    def _wait_for_controller(self) -> None:
+        deadline = time.monotonic() + _CONTROLLER_START_S
+        while True:
+            self._supervisor.check()
+            try:
+                rpc.call(self._controller, rpc.JOBS, {}, _TRY_S)
+                return
+            except rpc.UnreachableError:
+                if time.monotonic() > deadline:
+                    raise
+
+    def tasks(self, task: RoundsTask, *jobs: str) -> dict[str, RoundsTask]:
+        """For ``agents``: the same for all workers of these jobs."""
+        return {agent: task for job in jobs for agent in self._workers[job]}
+
+    def done(self, answers: Mapping[str, Any], job: str) -> JobDone:
+        """A job's part of the answers of ``agents``."""
+        return JobDone(tuple(answers[agent] for agent in self._workers[job]))
+
+    def measure(self, task: RoundsTask, *jobs: str) -> list[JobDone]:
+        """Rounds of these jobs, all at the same time. Raises ProcessFailedError, BenchError."""
+        answers = self.agents.ask(self.tasks(task, *jobs))
+        return [self.done(answers, job) for job in jobs]
+
+    def counters(self) -> dict[str, Any]:
+        """As the controller's answer to COUNTERS. Raises ControllerError."""
+        return rpc.call(self._controller, rpc.COUNTERS, {})
+
+    def lost(self) -> int:
+        """Packets that the fault plan has lost so far."""
+        if self.plan.faults is None:
+            return 0
+        rules, _ = LinkFaults(self.plan.faults, self._scratch.fault_counts).totals(self.plan.links)
+        return sum(counts.hit for counts in rules.values())
+
+    def close(self) -> None:
+        """Let the workers end; idempotent."""
+        self.agents.close()

@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of ``thc`` on a GPU, beside copying memory and beside what others do: ``benchmarks/gpu.py``."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from lanesum.codecs.base import CodecContext
+from lanesum.codecs.kernels.reference import SUM_BLOCK
+from lanesum.codecs.thc.codec import THC
+from lanesum.gpu.staging import staging
+from lanesum.gpu.thc import DevicePlace
+from lanesum_lab.bench import gpu_peers
+from lanesum_lab.bench.devices import Device
+from lanesum_lab.bench.gpu_traffic import traffic
+
+_WORKERS = 4
+_RANK = 4
+# Some 20 milliseconds, in which hundreds of kernels are launched.
+_BUSY_CYCLES = 40_000_000
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One thing on a vector.
+
+    Attributes:
+        what, by: its name, and whose it is.
+        bytes: that it moves for each coordinate, by arithmetic; None where nobody has counted.
+        ns: of one coordinate, median of the repetitions.
+        least_ns, most_ns: of them.
+        bandwidth: bytes per second, where they are counted.
+        share: of the bandwidth of copying.
+    """
+
+    what: str
+    by: str
+    bytes: float | None
+    ns: float
+    least_ns: float
+    most_ns: float
+    bandwidth: float | None
+    share: float | None
+
+
+def timing(what: str, by: str, count: int, bytes_each: float | None, seconds: list[float], copied: float) -> Timing:
+    """From the ``seconds`` of repetitions on ``count`` coordinates; ``copied``: bytes per second, 0 for copying itself.
+
+    ``share`` of copying is 1.
+    """
+    median = statistics.median(seconds)
+    bandwidth = None if bytes_each is None else bytes_each * count / median
+    share = None if bandwidth is None else bandwidth / (copied or bandwidth)
+    ns, least, most = (1e9 * one / count for one in (median, min(seconds), max(seconds)))
+    return Timing(what, by, bytes_each, ns, least, most, bandwidth, share)
+
+
+class Vectors:
+    """What all of them work on: ``count`` normal values on a device, a memory, and a codec's state between rounds."""
+
+    def __init__(self, count: int, of: torch.device) -> None:
+        generator = torch.Generator(of).manual_seed(1)
+        self.values = torch.randn(count, device=of, generator=generator)
+        self.memory = torch.randn(count, device=of, generator=generator) / 8
+        self.codec = THC(workers=_WORKERS)
+        self.context = CodecContext(workers=_WORKERS, worker=1, seed=7, keep_residual=True, memory=self.memory)
+        own = staging(of)
+        own.follow(own.mark(), self.values, self.memory)
+        self.place = DevicePlace(self.codec.coder, self.values, self.context)
+        self.norms = self.place.norms()
+        self.peaks = self.norms * np.float32(1.1)
+        self.place.prepare(self.peaks)
+        # What is timed runs in the caller's stream.
+        own.hand_over()
+        uplink, downlink = (shape.words for shape in self.codec.shapes(count)[1:]), self.codec.shapes(count)[1]
+        self.words = torch.empty(next(uplink), dtype=torch.int32, device=of)
+        # Lanes of any content are sums of something.
+        self.lanes = torch.randint(-(2**31), 2**31, (downlink.result_words,), device=of, generator=generator).int()
+        self.sums = torch.empty(-(-count // SUM_BLOCK), dtype=torch.float64, device=of)
+
+
+def works(count: int, of: torch.device, compiled: bool) -> list[tuple[str, str, float | None, Callable[[], object]]]:
+    """What is timed, whose it is, its bytes for each coordinate, and a function that launches it."""
+    one = Vectors(count, of)
+    place, runs, moved = one.place, one.place.runs, traffic(one.codec, memory=True)
+    plain = gpu_peers.PlainThc(one.codec, one.context, one.norms, one.peaks, of)
+    target, half = torch.empty_like(one.values), one.values.half()
+    side = int(count**0.5)
+    right = torch.randn(side, _RANK, device=of)
+    square, rest = one.values[: side * side], one.memory[: side * side]
+    both = moved["square_sums"].total + moved["encode"].total
+
+    def encode() -> None:
+        for run in runs:
+            place.launch_encode(run, one.words)
+
+    def decode() -> None:
+        for run in runs:
+            lanes = run.words(one.codec.lanes)
+            place.launch_decode(run, one.lanes[lanes])
+
+    def norm_and_encode() -> None:
+        place.launch_square_sums(one.sums)
+        encode()
+
+    found: list[tuple[str, str, float | None, Callable[[], object]]] = [
+        ("copy", "PyTorch", 8.0, lambda: target.copy_(one.values)),
+        ("norms", "lanesum", moved["square_sums"].total, lambda: place.launch_square_sums(one.sums)),
+        ("encode", "lanesum", moved["encode"].total, encode),
+        ("norms and encode", "lanesum", both, norm_and_encode),
+        ("decode", "lanesum", moved["decode"].total, decode),
+        ("encode", "plain PyTorch", None, lambda: plain.encode(one.values, one.memory)),
+        ("decode", "plain PyTorch", None, lambda: plain.decode(one.lanes)),
+        ("encode", "fp16 hook", None, lambda: gpu_peers.half_encode(one.values, _WORKERS)),
+        ("decode", "fp16 hook", None, lambda: gpu_peers.half_decode(half, target)),
+        (f"both, rank {_RANK}", "PowerSGD", None, lambda: gpu_peers.power_sgd(square, rest, right)),
+    ]
+    if compiled:
+        encode_, decode_ = torch.compile(plain.encode), torch.compile(plain.decode)
+        found += [
+            ("encode", "torch.compile", None, lambda: encode_(one.values, one.memory)),
+            ("decode", "torch.compile", None, lambda: decode_(one.lanes)),
+        ]
+    return found
+
+
+def seconds_of(work: Callable[[], object], repeats: int) -> list[float]:
+    """Of each repetition on the GPU, by its own events; after some that do not count."""
+    for _ in range(3):
+        work()
+    times = []
+    for _ in range(repeats):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        # All is launched while the GPU is kept busy: else what launches small kernels would be timed, and not they.
+        torch.cuda._sleep(_BUSY_CYCLES)
+        start.record()
+        work()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) / 1e3)
+    return times
+
+
+def measure(device: Device, count: int, repeats: int, compiled: bool) -> dict[str, Any]:
+    """All of them on ``count`` coordinates, whole blocks; JSON-ready. A peer that fails, or does not fit the GPU's
+    memory, is named with its error."""
+    timings, failed, copied = [], {}, 0.0
+    for what, by, bytes_each, work in works(count, device.of, compiled):
+        try:
+            seconds = seconds_of(work, repeats)
+        except Exception as error:
+            if by in ("lanesum", "PyTorch"):
+                raise
+            failed[f"{what}, {by}"] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            continue
+        made = timing(what, by, count, bytes_each, seconds, copied)
+        copied = copied or made.bandwidth or 0.0
+        timings.append(asdict(made))
+    return {"device": device.described, "coordinates": count, "repeats": repeats, "timings": timings, "failed": failed}

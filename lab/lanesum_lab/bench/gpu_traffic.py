@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernels of ``thc`` move between a GPU's memory and its processors, by arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanesum.codecs.kernels.reference import SUM_BLOCK
+from lanesum.codecs.thc.codec import THC
+
+_FLOAT, _DOUBLE = 4, 8
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes for each coordinate of a vector of whole blocks."""
+
+    read: float
+    written: float
+
+    @property
+    def total(self) -> float:
+        return self.read + self.written
+
+
+def traffic(codec: THC, *, memory: bool) -> dict[str, Traffic]:
+    """Of each kernel, by name. ``memory``: with error feedback, whose memory is added and made inside the kernels.
+
+    That is what they ask for. Of what ``square_sums`` has read, ``encode`` finds as much in the GPU's cache as is left
+    there, which takes nothing from memory; of a vector that is longer than the cache holds, nothing.
+    """
+    shape, block = codec.op.shape, codec.block
+    inputs = _FLOAT * (2 if memory else 1)
+    # Two powers, one factor to positions; two scales for the residual, and two for values.
+    for_encoding = _FLOAT * (5 if memory else 3) / block
+    return {
+        "square_sums": Traffic(inputs, _DOUBLE / min(block, SUM_BLOCK)),
+        "encode": Traffic(inputs + for_encoding, shape.code_bits / 8 + (_FLOAT if memory else 0)),
+        "decode": Traffic(shape.lane_bits / 8 + 2 * _FLOAT / block, _FLOAT),
+    }

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients recorded from training, one of each worker at the same weights: what codecs are for. Needs PyTorch.
+
+The digits are the repository's own training job. The transformer learns to continue Python source text, byte by byte:
+small, but with embeddings, attention and normalization, whose gradients differ much in scale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import inspect
+import itertools
+import typing
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from lanesum_lab.train.task import DigitsNet, load_digits
+
+Vector = NDArray[np.float32]
+
+# Of the transformer: bytes that it looks back on, and width of a layer.
+_CONTEXT, _WIDTH, _LAYERS, _HEADS = 64, 64, 2, 4
+_VOCABULARY = 256
+_BATCH = 8
+# Bytes from one stretch of the test to the next.
+_TEST_STEP = 401
+# The text: modules that every Python has.
+_TEXT = (argparse, ast, inspect, typing)
+
+
+class TinyTransformer(nn.Module):
+    """Two layers of causal attention over bytes; about 137,000 parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(_VOCABULARY, _WIDTH)
+        self.places = nn.Embedding(_CONTEXT, _WIDTH)
+        layer = nn.TransformerEncoderLayer(_WIDTH, _HEADS, 4 * _WIDTH, dropout=0.0, batch_first=True, norm_first=True)
+        self.layers = nn.TransformerEncoder(layer, _LAYERS, enable_nested_tensor=False)
+        self.logits = nn.Linear(_WIDTH, _VOCABULARY)
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(_CONTEXT))
+
+    def forward(self, text: torch.Tensor) -> torch.Tensor:
+        """Logits of the next byte, shape ``(n, context, 256)``, for bytes of shape ``(n, context)``."""
+        x = self.tokens(text) + self.places(torch.arange(_CONTEXT))
+        found: torch.Tensor = self.logits(self.layers(x, mask=self.mask, is_causal=True))
+        return found
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model that is trained, and what with.
+
+    Attributes:
+        model: with its first weights.
+        batch: draws inputs and what is wanted of them, other ones with every call.
+        test: inputs that no batch has, and what is wanted of them.
+        lr: learning rate for SGD with momentum 0.9.
+    """
+
+    model: nn.Module
+    batch: Callable[[], tuple[torch.Tensor, torch.Tensor]]
+    test: tuple[torch.Tensor, torch.Tensor]
+    lr: float
+
+
+def digits_task(seed: int = 0) -> Task:
+    """Batches of 32 images."""
+    data = load_digits()
+    generator = torch.Generator().manual_seed(seed)
+
+    def batch() -> tuple[torch.Tensor, torch.Tensor]:
+        chosen = torch.randint(len(data.train_labels), (32,), generator=generator)
+        return data.train_images[chosen], data.train_labels[chosen]
+
+    torch.manual_seed(seed)
+    return Task(DigitsNet(), batch, (data.test_images, data.test_labels), 0.05)
+
+
+def transformer_task(seed: int = 0) -> Task:
+    """Batches of 8 stretches of text; the last tenth of the text is to test with."""
+    source = "".join(inspect.getsource(module) for module in _TEXT).encode()
+    text = torch.frombuffer(bytearray(source), dtype=torch.uint8).long()
+    end = len(text) * 9 // 10
+    generator = torch.Generator().manual_seed(seed)
+
+    def rows(starts: Iterable[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        stretches = torch.stack([text[start : start + _CONTEXT + 1] for start in starts])
+        return stretches[:, :-1], stretches[:, 1:]
+
+    def batch() -> tuple[torch.Tensor, torch.Tensor]:
+        return rows(torch.randint(end - _CONTEXT - 1, (_BATCH,), generator=generator).tolist())
+
+    torch.manual_seed(seed)
+    return Task(TinyTransformer(), batch, rows(range(end, len(text) - _CONTEXT - 1, _TEST_STEP)), 0.1)
+
+
+def digits(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
+    """``records`` times the gradients of ``workers`` workers, each of a batch, in the first epochs of the digits."""
+    return _recorded(digits_task(seed), workers, records)
+
+
+def transformer(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
+    """The same of the transformer."""
+    return _recorded(transformer_task(seed), workers, records)
+
+
+def _recorded(task: Task, workers: int, records: int) -> list[list[Vector]]:
+    """Train with one batch a step, and record gradients of all workers every 20 steps, from the 20th on."""
+    optimizer = torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=0.9)
+    recorded: list[list[Vector]] = []
+    with one_thread():
+        for step in itertools.count(1):
+            if len(recorded) == records:
+                break
+            if step % 20 == 0:
+                recorded.append([gradient(task) for _ in range(workers)])
+            _backward(task.model, *task.batch())
+            optimizer.step()
+    return recorded
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Models as small as these are trained sooner by one thread, and come out the same on any machine's number."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def gradient(task: Task) -> Vector:
+    """That of the next batch at the present weights, all parameters one after the other."""
+    _backward(task.model, *task.batch())
+    parts = [parameter.grad.reshape(-1) for parameter in task.model.parameters() if parameter.grad is not None]
+    return torch.cat(parts).numpy().copy()
+
+
+def loss_of(model: nn.Module, inputs: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy."""
+    logits = model(inputs)
+    found: torch.Tensor = nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), wanted.reshape(-1))
+    return found
+
+
+def _backward(model: nn.Module, inputs: torch.Tensor, wanted: torch.Tensor) -> None:
+    model.zero_grad()
+    loss_of(model, inputs, wanted).backward()

@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What training comes to with a codec, and what it sends: all workers in one process, with exact integer sums.
+
+The same model, batches and schedule for every codec, error feedback wherever a codec leaves something over. Bytes are
+payload of one worker, up and down, over the whole training: warm-up and the training of an autoencoder included. Top-k,
+DGC and learned compression select the same share of values, of each worker or of the leader; learned compression also
+as many as all workers' own choices can be together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanesum import codecs
+from lanesum.codecs import Codec, Part
+from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.protocol.spec import WORD_BYTES
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.codec_simulation import simulate
+
+COLUMNS = (
+    "task",
+    "steps",
+    "codec",
+    "accuracy",
+    "beside topk",
+    "loss",
+    "beside topk",
+    "KB up",
+    "KB down",
+    "of float32",
+    "by phase, bytes up",
+)
+LEARNED = ("lgc", "lgc-server")
+#: ``lgc`` that never comes to its third phase: what the leader's places alone cost, without the autoencoder.
+PLACES = "lgc places"
+#: Those whose leader selects the share times the number of workers, as all workers together do with ``topk``.
+WIDER = {f"{name} x workers": name for name in LEARNED}
+BASELINE = "topk"
+_MOMENTUM = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        codecs: their names.
+        trainings: task, steps, and how often, each time with other first weights and batches; figures are means.
+        workers: that share the batches of a step.
+        density: share of values that ``topk``, ``dgc`` and learned compression select.
+    """
+
+    codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", PLACES, *LEARNED, *WIDER)
+    trainings: tuple[tuple[str, int, int], ...] = (
+        ("digits", 110, 8),
+        ("digits", 330, 8),
+        ("transformer", 300, 3),
+        ("transformer", 600, 3),
+    )
+    workers: int = 4
+    density: float = 0.01
+
+    def __post_init__(self) -> None:
+        unknown = {name for name, _, _ in self.trainings} - {"digits", "transformer"}
+        if unknown or min(self.workers, *(min(numbers) for _, *numbers in self.trainings)) < 1:
+            raise ConfigurationError("There are the tasks digits and transformer; all numbers are positive.")
+
+
+QUICK = Settings(codecs=(BASELINE, PLACES, "lgc", "lgc x workers"), trainings=(("digits", 40, 1),))
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``figures``. Raises MissingToolError without PyTorch."""
+    if importlib.util.find_spec("torch") is None:
+        raise MissingToolError("Training needs PyTorch.", "Run: pip install lanesum-lab")
+    from lanesum_lab.bench.gradients import one_thread
+
+    with one_thread():
+        figures = [
+            _figure(task, name, [train(task, name, steps, settings, seed) for seed in range(seeds)])
+            for task, steps, seeds in settings.trainings
+            for name in settings.codecs
+        ]
+    return {"machine": machine(), **dataclasses.asdict(settings), "figures": figures, "left_out": {}}
+
+
+def built_as(name: str, steps: int, settings: Settings) -> tuple[str, dict[str, Any]]:
+    """Codec and options of a row, for a training of so many steps."""
+    if name in WIDER:
+        return WIDER[name], _options(WIDER[name], steps, settings.density * settings.workers)
+    if name == PLACES:
+        return "lgc", {**_options("lgc", steps, settings.density), "training": steps, "passes": 1}
+    return name, _options(name, steps, settings.density)
+
+
+def _options(name: str, steps: int, density: float) -> dict[str, Any]:
+    if name == "topk":
+        return {"density": density}
+    if name == "dgc":
+        return {"density": density, "momentum": _MOMENTUM, "nesterov": True, "warm_up": max(1, steps // 16)}
+    if name in LEARNED:
+        return {"density": density, "warm_up": max(1, steps // 64), "training": max(1, steps // 5)}
+    return {}
+
+
+def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) -> dict[str, Any]:
+    """One training; its figures."""
+    import torch
+
+    from lanesum_lab.bench import gradients
+
+    task = getattr(gradients, f"{task_name}_task")(seed)
+    named = list(task.model.named_parameters())
+    stops = np.cumsum([parameter.numel() for _, parameter in named]).tolist()
+    parts = [Part(key, start, stop) for (key, _), start, stop in zip(named, [0, *stops], stops, strict=False)]
+    codec, options = built_as(name, steps, settings)
+    inner: list[Codec] = [codecs.get(codec, workers=settings.workers, **options) for _ in range(settings.workers)]
+    own = getattr(inner[0], "keeps_error_feedback", False)
+    exact = own or getattr(inner[0], "nearly_exact", False)
+    job: Sequence[Codec] = inner if exact else [codecs.ErrorFeedback(one) for one in inner]
+    # DGC has the momentum inside.
+    momentum = 0.0 if own else _MOMENTUM
+    optimizer = torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=momentum, nesterov=momentum > 0)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, task.lr, total_steps=steps, cycle_momentum=False)
+    up = down = 0
+    for step in range(steps):
+        vectors = [gradients.gradient(task) for _ in range(settings.workers)]
+        went = simulate(job, vectors, seed=seed, round=step, tensor="model", parts=parts, complete=True)
+        up += sum(went.sent)
+        down += sum(words.size for words in went.aggregates)
+        for (_, parameter), part in zip(named, parts, strict=True):
+            parameter.grad = torch.from_numpy(went.values[part.start : part.stop].copy()).reshape(parameter.shape)
+        optimizer.step()
+        schedule.step()
+    with torch.no_grad():
+        loss = float(gradients.loss_of(task.model, *task.test))
+        hits = (task.model(task.test[0]).argmax(dim=-1) == task.test[1]).float().mean().item()
+    phases = {phase.value: one.as_dict() for phase, one in getattr(inner[0], "bytes", {}).items()}
+    return {
+        "steps": steps,
+        "values": stops[-1],
+        "accuracy": hits,
+        "loss": loss,
+        "bytes_up": up * WORD_BYTES,
+        "bytes_down": down * WORD_BYTES,
+        "phases": phases,
+    }
+
+
+def _figure(task: str, name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    first = runs[0]
+    means = {key: float(np.mean([one[key] for one in runs])) for key in ("accuracy", "loss", "bytes_up", "bytes_down")}
+    spread = {"losses": [one["loss"] for one in runs], "accuracies": [one["accuracy"] for one in runs]}
+    dense = first["steps"] * first["values"] * WORD_BYTES
+    return {
+        "task": task,
+        "codec": name,
+        "steps": first["steps"],
+        "values": first["values"],
+        **means,
+        **spread,
+        "of_float32": means["bytes_up"] / dense,
+        "phases": first["phases"],
+    }
+
+
+def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    """One for every task, number of steps, and codec."""
+    base = {(one["task"], one["steps"]): one for one in result["figures"] if one["codec"] == BASELINE}
+    for one in result["figures"]:
+        other = base.get((one["task"], one["steps"]))
+        phases = []
+        for name, sent in one["phases"].items():
+            if sent["all_reduces"]:
+                fallbacks = f", {sent['fallbacks']} fallbacks" if sent["fallbacks"] else ""
+                each = (sent["bytes_up"] - sent["network_bytes"]) / sent["all_reduces"]
+                autoencoder = f" + {sent['network_bytes']:,} once" if sent["network_bytes"] else ""
+                phases.append(f"{name} {sent['all_reduces']} x {each:,.0f}{autoencoder}{fallbacks}")
+        yield (
+            one["task"],
+            str(one["steps"]),
+            one["codec"],
+            f"{one['accuracy']:.4f}",
+            _beside(one, other, "accuracies"),
+            f"{one['loss']:.4f}",
+            _beside(one, other, "losses"),
+            f"{one['bytes_up'] / 1000:,.0f}",
+            f"{one['bytes_down'] / 1000:,.0f}",
+            f"{100 * one['of_float32']:.2f} %",
+            "; ".join(phases) or "-",
+        )
+
+
+def _beside(one: dict[str, Any], other: dict[str, Any] | None, key: str) -> str:
+    """By how much it differs from another codec in the same trainings, and the standard error of that."""
+    if other is None or other is one:
+        return "-"
+    base = np.array(other[key])
+    differences = 100 * (np.array(one[key]) - base) / base.mean()
+    if differences.size == 1:
+        return f"{differences[0]:+.2f} %"
+    return f"{differences.mean():+.2f} ± {differences.std(ddof=1) / np.sqrt(differences.size):.2f} %"

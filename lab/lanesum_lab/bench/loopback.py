@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fleets on loopback, several beside each other: each has addresses of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from lanesum_control.topology import Topology, load
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.fleet import Fleet
+from lanesum_lab.run.commands import Scratch
+from lanesum_lab.run.plan import make_plan
+from lanesum_lab.run.supervisor import Supervisor
+
+TOPOLOGY = "star4"
+_BLOCKS = range(64, 192)  # second byte of the addresses
+LOSS = "loss"
+
+
+@contextlib.contextmanager
+def loopback_fleet(folder: Path, *, number: int, loss: float | None) -> Iterator[Fleet]:
+    """The whole path as processes of their own on 127.0.0.0/8.
+
+    Args:
+        folder: for its files; made here.
+        number: which of this process's fleets.
+        loss: share of the packets that every link loses in both directions; 0 has the injectors in place all the
+            same, None has none.
+    """
+    folder.mkdir()
+    topology = folder / "topology.yaml"
+    topology.write_text(_relocated(load(TOPOLOGY), number))
+    faults = None
+    if loss is not None:
+        faults = folder / "faults.yaml"
+        faults.write_text(json.dumps({"seed": 1, "rules": [{"name": LOSS, "kind": "drop", "probability": loss}]}))
+    plan = make_plan(
+        topology=str(topology),
+        runner="loopback",
+        workers=None,
+        codec="fixed",
+        epochs=1,
+        out=folder,
+        faults=None if faults is None else str(faults),
+    )
+    with Supervisor(folder / "logs") as supervisor:
+        fleet = Fleet(plan, Scratch(folder), supervisor)
+        try:
+            yield fleet
+        finally:
+            fleet.close()
+
+
+def _relocated(topology: Topology, number: int) -> str:
+    """The topology with addresses that nobody uses now; JSON, which is YAML too. Raises BenchError."""
+    fields = topology.model_dump(mode="json", exclude_none=True)
+    for turn in range(len(_BLOCKS)):
+        block = _BLOCKS[(os.getpid() + 7 * number + turn) % len(_BLOCKS)]
+        for node in fields["nodes"].values():
+            if "ip" in node:
+                first, _, *rest = node["ip"].split(".")
+                node["ip"] = ".".join([first, str(block), *rest])
+        moved = Topology.model_validate(fields)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+            probe.bind(moved.server_backend(loopback=True))
+            return json.dumps(fields)
+    raise BenchError("No block of loopback addresses is free for one more server.", "Stop other benchmarks.")

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a benchmark ran on: beside every figure, so that it can be judged."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+from lanesum_control.resources import checkout_root
+
+
+def machine() -> dict[str, str | int | None]:
+    """Processor, cores, kernel, Python and, in a checkout, the commit."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "commit": _commit(),
+    }
+
+
+def _processor() -> str:
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found.group(1) if found else platform.machine()
+
+
+def _commit() -> str | None:
+    root = checkout_root()
+    if root is None:
+        return None
+    command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Error of the codecs, with exact integer aggregation in one process.
+
+NMSE is ||estimate - mean||**2 / ||mean||**2, averaged over independent runs, with the standard error of that average.
+There is no error feedback: it would hide what a round loses. Workers' vectors differ or are all the same; recorded
+gradients are of one step each.
+
+QSGD is there to compare with at equal bits: the codec ``qsgd``, whose codes cannot be added. Its bits are those of a
+worker's own message, without the words in which the others' are.
+
+``digits`` and ``transformer`` are recorded gradients (:mod:`lanesum_lab.bench.gradients`); ``paper`` is ``thc-paper``
+with its full rotation, ``paper, blocks`` with the one of 1,024 coordinates that its artifact has; a number is bits up.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum import codecs
+from lanesum.codecs import QSGD, THC, Codec, PaperTHC
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.codec_simulation import simulate
+
+Vector = NDArray[np.float32]
+
+DIFFER, AGREE = "differ", "agree"
+_LAYERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        size: coordinates of a drawn vector, a multiple of 16.
+        runs: that are averaged; of recorded gradients half as many, and one at least.
+        workers: numbers of workers.
+        recorded: whether to record gradients from training, too.
+    """
+
+    size: int = 65_536
+    runs: int = 4
+    workers: tuple[int, ...] = (1, 2, 4, 8, 16, 64)
+    recorded: bool = True
+
+
+QUICK = Settings(size=8192, runs=2, workers=(1, 4))
+
+
+def gaussian(rng: np.random.Generator, size: int) -> Vector:
+    """Normal entries of one scale."""
+    return rng.normal(size=size).astype(np.float32)
+
+
+def layers(rng: np.random.Generator, size: int) -> Vector:
+    """Sixteen layers with normal entries, whose scales are log-normal (sigma 1) and the same for all workers."""
+    scales = np.exp(np.random.default_rng(3).normal(size=_LAYERS)).repeat(size // _LAYERS)
+    return (scales * rng.normal(size=size)).astype(np.float32)
+
+
+def lognormal(rng: np.random.Generator, size: int) -> Vector:
+    """Log-normal magnitudes (sigma 1) with random signs."""
+    return (rng.lognormal(size=size) * rng.choice([-1.0, 1.0], size=size)).astype(np.float32)
+
+
+_DRAWN: dict[str, Callable[[np.random.Generator, int], Vector]] = {
+    "Gaussian": gaussian,
+    "log-normal": lognormal,
+    "layers": layers,
+}
+
+
+def _thc(bits: int) -> Callable[[int], Codec | None]:
+    def build(workers: int) -> Codec | None:
+        try:
+            return THC(workers=workers, bits=bits)
+        except codecs.base.ConfigurationError:
+            return None
+
+    return build
+
+
+def _paper(rotation: str) -> Callable[[int], Codec | None]:
+    def build(workers: int) -> Codec | None:
+        # Its own setting where that fits the lane, else as near to it as the lane allows.
+        granularity = min(30, 255 // workers)
+        return PaperTHC(workers=workers, granularity=granularity, rotation=rotation) if granularity >= 15 else None  # type: ignore[arg-type]
+
+    return build
+
+
+#: How to build a codec for a number of workers, None where it cannot be; a number is bits up.
+SCHEMES: dict[str, Callable[[int], Codec | None]] = {
+    "paper": _paper("full"),
+    "paper, blocks": _paper("block"),
+    "QSGD 4": lambda workers: QSGD(workers=workers, bits=4),
+    "thc 4": _thc(4),
+    "thc 3": _thc(3),
+    "thc 5": _thc(5),
+    "thc 8": _thc(8),
+}
+COLUMNS = ("vectors", "workers", "that", *SCHEMES)
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why."""
+    most = max(settings.workers)
+    left_out: dict[str, str] = {}
+    inputs: dict[str, list[list[Vector]]] = {}
+    for name, draw in _DRAWN.items():
+        runs = [np.random.default_rng([1, number]) for number in range(settings.runs)]
+        inputs[name] = [[draw(rng, settings.size) for _ in range(most)] for rng in runs]
+    if settings.recorded:
+        inputs.update(_recorded(most, max(1, settings.runs // 2), left_out))
+    figures = [
+        _figure(name, records, workers, kind, scheme)
+        for name, records in inputs.items()
+        for workers in settings.workers
+        for kind in ((DIFFER,) if workers == 1 else (DIFFER, AGREE))
+        for scheme in SCHEMES
+    ]
+    return {
+        "machine": machine(),
+        "size": settings.size,
+        "runs": settings.runs,
+        "figures": [figure for figure in figures if figure is not None],
+        "left_out": left_out,
+    }
+
+
+def _recorded(workers: int, records: int, left_out: dict[str, str]) -> dict[str, list[list[Vector]]]:
+    if importlib.util.find_spec("torch") is None:
+        left_out["recorded gradients"] = "PyTorch is not installed"
+        return {}
+    from lanesum_lab.bench import gradients
+
+    return {
+        "digits": gradients.digits(workers, records),
+        "transformer": gradients.transformer(workers, records),
+    }
+
+
+def _figure(name: str, records: list[list[Vector]], workers: int, kind: str, scheme: str) -> dict[str, Any] | None:
+    codec = SCHEMES[scheme](workers)
+    if codec is None:
+        return None
+    errors = []
+    for number, record in enumerate(records):
+        vectors = record[:workers] if kind == DIFFER else record[:1] * workers
+        truth = np.mean(vectors, axis=0, dtype=np.float64)
+        values = simulate(codec, vectors, seed=7, round=number, alone=True).values
+        errors.append(float(np.sum((values - truth) ** 2) / np.sum(truth**2)))
+    spread = float(np.std(errors, ddof=1)) / math.sqrt(len(errors)) if len(errors) > 1 else None
+    size = records[0][0].size
+    words = sum(one.words for one in codec.shapes(size))
+    if isinstance(codec, QSGD):
+        words //= codec.workers
+    return {
+        "vectors": name,
+        "coordinates": size,
+        "workers": workers,
+        "that": kind,
+        "by": scheme,
+        "bits_up": words * 32 / size,
+        "nmse": float(np.mean(errors)),
+        "standard_error": spread,
+    }
+
+
+def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    """One for every input, number of workers and kind."""
+    cases: dict[tuple[str, int, str], dict[str, float]] = {}
+    for figure in result["figures"]:
+        cases.setdefault((figure["vectors"], figure["workers"], figure["that"]), {})[figure["by"]] = figure["nmse"]
+    for (name, workers, kind), found in cases.items():
+        yield name, str(workers), "-" if workers == 1 else kind, *(_short(found.get(scheme)) for scheme in SCHEMES)
+
+
+def _short(error: float | None) -> str:
+    return "-" if error is None else f"{error:.5f}" if error >= 0.001 else f"{error:.2g}"

@@ -1,0 +1,310 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks as pictures (PNG)."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from lanesum.errors import MissingToolError
+from lanesum_lab.bench.allreduce import case_name, method_name
+from lanesum_lab.bench.reducer import GLOO
+
+# Okabe and Ito's palette: told apart by colour-blind readers, and in grey.
+_COLORS = ("#999999", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+_MARKERS = "osD^v<>P"
+_FILLS = ("full", "none", "left", "bottom")
+# Errors below this are not told apart in a picture.
+_EXACT = 1e-6
+# Keyword of a text in a PNG, of those that its specification lists.
+_COMMENT = "Comment"
+
+
+def fingerprint(result: dict[str, Any]) -> str:
+    """Tells which result a picture shows; every picture carries it."""
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
+
+
+def shown(path: Path) -> str | None:
+    """The fingerprint of the result that a picture shows; None where it says none, or is not there."""
+    if not path.exists():
+        return None
+    from PIL import Image  # comes with matplotlib
+
+    with Image.open(path) as picture:
+        return picture.info.get(_COMMENT)
+
+
+@contextlib.contextmanager
+def _figure(
+    path: Path, panels: int, title: str, result: dict[str, Any], *, width: float, columns: int | None = None
+) -> Iterator[list[Any]]:
+    """``panels`` of ``width`` inches, in rows of ``columns``; side by side where that is None."""
+    columns = min(panels, columns or panels)
+    rows = -(-panels // columns)
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingToolError("Pictures need matplotlib.", "Run: pip install matplotlib") from error
+    matplotlib.use("Agg")  # no display, and no window toolkit is loaded
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11}):
+        figure, axes = plt.subplots(rows, columns, figsize=(width * columns, 4.8 * rows), squeeze=False)
+        figure.suptitle(title, fontsize=13)
+        for unused in axes.flat[panels:]:
+            unused.set_axis_off()
+        yield list(axes.flat[:panels])
+        figure.text(0.01, 0.005, _on(result["machine"]), fontsize=8, color="#555555")
+        figure.tight_layout(rect=(0, 0.03 / rows, 1, 0.98))
+        figure.savefig(path, dpi=110, metadata={_COMMENT: fingerprint(result)})
+        plt.close(figure)
+
+
+def _on(machine: dict[str, Any]) -> str:
+    return f"{machine['processor']}, {machine['cores']} cores for all processes, commit {machine['commit']}"
+
+
+def _bars(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, float]], colors: Sequence[str]) -> None:
+    """Horizontal bars of medians with their extremes, the first one on top."""
+    medians = [figure["median"] for figure in figures]
+    below = [figure["median"] - figure["min"] for figure in figures]
+    above = [figure["max"] - figure["median"] for figure in figures]
+    bars = axes.barh(labels, medians, xerr=(below, above), color=colors, ecolor="#333333", capsize=3, height=0.65)
+    axes.bar_label(bars, labels=[_short(median) for median in medians], padding=6, fontsize=9)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.22 * max(figure["max"] for figure in figures))
+    axes.grid(axis="x", alpha=0.25)
+    axes.set_axisbelow(True)
+
+
+def _style(number: int) -> dict[str, str]:
+    """Colour and marker of the curve or the points of that number; no two of the first 64 have both in common."""
+    turns, color = divmod(number, len(_COLORS))
+    return {"color": _COLORS[color], "marker": _MARKERS[(color + turns) % len(_MARKERS)]}
+
+
+def _beside(axes: Any) -> None:
+    """The legend, to the right of a panel."""
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def allreduce(result: dict[str, Any], path: Path) -> None:
+    """Times by case, or curves over sizes or workers where there are several. Raises MissingToolError."""
+    figures = result["figures"]
+    for axis, name in (("values", "float32 values"), ("workers", "workers")):
+        if len({figure[axis] for figure in figures}) > 1:
+            _curves(result, path, axis, name)
+            return
+    first = figures[0]
+    groups: dict[float | None, list[dict[str, Any]]] = {}
+    for figure in figures:
+        groups.setdefault(figure["rate_mbit"], []).append(figure)
+    title = f"All-reduce of {first['values']:,} float32, {first['workers']} workers: seconds (times as fast as gloo)"
+    timed = [figure for figure in figures if figure.get("chunk_p50_s")]
+    with _figure(path, len(groups) + bool(timed), title, result, width=6.0) as panels:
+        if timed:
+            _chunks(panels.pop(), [f"{case_name(one)}\n{method_name(one)}" for one in timed], timed)
+        for axes, (rate, some) in zip(panels, groups.items(), strict=True):
+            axes.set_title("bare loopback" if rate is None else f"links of {rate:g} Mbit/s")
+            labels = [_method(figure) for figure in some]
+            _bars(axes, labels, [figure["seconds"] for figure in some], [_color(figure) for figure in some])
+            for text, figure in zip(axes.texts, some, strict=True):
+                text.set_text(f"{text.get_text()} ({figure['times_gloo']['median']:.2f} x)")
+            axes.set_xlim(0, 1.45 * max(figure["seconds"]["max"] for figure in some))
+            axes.set_xlabel("seconds, median and extremes")
+
+
+def _chunks(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, Any]]) -> None:
+    """Bars of medians with lines to the 99th percentiles."""
+    times = [
+        {key: 1e3 * value for key, value in {**one["chunk_p50_s"], "max": one["chunk_p99_s"]["median"]}.items()}
+        for one in figures
+    ]
+    axes.set_title("latency of a chunk: median, line to p99")
+    _bars(axes, labels, times, _by(figures))
+    axes.set_xlabel("ms")
+
+
+def _curves(result: dict[str, Any], path: Path, axis: str, name: str) -> None:
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for figure in result["figures"]:
+        place = "bare loopback" if figure["rate_mbit"] is None else f"links of {figure['rate_mbit']:g} Mbit/s"
+        groups.setdefault(place, {}).setdefault(_method(figure), []).append(figure)
+    with _figure(path, len(groups), "All-reduce, times as fast as gloo", result, width=5.5) as panels:
+        for axes, (place, methods) in zip(panels, groups.items(), strict=True):
+            axes.set_title(place)
+            for number, (label, some) in enumerate(methods.items()):
+                across = [figure[axis] for figure in some]
+                ratios = [figure["times_gloo"] for figure in some]
+                medians = [ratio["median"] for ratio in ratios]
+                style = _style(number)
+                axes.plot(across, medians, **style, markersize=5, label=label)
+                least, most = [one["min"] for one in ratios], [one["max"] for one in ratios]
+                axes.fill_between(across, least, most, color=style["color"], alpha=0.15)
+            axes.set_xscale("log", base=10 if axis == "values" else 2)
+            axes.set_yscale("log")
+            if axis == "workers":
+                axes.set_xticks(across, [str(one) for one in across])
+            axes.set_xlabel(name)
+            axes.set_ylabel("times gloo")
+            axes.grid(alpha=0.25)
+            axes.legend(frameon=False, fontsize=9)
+
+
+def _method(figure: dict[str, Any]) -> str:
+    if figure["by"] == GLOO or figure["rate_mbit"] is None:
+        return method_name(figure)
+    return f"{method_name(figure)}, {case_name(figure).rpartition(', ')[2]}"
+
+
+def _color(figure: dict[str, Any]) -> str:
+    if figure["by"] == GLOO:
+        return _COLORS[0]
+    return _COLORS[1] if figure["by"].startswith("thc") else _COLORS[2]
+
+
+def server(result: dict[str, Any], path: Path) -> None:
+    """Lanes beside memcpy, datagrams beside iperf3. Raises MissingToolError."""
+    with _figure(path, 2, "One core of the aggregation server", result, width=7.0) as (left, right):
+        left.set_title("lanes added, share of memcpy")
+        labels = [f"{figure['op']}, {figure['by']}" for figure in result["lanes"]]
+        _bars(left, labels, [figure["added_to_copied"] for figure in result["lanes"]], _by(result["lanes"]))
+        left.set_xlabel("bytes of payload per second, to copying them")
+        right.set_title(f"datagrams of {result['datagram_bytes']:,} bytes, in and out")
+        some = result["datagrams"]
+        _bars(right, [figure["by"] for figure in some], [figure["gbit_s_per_core"] for figure in some], _by(some))
+        right.set_xlabel("Gbit per second of processor time")
+
+
+def transport(result: dict[str, Any], path: Path) -> None:
+    """Round trips and packet rates. Raises MissingToolError."""
+    paths = list(dict.fromkeys(figure["path"] for figure in result["latency"]))
+    title = f"Transport, {result['workers']} workers: round trips, and packets of one worker alone"
+    rates = result["rate"]
+    timed = [figure for figure in rates if figure.get("chunk_p50_s")]
+    with _figure(path, len(paths) + 1 + bool(timed), title, result, width=6.0) as panels:
+        if timed:
+            _chunks(panels.pop(), [f"{one['path']}\n{one['by']}" for one in timed], timed)
+        for axes, one in zip(panels, paths, strict=False):
+            some = [figure for figure in result["latency"] if figure["path"] == one]
+            labels = [f"{figure['what']}\n{figure['by']}" for figure in some]
+            _bars(axes, labels, [{**figure["p50_us"], "max": figure["p99_us"]["median"]} for figure in some], _by(some))
+            axes.set_title(f"{one}: median, line to p99")
+            axes.set_xlabel("µs")
+        labels = [f"{figure['path']}\n{figure['by']}" for figure in rates]
+        _bars(panels[-1], labels, [figure["packets_per_s"] for figure in rates], _by(rates))
+        panels[-1].set_title("packets sent and received")
+        panels[-1].set_xlabel("per second")
+
+
+def nmse(result: dict[str, Any], path: Path) -> None:
+    """Error over workers, for every kind of vectors. Raises MissingToolError."""
+    names = list(dict.fromkeys(figure["vectors"] for figure in result["figures"]))
+    schemes = list(dict.fromkeys(figure["by"] for figure in result["figures"]))
+    title = "Error of a mean (NMSE): workers' vectors differ (lines), or are the same (dashes)"
+    with _figure(path, len(names), title, result, width=4.4) as panels:
+        for axes, name in zip(panels, names, strict=True):
+            axes.set_title(name)
+            for number, scheme in enumerate(schemes):
+                for kind, line in (("differ", "-"), ("agree", "--")):
+                    some = [
+                        figure for figure in result["figures"]
+                        if (figure["vectors"], figure["by"], figure["that"]) == (name, scheme, kind)
+                    ]  # fmt: skip
+                    across, errors = ([figure[key] for figure in some] for key in ("workers", "nmse"))
+                    label = scheme if kind == "differ" else None
+                    axes.plot(across, errors, linestyle=line, **_style(number), markersize=4, label=label)
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log")
+            axes.set_xlabel("workers")
+            axes.grid(alpha=0.25)
+        panels[0].set_ylabel("NMSE")
+        panels[0].legend(frameon=False, fontsize=8)
+
+
+def codec(result: dict[str, Any], path: Path) -> None:
+    """Processor time of THC; of all codecs, error against bits and against time. Raises MissingToolError."""
+    figures, compared = result["figures"], result["comparison"]
+    names = list(dict.fromkeys(figure["vectors"] for figure in compared))
+    panels = [(axis, name) for name in names for axis in ("bits_up", "ns_per_value")]
+    if figures:
+        panels.append(("speed", ""))
+    codecs = list(dict.fromkeys(figure["codec"] for figure in compared))
+    width = 9.0 if not compared else 6.5
+    devices = list(dict.fromkeys(one["device"] for one in compared if "device" in one))
+    title = "Codecs" if len(devices) > 1 else "Codecs, on one thread"
+    if len(devices) == 1 and devices[0] != result["machine"]["processor"]:
+        title = f"Codecs, on {devices[0]}"
+    with _figure(path, len(panels), title, result, width=width, columns=2) as all_axes:
+        for axes, (axis, name) in zip(all_axes, panels, strict=True):
+            if axis == "speed":
+                labels = [f"{figure['codec']}, {figure['by']}" for figure in figures]
+                colors = [_COLORS[0] if figure["by"].startswith("PyTorch") else _COLORS[1] for figure in figures]
+                _bars(axes, labels, [figure["together"] for figure in figures], colors)
+                axes.set_title(f"THC, {result['values']:,} float32: norm, encode and decode")
+                axes.set_xlabel("nanoseconds per value, of processor time or on a GPU")
+            else:
+                _errors(axes, [one for one in compared if one["vectors"] == name], axis, devices, codecs)
+                axes.set_title(f"{name}: error of one all-reduce of {result['workers']} workers")
+
+
+def _errors(
+    axes: Any, figures: Sequence[dict[str, Any]], axis: str, devices: Sequence[str], codecs: Sequence[str]
+) -> None:
+    """A marker for each codec, filled in another way for each device; what is as good as exact lies on the lower edge.
+    Bits are the same on all devices."""
+    for figure in figures:
+        device = devices.index(figure["device"]) if "device" in figure else 0
+        if axis == "bits_up" and device:
+            continue
+        across = figure[axis]["median"] if axis == "ns_per_value" else figure[axis]
+        style = _style(codecs.index(figure["codec"]))
+        label, fill = None if device else figure["codec"], _FILLS[device % len(_FILLS)]
+        error = max(figure["nmse"], _EXACT)
+        axes.plot(across, error, **style, markersize=7, alpha=0.8, label=label, linestyle="none", fillstyle=fill)
+    axes.set_xscale("log", base=2 if axis == "bits_up" else 10)
+    axes.set_yscale("log")
+    axes.set_ylim(_EXACT / 2, 3)
+    axes.set_xlabel("bits up per value" if axis == "bits_up" else "ns per value, of processor time or on a GPU")
+    axes.set_ylabel(f"NMSE ({_EXACT:g} and less: on the edge)")
+    axes.grid(alpha=0.25)
+    if axis == "ns_per_value":
+        for place, name in enumerate(devices if len(devices) > 1 else ()):
+            fill = _FILLS[place % len(_FILLS)]
+            axes.plot([], [], "o", color="#333333", markersize=7, label=name, linestyle="none", fillstyle=fill)
+        _beside(axes)
+
+
+def learning(result: dict[str, Any], path: Path) -> None:
+    """Final loss against bytes, for every task and number of steps. Raises MissingToolError."""
+    tasks = list(dict.fromkeys((figure["task"], figure["steps"]) for figure in result["figures"]))
+    title = f"Training with {result['workers']} workers: loss in the end, and what a worker has sent"
+    with _figure(path, len(tasks), title, result, width=6.5, columns=2) as panels:
+        for axes, (task, steps) in zip(panels, tasks, strict=True):
+            here = [one for one in result["figures"] if (one["task"], one["steps"]) == (task, steps)]
+            for number, figure in enumerate(here):
+                across, style = figure["bytes_up"] / 1e6, _style(number)
+                axes.plot([across] * len(figure["losses"]), figure["losses"], ".", color=style["color"], alpha=0.5)
+                axes.plot(across, figure["loss"], **style, linestyle="none", label=figure["codec"])
+            axes.set_title(f"{task}, {steps} steps")
+            axes.set_xscale("log")
+            axes.set_xlabel("MB up per worker, whole training")
+            axes.set_ylabel("loss on what was not trained with")
+            axes.grid(alpha=0.25)
+            _beside(axes)
+
+
+def _by(figures: Sequence[dict[str, Any]]) -> list[str]:
+    """Colours by implementation; peers are grey."""
+    colors = {"native": _COLORS[1], "Python": _COLORS[2]}
+    return [colors.get(figure["by"].rpartition(" ")[2], _COLORS[0]) for figure in figures]

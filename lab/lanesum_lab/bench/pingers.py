@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers and a server of each implementation as processes, for measuring transport and server."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from lanesum._internal.native import VARIABLE, availability
+from lanesum.codecs import get
+from lanesum.protocol.spec import UDP_PORT
+from lanesum.server.jobs import ServerJob
+from lanesum_lab.bench import process
+from lanesum_lab.bench.agents import Agents
+from lanesum_lab.bench.aggregation import USAGE, ServerUsage
+from lanesum_lab.bench.links import HUB
+from lanesum_lab.bench.pinger import ALL_REDUCE, ALONE, ROUND, Echoes, Flow, Flowed, PingerSetup, Pings
+from lanesum_lab.bench.places import Place, make_tickets, worker_nodes
+from lanesum_lab.run.supervisor import Supervisor
+
+ECHO_PORT = UDP_PORT + 9
+
+
+class Settings(Protocol):
+    """What of a benchmark's settings matters here."""
+
+    @property
+    def workers(self) -> int: ...
+
+    @property
+    def window(self) -> int: ...
+
+    @property
+    def accumulator_words(self) -> int: ...
+
+
+def implementations(left_out: dict[str, str]) -> dict[str, str]:
+    """What can be measured here by name, with the value of ``LANESUM_NATIVE`` that chooses it."""
+    native = availability()
+    if native.core is None:
+        left_out["native"] = native.reason
+        return {"Python": "off"}
+    return {"Python": "off", "native": "required"}
+
+
+class Pingers:
+    """Workers and a server of one implementation at a place."""
+
+    def __init__(self, name: str, number: int, place: Place, supervisor: Supervisor, folder: Path, native: str) -> None:
+        self.name = name
+        self._number = number
+        self._place = place
+        self._agents = Agents(supervisor, folder)
+        self._supervisor = supervisor
+        self._environment = {VARIABLE: native, "OMP_NUM_THREADS": "1"}
+        self._server, self.workers = f"{name}-server", [""]
+
+    def start(self, settings: Settings) -> None:
+        """Bring everything up. Raises ProcessFailedError, BenchError."""
+        nodes = worker_nodes(settings.workers)
+        port = UDP_PORT + self._number
+        server = process.command(
+            "aggregation", self._agents.path(self._server), self._place.address(HUB), str(port), "auto"
+        )
+        self._supervisor.start(self._server, self._place.command(HUB, server), environment=self._environment)
+        self.workers = [f"{self.name}-{node}" for node in nodes]
+        for agent, node in zip(self.workers, nodes, strict=True):
+            pinger = process.command("pinger", self._agents.path(agent))
+            self._supervisor.start(agent, self._place.command(node, pinger), environment=self._environment)
+        self._agents.connect([self._server, *self.workers])
+        addresses = [self._place.address(node) for node in nodes]
+        setups: list[dict[str, Any]] = [{} for _ in nodes]
+        jobs: list[tuple[str, Sequence[int]]] = [(ALL_REDUCE, range(len(nodes))), (ROUND, range(len(nodes)))]
+        jobs += [(ALONE, [worker]) for worker in range(len(nodes))]
+        for number, (job, members) in enumerate(jobs):
+            tickets = make_tickets(
+                100 * self._number + number,
+                get("fixed", workers=len(members)),
+                [addresses[worker] for worker in members],
+                [(self._place.address(HUB), port)],
+                accumulator_words=settings.accumulator_words,
+                slots=settings.window,
+            )
+            self._agents.ask({self._server: ServerJob.from_tickets(tickets).to_json()})
+            for worker, ticket in zip(members, tickets, strict=True):
+                setups[worker][job] = ticket
+        self._agents.ask(
+            {agent: PingerSetup(one, settings.window) for agent, one in zip(self.workers, setups, strict=True)}
+        )
+
+    def pings(self, task: Pings) -> list[float]:
+        """All workers; the first one's seconds."""
+        answers: dict[str, list[float]] = self._agents.ask(dict.fromkeys(self.workers, task))
+        return answers[self.workers[0]]
+
+    def echoes(self, task: Echoes, *, together: bool) -> list[float]:
+        """The first worker's seconds; ``together``: while all the others have theirs sent back, too."""
+        agents = self.workers if together else self.workers[:1]
+        answers: dict[str, list[float]] = self._agents.ask(dict.fromkeys(agents, task))
+        return answers[self.workers[0]]
+
+    def flow(self, job: str, chunks: int, seconds: float) -> tuple[list[Flowed], float]:
+        """Long rounds for about ``seconds``, by the first worker in ``ALONE``, by all of them in ``ROUND``.
+
+        Returns what each of them did, and the server's processor time for it in seconds.
+        """
+        agents = self.workers[:1] if job == ALONE else self.workers
+        trial: dict[str, Flowed] = self._agents.ask(dict.fromkeys(agents, Flow(job, chunks, 1)))
+        rounds = max(1, round(seconds / max(one.seconds for one in trial.values())))
+        before = self._server_cpu()
+        answers: dict[str, Flowed] = self._agents.ask(dict.fromkeys(agents, Flow(job, chunks, rounds)))
+        return list(answers.values()), self._server_cpu() - before
+
+    def processes(self) -> dict[str, int]:
+        """Their process numbers, by name."""
+        return {name: self._supervisor.child(name).process.pid for name in (self._server, *self.workers)}
+
+    def _server_cpu(self) -> float:
+        answer: ServerUsage = self._agents.ask({self._server: USAGE})[self._server]
+        return answer.cpu_s
+
+    def close(self) -> None:
+        """Let the processes end; idempotent."""
+        self._agents.close()
+
+
+@contextlib.contextmanager
+def pingers(place: Place, settings: Settings, names: dict[str, str], *, echo: bool = False) -> Iterator[list[Pingers]]:
+    """One for each of the ``implementations``; with ``echo``, also somebody at the hub who sends datagrams back."""
+    with contextlib.ExitStack() as cleanup:
+        folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
+        supervisor = cleanup.enter_context(Supervisor(folder / "logs"))
+        if echo:
+            answerer = process.command("echo", place.address(HUB), str(ECHO_PORT))
+            supervisor.start("echo", place.command(HUB, answerer))
+        kinds = []
+        for number, (name, native) in enumerate(names.items()):
+            kind = Pingers(name, number, place, supervisor, folder, native)
+            cleanup.callback(kind.close)
+            kind.start(settings)
+            kinds.append(kind)
+        yield kinds

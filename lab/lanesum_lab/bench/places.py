@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where benchmarks put workers and servers: all on bare loopback, or each in a namespace behind a limited link."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from lanesum._internal.udp_socket import Address
+from lanesum.codecs.base import Codec
+from lanesum.protocol.lanes import LaneOp, carried_by
+from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, WORD_BYTES
+from lanesum.transport import JobTicket
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.links import HUB, INTERFACE, MTU, LimitedLinks, Wire
+
+_FIRST_PORT = 20_000  # of workers; one more for every job
+_BLOCKS = range(64, 192)  # second byte of loopback addresses
+# Multiples of 8 fill vector registers and cache lines alike.
+_STEP_WORDS = 8
+FULL_ACCUMULATOR_WORDS = (
+    (MTU - IPV4_BYTES - UDP_BYTES - HEADER_BYTES) // WORD_BYTES // _STEP_WORDS * _STEP_WORDS
+)  # a result fills the MTU
+
+
+class Place(Protocol):
+    """Addresses, and how to run something there."""
+
+    interface: str  # that workers talk through
+
+    def command(self, node: str, command: list[str]) -> list[str]:
+        """``command`` as it runs at a node."""
+
+    def address(self, node: str) -> str:
+        """IPv4 address of a node."""
+
+    def wire(self) -> Wire:
+        """Bytes that the links between workers and hub have carried so far."""
+
+
+def _free_block() -> int:
+    for turn in range(len(_BLOCKS)):
+        block = _BLOCKS[(os.getpid() + turn) % len(_BLOCKS)]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+            probe.bind((f"127.{block}.1.1", UDP_PORT))
+            return block
+    raise BenchError("No block of loopback addresses is free for one more server.", "Stop other benchmarks.")
+
+
+@dataclass(slots=True)
+class Loopback:
+    """Every node has a loopback address of its own. Raises BenchError where none is free."""
+
+    interface: str = "lo"
+    _block: int = field(default_factory=_free_block)
+
+    def command(self, node: str, command: list[str]) -> list[str]:
+        return command
+
+    def address(self, node: str) -> str:
+        return f"127.{self._block}.1.1" if node == HUB else f"127.{self._block}.0.{int(node[1:]) + 1}"
+
+    def wire(self) -> Wire:
+        """All of it under ``up``: one interface carries both directions, and this host's other traffic."""
+        lines = Path("/proc/net/dev").read_text().splitlines()
+        (counts,) = [line.partition(":")[2].split() for line in lines if line.strip().startswith("lo:")]
+        return Wire(int(counts[8]), 0)
+
+
+@dataclass(slots=True)
+class Links:
+    """Namespaces behind limited links."""
+
+    network: LimitedLinks
+    interface: str = INTERFACE
+
+    def command(self, node: str, command: list[str]) -> list[str]:
+        return self.network.command(node, command)
+
+    def address(self, node: str) -> str:
+        return self.network.address(node)
+
+    def wire(self) -> Wire:
+        return self.network.wire()
+
+
+def make_tickets(
+    job: int,
+    codec: Codec | None,
+    locals_: Sequence[str],
+    servers: Sequence[Address],
+    *,
+    accumulator_words: int,
+    slots: int,
+) -> list[JobTicket]:
+    """Tickets of a job's workers, as a controller would make them, one for each of their addresses.
+
+    Without ``codec`` the job may use all operations that need no code table.
+    """
+    tag, seed = secrets.randbits(32), secrets.randbits(64)
+    table = None if codec is None or codec.code_table is None else codec.code_table.tobytes()
+    ops = tuple(op for op in carried_by(accumulator_words) if table is not None or op is not LaneOp.TABLE8)
+    return [
+        JobTicket(
+            job=job,
+            tag=tag,
+            worker=worker,
+            workers=len(locals_),
+            slots=slots,
+            accumulator_words=accumulator_words,
+            servers=tuple(servers),
+            local=(local, _FIRST_PORT + job),
+            seed=seed,
+            ops=ops,
+            code_table=table,
+        )
+        for worker, local in enumerate(locals_)
+    ]
+
+
+def worker_nodes(workers: int) -> list[str]:
+    """Names of the workers' nodes."""
+    return [LimitedLinks.worker(number) for number in range(workers)]

@@ -1,0 +1,267 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""One worker as a process (argument SOCKET) that all-reduces the same vectors by lanesum and by gloo.
+
+The first task is a ``Setup``; ``Reduction`` is answered with ``Reduced``.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import numpy as np
+
+from lanesum._internal.offload import Offload
+from lanesum.codecs import get
+from lanesum.session import FinishedRound, Session
+from lanesum.transport import JobTicket
+from lanesum.transport.latency import Latency
+from lanesum_lab.bench.agents import serve
+from lanesum_lab.bench.aggregation import cpu_seconds
+from lanesum_lab.bench.timed import Phases, TimedCodec
+from lanesum_lab.bench.vectors import Sparse, Vector, digest_of, error_of, fixed_sum, sparse_vector, vector
+
+GLOO = "gloo"
+#: Values and places of every worker to every worker, by gloo; each adds them up. For sparse vectors.
+ALL_GATHER = "all-gather"
+_DEADLINE_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Who this worker is.
+
+    Attributes:
+        worker, workers: its number, and how many there are.
+        store: file by which gloo's processes find each other.
+        interface: that gloo talks through.
+        jobs: codec and ticket by name of the job.
+        window: packets under way at most.
+        offload, pacing: see ``Session``.
+    """
+
+    worker: int
+    workers: int
+    store: str
+    interface: str
+    jobs: dict[str, tuple[str, JobTicket]]
+    window: int
+    offload: Offload
+    pacing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """``iterations`` all-reduces of ``values`` float32, one after another, by ``GLOO`` or a job of the setup.
+
+    ``sparse``: of vectors with few values; also by ``ALL_GATHER``.
+
+    ``bucket``: values of each of the pieces that a job reduces a vector in, as DDP does with gradients; 0 for the whole
+    vector. ``in_flight``: all pieces at once, each begun before the one before has ended.
+
+    ``check``: compute how far the sum is from the right one, and what it must be, where that can be told.
+    """
+
+    by: str
+    values: int
+    iterations: int
+    check: bool = False
+    sparse: Sparse | None = None
+    bucket: int = 0
+    in_flight: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """What came of it. Times are of the system-wide monotonic clock and for all iterations.
+
+    Attributes:
+        digest: of the last sum's bits.
+        expected: digest that it must have; None where that was not asked for, or cannot be told.
+        error: squared error of the sum over the squared sum; None where not asked for.
+        words: of payload, up and down.
+        latency: of chunks.
+    """
+
+    begin: float
+    end: float
+    cpu_s: float
+    phases: Phases
+    packets: int
+    retransmissions: int
+    digest: str
+    expected: str | None = None
+    error: float | None = None
+    words: int = 0
+    latency: Latency = field(default_factory=Latency)
+
+
+class Reducer:
+    """Carries out tasks."""
+
+    def __init__(self) -> None:
+        self._setup: Setup | None = None
+        self._sessions: dict[str, tuple[Session, TimedCodec]] = {}
+        self._vector: Vector = np.zeros(0, np.float32)
+        self._made: tuple[int, Sparse | None] = 0, None
+        self._words = 0
+        self._expected: dict[int, str] = {}
+
+    def work(self, task: Setup | Reduction) -> Reduced | None:
+        """A ``Setup`` first."""
+        if isinstance(task, Setup):
+            self._start(task)
+            return None
+        if self._made != (task.values, task.sparse):
+            assert self._setup is not None
+            self._vector = self._make(self._setup.worker, task)
+            self._made = task.values, task.sparse
+        methods = {GLOO: self._gloo, ALL_GATHER: self._all_gather}
+        done, values = methods.get(task.by, self._lanesum)(task)
+        return self._checked(done, values, task)
+
+    def _start(self, setup: Setup) -> None:
+        os.environ["GLOO_SOCKET_IFNAME"] = setup.interface
+        import torch.distributed as dist
+
+        dist.init_process_group(
+            "gloo",
+            init_method=f"file://{setup.store}",
+            rank=setup.worker,
+            world_size=setup.workers,
+            timeout=timedelta(seconds=_DEADLINE_S),
+        )
+        self._setup = setup
+        for job, (name, ticket) in setup.jobs.items():
+            codec = TimedCodec(get(name, workers=setup.workers))
+            session = Session(
+                ticket,
+                codec=codec,
+                window=setup.window,
+                offload=setup.offload,
+                pacing=setup.pacing,
+                deadline_s=_DEADLINE_S,
+                observer=self._count,
+            )
+            self._sessions[job] = session, codec
+
+    def _make(self, worker: int, task: Reduction) -> Vector:
+        assert self._setup is not None
+        if task.sparse is None:
+            return vector(worker, task.values)
+        return sparse_vector(worker, self._setup.workers, task.values, task.sparse)
+
+    def _count(self, finished: FinishedRound) -> None:
+        self._words += finished.round.words.size + finished.words.size
+
+    def _gloo(self, task: Reduction) -> tuple[Reduced, Vector]:
+        import torch
+        import torch.distributed as dist
+
+        # It sums in place: iterations after the first sum what the one before has left, which takes as long.
+        tensor = torch.from_numpy(self._vector.copy())
+        dist.barrier()
+        cpu, begin = cpu_seconds(), time.monotonic()
+        for _ in range(task.iterations):
+            dist.all_reduce(tensor)
+        end = time.monotonic()
+        phases = Phases(network=end - begin)
+        return Reduced(begin, end, cpu_seconds() - cpu, phases, 0, 0, ""), tensor.numpy()
+
+    def _all_gather(self, task: Reduction) -> tuple[Reduced, Vector]:
+        import torch
+        import torch.distributed as dist
+
+        assert self._setup is not None
+        # As many of everybody; those who have fewer send zeros for the first value.
+        most = torch.tensor(np.count_nonzero(self._vector))
+        dist.all_reduce(most, dist.ReduceOp.MAX)
+        count = int(most)
+        gathered = [torch.empty(2 * count, dtype=torch.int32) for _ in range(self._setup.workers)]
+        sum_ = np.empty(0, np.float32)
+        dist.barrier()
+        cpu, begin = cpu_seconds(), time.monotonic()
+        for _ in range(task.iterations):
+            places = np.flatnonzero(self._vector)
+            sent = np.zeros((2, count), np.int32)
+            sent[0, : places.size] = places
+            sent[1, : places.size] = self._vector[places].view(np.int32)
+            dist.all_gather(gathered, torch.from_numpy(sent.reshape(-1)))
+            sum_ = np.zeros(task.values, np.float32)
+            for one in gathered:
+                where, what = one.numpy().reshape(2, count)
+                np.add.at(sum_, where, what.view(np.float32))
+        end = time.monotonic()
+        words = 2 * count * self._setup.workers * task.iterations
+        used = cpu_seconds() - cpu
+        return Reduced(begin, end, used, Phases(network=end - begin), 0, 0, "", words=words), sum_
+
+    def _lanesum(self, task: Reduction) -> tuple[Reduced, Vector]:
+        import torch.distributed as dist
+
+        session, codec = self._sessions[task.by]
+        stats, words = session.stats, self._words
+        codec.phases = Phases()
+        sums = [self._vector]
+        dist.barrier()
+        cpu, begin = cpu_seconds(), time.monotonic()
+        for _ in range(task.iterations):
+            sums = self._all_reduce(session, task)
+        end = time.monotonic()
+        used = cpu_seconds() - cpu
+        did = session.stats - stats
+        done = Reduced(begin, end, used, codec.phases, did.packets_sent, did.retransmissions, "")
+        done = replace(done, words=self._words - words, latency=did.latency)
+        return done, sums[0] if len(sums) == 1 else np.concatenate(sums)
+
+    def _all_reduce(self, session: Session, task: Reduction) -> list[Vector]:
+        """Sums of all pieces."""
+        if not task.bucket:
+            return [session.all_reduce(self._vector, name="" if task.sparse is None else str(task.sparse))]
+        pieces = [self._vector[at : at + task.bucket] for at in range(0, task.values, task.bucket)]
+        if not task.in_flight:
+            return [session.all_reduce(piece) for piece in pieces]
+        return [pending.result() for pending in [session.all_reduce_async(piece) for piece in pieces]]
+
+    def _checked(self, done: Reduced, values: Vector, task: Reduction) -> Reduced:
+        assert self._setup is not None
+        done = replace(done, digest=digest_of(values))
+        if not task.check or self._setup.worker != 0:
+            return done
+        if task.sparse is not None:
+            exact = np.zeros(task.values, np.float32)
+            for worker in range(self._setup.workers):
+                exact += self._make(worker, task)
+            error = float(
+                np.sum(np.square(values - exact, dtype=np.float64)) / np.sum(np.square(exact, dtype=np.float64))
+            )
+            # Dense fixed point rounds: its units are no whole numbers.
+            return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
+        done = replace(done, error=error_of(values, self._setup.workers))
+        codec = None if task.by == GLOO else self._sessions[task.by][1]
+        if codec is None or codec.name != "fixed" or task.bucket:  # whose scales are of the pieces
+            return done
+        if task.values not in self._expected:
+            self._expected[task.values] = fixed_sum(codec, self._setup.workers, task.values)
+        return replace(done, expected=self._expected[task.values])
+
+    def close(self) -> None:
+        """Give everything back."""
+        for session, _ in self._sessions.values():
+            session.close()
+        if self._setup is not None:
+            import torch.distributed as dist
+
+            dist.destroy_process_group()
+
+
+def main(arguments: list[str]) -> None:
+    """Work until the benchmark goes away."""
+    reducer = Reducer()
+    try:
+        serve(arguments[0], reducer.work)
+    finally:
+        reducer.close()

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the workers of a benchmark do: rounds whose sums are known beforehand, for as long as they are told to."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.aggregation.combine import combine, expand
+from lanesum.protocol.lanes import LaneOp
+from lanesum.transport import JobTicket, UdpTransport
+from lanesum_lab.bench.agents import Progress
+
+# Rounds one after another differ: a sum out of an earlier round would show.
+_VARIANTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RoundsTask:
+    """Rounds of ``chunks`` packets for about ``seconds``; all workers of a job get the same task at the same time."""
+
+    op: LaneOp
+    chunks: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoundsDone:
+    """What one worker did.
+
+    Attributes:
+        progress: the end of every round; the first round is not counted, it waits for all workers to begin.
+        words: accumulator words that were compared.
+        wrong: those of them that were not the sum.
+        stats: what the transport counted meanwhile.
+    """
+
+    progress: Progress
+    words: int
+    wrong: int
+    stats: dict[str, int]
+
+
+class KnownRounds:
+    """Random words of all workers of a job, and their sums; the last group is kept free.
+
+    Args:
+        op: an operation that needs no code table.
+        ticket: of the worker.
+        chunks: packets of a round.
+    """
+
+    def __init__(self, op: LaneOp, ticket: JobTicket, chunks: int) -> None:
+        size = chunks * op.shape.uplink_words(ticket.accumulator_words)
+        self.words: list[NDArray[np.uint32]] = []
+        self.sums: list[NDArray[np.uint32]] = []
+        self.free = op.shape.accumulator_words_per_group  # words of a sum that come of the last group
+        for variant in range(_VARIANTS):
+            everybody = [self._random(op, size, variant, worker) for worker in range(ticket.workers)]
+            self.words.append(everybody[ticket.worker])
+            self.sums.append(functools.reduce(functools.partial(combine, op), (expand(op, one) for one in everybody)))
+
+    @staticmethod
+    def _random(op: LaneOp, size: int, *seed: int) -> NDArray[np.uint32]:
+        words = np.random.default_rng(seed).integers(0, 1 << 32, size, np.uint32)
+        words[-op.shape.uplink_words_per_group :] = 0
+        return words
+
+
+class RoundsWorker:
+    """Carries out tasks with one transport."""
+
+    def __init__(self, transport: UdpTransport) -> None:
+        self._transport = transport
+        self._known: dict[tuple[LaneOp, int], KnownRounds] = {}
+
+    def work(self, task: RoundsTask) -> RoundsDone:
+        """Do rounds until any worker finds that the time is over: that is what the free word says, to all alike."""
+        key = task.op, task.chunks
+        if key not in self._known:
+            self._known[key] = KnownRounds(task.op, self._transport.ticket, task.chunks)
+        known = self._known[key]
+        before = self._transport.stats
+        times: list[float] = []
+        wrong, over = 0, False
+        while not over:
+            variant = len(times) % _VARIANTS
+            words = known.words[variant]
+            words[-1] = bool(times) and time.monotonic() - times[0] >= task.seconds
+            sums, _ = self._transport.all_reduce_words(task.op, words)
+            times.append(time.monotonic())
+            over = bool(sums[-known.free :].any())
+            wrong += int(np.count_nonzero(sums[: -known.free] != known.sums[variant][: -known.free]))
+        stats = (self._transport.stats - before).counts()
+        return RoundsDone(Progress(times), len(times) * (known.sums[0].size - known.free), wrong, stats)

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a core of the aggregation server gets through: lanes beside memcpy, datagrams beside iperf3.
+
+Goodput per core counts what the server takes in and what it sends out, over the processor time of its process: with as
+many results as contributions, both of the same size, that is a datagram in and a datagram out. Peers pay for the same
+and do nothing with them. Everything runs on loopback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
+from lanesum_lab.bench import datagrams, lanes
+from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.pinger import ROUND
+from lanesum_lab.bench.pingers import Pingers, implementations, pingers
+from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Loopback
+
+LANE_COLUMNS = ("operation", "by", "lanes added, GB/s", "copied, GB/s", "added to copied")
+COLUMNS = ("datagrams by", "goodput, Gbit/s per core", "datagrams/s per core", "to iperf3", "goodput in all, Gbit/s")
+BARE = "bare sockets, a call each"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        workers: that send to the server.
+        chunks: packets of a round.
+        seconds: of one run.
+        lane_seconds: of one run of one lane operation.
+        repeats: runs of every case; they take turns.
+        window: packets under way at most, from every worker.
+        accumulator_words: of a packet.
+    """
+
+    workers: int = 2
+    chunks: int = 4096
+    seconds: float = 2.0
+    lane_seconds: float = 0.2
+    repeats: int = 5
+    window: int = 64
+    accumulator_words: int = FULL_ACCUMULATOR_WORDS
+
+
+QUICK = Settings(chunks=100, seconds=0.2, lane_seconds=0.01, repeats=2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """``cpu_s``: for a datagram in and one out. ``in_all``: datagrams in and out per second; None where not asked."""
+
+    cpu_s: float
+    in_all: float | None = None
+
+
+def _serve(kind: Pingers, settings: Settings) -> _Run:
+    flows, used = kind.flow(ROUND, settings.chunks, settings.seconds)
+    packets = [flow.sent + flow.received for flow in flows]
+    return _Run(2 * used / sum(packets), sum(packets) / max(flow.seconds for flow in flows))
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``lanes``, ``datagrams`` and, in ``left_out``, what was not measured.
+
+    Raises BenchError when a sum is wrong.
+    """
+    left_out: dict[str, str] = {}
+    size = HEADER_BYTES + settings.accumulator_words * WORD_BYTES
+    names = implementations(left_out)
+    figures = lanes.measure(settings.accumulator_words, settings.lane_seconds, settings.repeats, left_out)
+    ways: dict[str, Callable[[], _Run]] = {BARE: lambda: _Run(datagrams.bare_sockets(size, settings.seconds))}
+    missing = datagrams.iperf3_missing()
+    if missing:
+        left_out[datagrams.IPERF3] = missing
+    else:
+        ways[datagrams.IPERF3] = lambda: _Run(datagrams.iperf3(size, settings.seconds))
+    runs: dict[str, list[_Run]] = {}
+    with pingers(Loopback(), settings, names) as kinds:
+        for kind in kinds:
+            ways[f"server, {kind.name}"] = lambda kind=kind: _serve(kind, settings)  # type: ignore[misc]
+        for turn in range(settings.repeats + 1):
+            for name, way in ways.items():
+                one = way()
+                if turn:  # the first is warm-up
+                    runs.setdefault(name, []).append(one)
+    peers = runs.get(datagrams.IPERF3)
+    return {
+        "workers": settings.workers,
+        "datagram_bytes": size,
+        "chunks_per_round": settings.chunks,
+        "seconds_per_run": settings.seconds,
+        "repeats": settings.repeats,
+        "window": settings.window,
+        "accumulator_words": settings.accumulator_words,
+        "machine": machine(),
+        "lanes": figures,
+        "datagrams": [_figure(name, some, peers, size) for name, some in runs.items()],
+        "left_out": left_out,
+    }
+
+
+def _figure(name: str, runs: list[_Run], peers: list[_Run] | None, size: int) -> dict[str, Any]:
+    bits = 8 * size / 1e9
+    in_all = [run.in_all * bits for run in runs if run.in_all is not None]
+    ratios = None if peers is None else [peer.cpu_s / run.cpu_s for run, peer in zip(runs, peers, strict=True)]
+    return {
+        "by": name,
+        "gbit_s_per_core": spread([2 * bits / run.cpu_s for run in runs]),
+        "datagrams_s_per_core": spread([2 / run.cpu_s for run in runs]),
+        "to_iperf3": None if ratios is None else spread(ratios),
+        "gbit_s_in_all": spread(in_all) if in_all else None,
+    }
+
+
+def lane_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The lanes of what ``run`` found, for ``LANE_COLUMNS``."""
+    for figure in result["lanes"]:
+        figures = (figure[name] for name in ("added_gbyte_s", "copied_gbyte_s", "added_to_copied"))
+        yield figure["op"], figure["by"], *map(text, figures)
+
+
+def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The datagrams of what ``run`` found, for ``COLUMNS``."""
+    for figure in result["datagrams"]:
+        peer, in_all = figure["to_iperf3"], figure["gbit_s_in_all"]
+        yield (
+            figure["by"],
+            text(figure["gbit_s_per_core"]),
+            text(figure["datagrams_s_per_core"], 0),
+            "-" if peer is None else text(peer),
+            "-" if in_all is None else text(in_all),
+        )

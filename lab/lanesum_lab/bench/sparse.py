@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse all-reduces behind limited links: ``sketch``, ``union`` and ``auto`` beside dense ``fixed``, and beside an
+all-gather of values and places, as top-k sparsifiers use it. Every sum is compared."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lanesum._internal.native import availability
+from lanesum._internal.offload import Offload
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import WORD_BYTES
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.links import HUB, limited_links
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links
+from lanesum_lab.bench.reducer import ALL_GATHER, Reduction
+from lanesum_lab.bench.vectors import Sparse
+from lanesum_lab.bench.workers import Job, Measured, Workers
+from lanesum_lab.run.supervisor import Supervisor
+
+DENSE = "fixed"
+CODECS = (DENSE, "sketch", "union", "auto")
+COLUMNS = (
+    "Mbit/s",
+    "workers",
+    "union sparsity",
+    "overlap",
+    "by",
+    "seconds",
+    "times fixed",
+    "times fewer bytes",
+    "words/value",
+    "of formula",
+    "MB on the wire",
+    "CPU s",
+    "encode, s",
+    "network, s",
+    "decode, s",
+)
+PHASES = ("encode", "network", "decode")
+# All-reduces before those that are measured: a tensor's last sums tell how large its next one is.
+_WARM_UP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        workers: numbers of workers.
+        values: length of the vectors, float32.
+        sparsities: shares of places where no worker has a value.
+        overlaps: see ``vectors.Sparse``.
+        rates_mbit: of every worker's link, in each direction.
+        repeats: runs of every case; they take turns.
+        window, accumulator_words, offload: as in ``lanesum bench allreduce``.
+    """
+
+    workers: tuple[int, ...] = (2, 4)
+    values: int = 4_000_000
+    sparsities: tuple[float, ...] = (0.95, 0.99)
+    overlaps: tuple[float, ...] = (1.0, 0.0)
+    rates_mbit: tuple[float, ...] = (200.0,)
+    repeats: int = 3
+    window: int = 512
+    accumulator_words: int = FULL_ACCUMULATOR_WORDS
+    offload: Offload = "on"
+
+    def __post_init__(self) -> None:
+        if not all(0 < sparsity < 1 for sparsity in self.sparsities) or min(self.rates_mbit, default=0) <= 0:
+            raise ConfigurationError("A sparsity is between 0 and 1, and a rate above 0.")
+        if min(self.workers, default=0) < 2:
+            raise ConfigurationError("An all-reduce needs two workers at least.")
+
+
+QUICK = Settings(workers=(2,), values=100_000, sparsities=(0.95,), overlaps=(0.5,), repeats=1)
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``figures``.
+
+    Raises MissingToolError without PyTorch or root, BenchError where a sum is wrong.
+    """
+    figures: list[dict[str, Any]] = []
+    for workers in settings.workers:
+        with limited_links(workers) as network, tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+            network.limit(max(settings.rates_mbit))
+            with Supervisor(Path(folder) / "logs") as supervisor:
+                running = Workers(
+                    Links(network),
+                    [Job(codec, codec, (HUB,)) for codec in CODECS],
+                    workers=workers,
+                    accumulator_words=settings.accumulator_words,
+                    window=settings.window,
+                    offload=settings.offload,
+                    supervisor=supervisor,
+                    folder=Path(folder),
+                    environment={},
+                )
+                try:
+                    for rate in settings.rates_mbit:
+                        network.limit(rate)
+                        figures += _measure(settings, running, workers, rate)
+                finally:
+                    running.close()
+    return {
+        "repeats": settings.repeats,
+        "values": settings.values,
+        "window": settings.window,
+        "offload": settings.offload,
+        "accumulator_words": settings.accumulator_words,
+        "native": availability().core is not None,
+        "machine": machine(),
+        "figures": figures,
+        "left_out": {},
+    }
+
+
+def _measure(settings: Settings, running: Workers, workers: int, rate: float) -> Iterator[dict[str, Any]]:
+    for sparsity in settings.sparsities:
+        for overlap in settings.overlaps:
+            sparse = Sparse(1 - sparsity, overlap)
+            checks = {}
+            for by in (*CODECS, ALL_GATHER):
+                check = running.measure(Reduction(by, settings.values, _WARM_UP, check=True, sparse=sparse))
+                wanted, error = check.workers[0].expected, check.workers[0].error
+                if (wanted is not None and check.digest != wanted) or error is None or error > 1e-12:
+                    raise BenchError(f"The sum of {settings.values:,} values by {by} is wrong.")
+                checks[by] = check
+            runs: dict[str, list[Measured]] = {by: [] for by in checks}
+            for _ in range(settings.repeats):
+                for by, measured in runs.items():
+                    measured.append(running.measure(Reduction(by, settings.values, 1, sparse=sparse)))
+                    if measured[-1].digest != checks[by].digest:
+                        raise BenchError(f"The sum of {settings.values:,} values by {by} is not that of before.")
+            for by, measured in runs.items():
+                words = float(np.median([run.workers[0].words for run in measured]))
+                formula = formula_words(by, settings.values, 1 - sparsity)
+                yield {
+                    "rate_mbit": rate,
+                    "workers": workers,
+                    "union_sparsity": sparsity,
+                    "overlap": overlap,
+                    "by": by,
+                    "seconds": spread([run.seconds for run in measured]),
+                    "times_fixed": spread(
+                        [dense.seconds / run.seconds for dense, run in zip(runs[DENSE], measured, strict=True)]
+                    ),
+                    # What the links alone would let it be: they have no more to carry than this.
+                    "times_fewer_bytes": spread(
+                        [_carried(dense) / _carried(run) for dense, run in zip(runs[DENSE], measured, strict=True)]
+                    ),
+                    "words": words,
+                    "formula_words": formula,
+                    "wire_mbyte": spread([_carried(run) / 1e6 for run in measured]),
+                    "cpu_s": spread([run.cpu_s for run in measured]),
+                    **{
+                        f"{name}_s": spread([getattr(one.phases, name) for run in measured for one in run.workers])
+                        for name in PHASES
+                    },
+                }
+
+
+def _carried(run: Measured) -> int:
+    return max(1, run.wire.up + run.wire.down)
+
+
+def formula_words(by: str, values: int, density: float) -> float | None:
+    """Words up and down that a worker needs by the thresholds of peeling and the best Bloom filter; None for others.
+
+    Cells per key: 1 / 0.818, or 1 / 0.918 coupled, and a little for small sketches; false positives are keys, too.
+    """
+    if by not in ("sketch", "union"):
+        return None
+    keys = density * values
+    cells = min(1.2226 + 2 / math.sqrt(keys), 1.125 + 16 / math.sqrt(keys)) if by == "sketch" else 1.0
+    false = min(0.5, density / (32 * cells * math.log(2) ** 2 * (1 - density)))
+    bloom = -density * math.log(false) / math.log(2) ** 2 + 32 * cells * (density + false * (1 - density))
+    return 2 * values * min(1 + 32 * cells * density, bloom) / (8 * WORD_BYTES)
+
+
+def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``COLUMNS``."""
+    for figure in result["figures"]:
+        formula = figure["formula_words"]
+        yield (
+            f"{figure['rate_mbit']:g}",
+            str(figure["workers"]),
+            f"{figure['union_sparsity']:.0%}",
+            f"{figure['overlap']:.0%}",
+            figure["by"],
+            text(figure["seconds"], 3),
+            text(figure["times_fixed"]),
+            f"{figure['times_fewer_bytes']['median']:.1f}",
+            f"{figure['words'] / result['values']:.4f}",
+            "-" if formula is None else f"{figure['words'] / formula:.1%}",
+            f"{figure['wire_mbyte']['median']:,.2f}",
+            f"{figure['cpu_s']['median']:.3f}",
+            *(["-"] * 3 if figure["by"] == ALL_GATHER else [f"{figure[f'{name}_s']['median']:.4f}" for name in PHASES]),
+        )

@@ -1,0 +1,203 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packets per second of the embedded switch beside BMv2: the same program, the same packets, the same machine.
+
+In memory, the frames are handed to the switch in this process. On veth, the switch is a process of its own with one
+AF_PACKET port per worker in a network namespace, and this process keeps a window of chunks under way. Runs of all
+switches take turns, so that a change of the machine's speed meets them alike; figures are medians.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lanesum.protocol import LaneOp
+from lanesum_control.client import DEFAULT_DEVICE_ID, SwitchConnection
+from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.topology import load
+from lanesum_lab import bmv2
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.workload import Workload, admit, build
+from lanesum_lab.run.commands import interface_options, lanesum_command
+from lanesum_lab.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
+from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.p4runtime import P4RuntimeServer
+
+WINDOW_CHUNKS = 16  # BMv2 queues 64 packets per port; the job's 64 slots would allow more
+_RESULT_TIMEOUT_S = 10.0
+_TOPOLOGY = "star4"
+_FRAME_BYTES = 65536
+
+Measure = Callable[[LaneOp, int], float]
+CommandLine = Callable[[str, dict[int, str]], list[str]]  # from P4Runtime address and interfaces by port
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchFigure:
+    """Packets per second of one switch for one lane operation, over ``runs`` runs."""
+
+    switch: str
+    op: str
+    median_pps: float
+    min_pps: float
+    max_pps: float
+    runs: int
+    ratio_to_bmv2: float | None
+
+
+class _Feeder:
+    """Builds workloads whose epochs and positions go on from one run to the next."""
+
+    def __init__(self, switch: P4RuntimeSwitch, accumulator_words: int) -> None:
+        self.job = admit(switch, load(_TOPOLOGY), accumulator_words)
+        self._epoch = 0
+        self._position = 0
+
+    def workload(self, op: LaneOp, chunks: int) -> Workload:
+        result = build(self.job, op, chunks, epoch=self._epoch, position=self._position)
+        self._epoch += 1
+        self._position = (self._position + chunks) % (2 * self.job.tickets[0].slots)
+        return result
+
+
+@contextlib.contextmanager
+def _in_memory(accumulator_words: int, folder: Path) -> Iterator[Measure]:
+    switch = EmbeddedSwitch()
+    address = f"unix:{folder / 'memory.sock'}"
+    with P4RuntimeServer(switch, address, device_id=DEFAULT_DEVICE_ID), SwitchConnection(address) as connection:
+        feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(accumulator_words)), accumulator_words)
+
+        def measure(op: LaneOp, chunks: int) -> float:
+            workload = feeder.workload(op, chunks)
+            process, results = switch.process, 0
+            start = time.perf_counter()
+            for port, frame in workload.frames:
+                results += len(process(port, frame))
+            elapsed = time.perf_counter() - start
+            if results != chunks * workload.workers:
+                raise BenchError(f"The embedded switch sent {results} results, not {chunks * workload.workers}.")
+            return len(workload.frames) / elapsed
+
+        yield measure
+
+
+@contextlib.contextmanager
+def _on_veth(
+    name: str, command: Callable[[str, dict[int, str]], list[str]], words: int, folder: Path
+) -> Iterator[Measure]:
+    """A switch process on veth pairs."""
+    ports = sorted(load(_TOPOLOGY).ports().values())
+    address = f"unix:{folder / f'{name}.sock'}"
+    with contextlib.ExitStack() as cleanup:
+        namespace = cleanup.enter_context(veth_namespace(f"lanesum-{name}-{os.getpid()}", ports))
+        sockets = cleanup.enter_context(raw_sockets(namespace, ports))
+        log = cleanup.enter_context((folder / f"{name}.log").open("wb"))
+        interfaces = {port: switch_interface(port) for port in ports}
+        process = subprocess.Popen(inside(namespace, command(address, interfaces)), stdout=log, stderr=log, cwd=folder)
+        cleanup.callback(end, process)
+        connection = cleanup.enter_context(SwitchConnection(address))
+        feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(words)), words)
+
+        def measure(op: LaneOp, chunks: int) -> float:
+            return _windowed(name, feeder.workload(op, chunks), sockets)
+
+        yield measure
+
+
+def _windowed(name: str, workload: Workload, sockets: dict[int, socket.socket]) -> float:
+    """Packets per second with WINDOW_CHUNKS chunks under way, results counted at the first worker's port."""
+    listener = sockets[workload.frames[0][0]]
+    listener.settimeout(_RESULT_TIMEOUT_S)
+    for sock in sockets.values():
+        _drain(sock)
+    sent = completed = 0
+    workers = workload.workers
+    start = time.perf_counter()
+    while completed < workload.chunks:
+        while sent < workload.chunks and sent - completed < WINDOW_CHUNKS:
+            for port, frame in workload.frames[sent * workers : (sent + 1) * workers]:
+                sockets[port].send(frame)
+            sent += 1
+        try:
+            listener.recv(_FRAME_BYTES)
+        except TimeoutError as error:
+            raise BenchError(f"{name} lost a packet: {completed} of {workload.chunks} results came back.") from error
+        completed += 1
+    return len(workload.frames) / (time.perf_counter() - start)
+
+
+def _drain(sock: socket.socket) -> None:
+    timeout = sock.gettimeout()
+    sock.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            sock.recv(_FRAME_BYTES)
+    sock.settimeout(timeout)
+
+
+def _bmv2_version() -> str:
+    return subprocess.run([bmv2.PROGRAM, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _embedded_command(address: str, interfaces: dict[int, str]) -> list[str]:
+    return lanesum_command("switch", "--p4runtime", address, *interface_options(interfaces))
+
+
+def _bmv2_command(address: str, interfaces: dict[int, str]) -> list[str]:
+    return bmv2.command(interfaces, address, DEFAULT_DEVICE_ID)
+
+
+def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why."""
+    left_out: dict[str, str] = {}
+    workers = len(load(_TOPOLOGY).names("worker"))
+    problem = obstacle()
+    if problem:
+        left_out = dict.fromkeys(("embedded on veth", "BMv2 on veth"), problem)
+    elif shutil.which(bmv2.PROGRAM) is None:
+        left_out["BMv2 on veth"] = f"{bmv2.PROGRAM} is not on PATH"
+    rates: dict[tuple[str, LaneOp], list[float]] = {}
+    with contextlib.ExitStack() as cleanup:
+        folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
+        switches = {"embedded in memory": cleanup.enter_context(_in_memory(accumulator_words, folder))}
+        for name, label, command in (
+            ("embedded", "embedded on veth", _embedded_command),
+            ("bmv2", "BMv2 on veth", _bmv2_command),
+        ):
+            if label not in left_out:
+                switches[label] = cleanup.enter_context(_on_veth(name, command, accumulator_words, folder))
+        for op in ops:
+            for measure in switches.values():
+                measure(op, max(1, chunks // 10))  # warm-up
+            for _ in range(repeats):
+                for label, measure in switches.items():
+                    rates.setdefault((label, op), []).append(measure(op, chunks))
+    figures = []
+    for (label, op), values in rates.items():
+        peer = rates.get(("BMv2 on veth", op))
+        ratio = statistics.median(values) / statistics.median(peer) if peer else None
+        figures.append(
+            SwitchFigure(label, op.name, statistics.median(values), min(values), max(values), len(values), ratio)
+        )
+    return {
+        "accumulator_words": accumulator_words,
+        "workers": workers,
+        "packets_per_run": chunks * workers,
+        "machine": machine(),
+        "bmv2": None if "BMv2 on veth" in left_out else _bmv2_version(),
+        "figures": [asdict(figure) for figure in figures],
+        "left_out": left_out,
+    }

@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Small all-reduces beside a bare UDP echo on the same path, and how many packets one worker gets through.
+
+The transport in Python and the compiled one take turns, each with workers and an aggregation server of its own kind.
+An all-reduce by ``fixed`` is one round for so few values, or two (scales, then values), with the codec's work; a round
+is one sum of words. Beside the echo for one worker alone there is one for all at once, whose processes share the
+processors as those of an all-reduce do, and one of as many packets as a round has, one system call for each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
+from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.links import HUB, limited_links
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.pinger import ALL_REDUCE, ALONE, ROUND, Echoes, Flowed, Pings
+from lanesum_lab.bench.pingers import ECHO_PORT, implementations, pingers
+from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place
+from lanesum_lab.veth import obstacle
+
+ECHO = "UDP echo"
+ECHOES = "UDP echo for all at once"
+ECHO_BURST = "UDP echo of as many packets"
+LATENCY_COLUMNS = ("path", "what", "by", "p50, µs", "p99, µs", "p50 to echo")
+CHUNK_COLUMNS = ("path", "by", "chunk p50, µs", "chunk p99, µs")
+RATE_COLUMNS = ("path", "by", "packets/s", "packets per CPU second", "sent again")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured.
+
+    Attributes:
+        workers: of the small all-reduces.
+        values: of one of them.
+        count: of them in a run.
+        chunks: packets of a long round.
+        seconds: of long rounds in a run.
+        repeats: runs of every case; they take turns.
+        rate_mbit: of the limited links.
+        window: packets under way at most.
+        accumulator_words: of a packet.
+    """
+
+    workers: int = 2
+    values: int = 1024
+    count: int = 500
+    chunks: int = 4096
+    seconds: float = 1.0
+    repeats: int = 11
+    rate_mbit: float = 1000.0
+    window: int = 64
+    accumulator_words: int = FULL_ACCUMULATOR_WORDS
+
+
+QUICK = Settings(count=20, chunks=100, seconds=0.1, repeats=2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Latency:
+    path: str
+    what: str
+    by: str
+
+
+def _measure(
+    path: str, place: Place, settings: Settings, names: dict[str, str]
+) -> tuple[dict[_Latency, list[list[float]]], dict[str, list[Flowed]]]:
+    latencies: dict[_Latency, list[list[float]]] = {}
+    flows: dict[str, list[Flowed]] = {}
+    packet = HEADER_BYTES + settings.accumulator_words * WORD_BYTES
+    echoes = Echoes((place.address(HUB), ECHO_PORT), packet, settings.count)
+    burst = replace(echoes, burst=-(-settings.values // settings.accumulator_words))
+    with pingers(place, settings, names, echo=True) as kinds:
+        for turn in range(settings.repeats + 1):
+            taken = {
+                _Latency(path, f"{packet} bytes", ECHO): kinds[0].echoes(echoes, together=False),
+                _Latency(path, f"{packet} bytes", ECHOES): kinds[0].echoes(echoes, together=True),
+                _Latency(path, f"{burst.burst} x {packet} bytes", ECHO_BURST): kinds[0].echoes(burst, together=False),
+            }
+            flowed = {}
+            for kind in kinds:
+                for what in (ROUND, ALL_REDUCE):
+                    label = f"{what}, {settings.values * WORD_BYTES / 1024:g} KiB"
+                    taken[_Latency(path, label, kind.name)] = kind.pings(Pings(what, settings.values, settings.count))
+                flowed[kind.name] = kind.flow(ALONE, settings.chunks, settings.seconds)[0][0]
+            if turn == 0:  # warm-up
+                continue
+            for case, seconds in taken.items():
+                latencies.setdefault(case, []).append(seconds)
+            for name, flow in flowed.items():
+                flows.setdefault(name, []).append(flow)
+    return latencies, flows
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; returns a JSON-ready object with ``latency``, ``rate`` and, under ``left_out``, what was not measured.
+
+    Raises BenchError when a sum is wrong.
+    """
+    left_out: dict[str, str] = {}
+    names = implementations(left_out)
+    paths: list[tuple[str, contextlib.AbstractContextManager[Place]]] = [
+        ("loopback", contextlib.nullcontext(Loopback()))
+    ]
+    if problem := obstacle():
+        left_out["limited links"] = problem
+    else:
+        paths.append((f"{settings.rate_mbit:g} Mbit/s", _links(settings)))
+    latency, rate = [], []
+    for path, opened in paths:
+        with opened as place:
+            latencies, flows = _measure(path, place, settings, names)
+        echo = next(runs for case, runs in latencies.items() if case.by == ECHO)
+        latency += [_latency_figure(case, runs, echo) for case, runs in latencies.items()]
+        rate += [_rate_figure(path, name, runs) for name, runs in flows.items()]
+    return {
+        "workers": settings.workers,
+        "values": settings.values,
+        "all_reduces_per_run": settings.count,
+        "chunks_per_round": settings.chunks,
+        "seconds_per_run": settings.seconds,
+        "repeats": settings.repeats,
+        "window": settings.window,
+        "accumulator_words": settings.accumulator_words,
+        "machine": machine(),
+        "latency": latency,
+        "rate": rate,
+        "left_out": left_out,
+    }
+
+
+@contextlib.contextmanager
+def _links(settings: Settings) -> Iterator[Place]:
+    with limited_links(settings.workers) as network:
+        network.limit(settings.rate_mbit)
+        yield Links(network)
+
+
+def _percentiles(runs: list[list[float]], percent: float) -> list[float]:
+    return [float(np.percentile(seconds, percent)) * 1e6 for seconds in runs]
+
+
+def _latency_figure(case: _Latency, runs: list[list[float]], echo: list[list[float]]) -> dict[str, Any]:
+    medians, peers = _percentiles(runs, 50), _percentiles(echo, 50)
+    return {
+        "path": case.path,
+        "what": case.what,
+        "by": case.by,
+        "p50_us": spread(medians),
+        "p99_us": spread(_percentiles(runs, 99)),
+        "p50_to_echo": spread([one / peer for one, peer in zip(medians, peers, strict=True)]),
+    }
+
+
+def _rate_figure(path: str, name: str, runs: list[Flowed]) -> dict[str, Any]:
+    """Packets are those sent and those received, of one worker whose job has no other."""
+    return {
+        "path": path,
+        "by": name,
+        "packets_per_s": spread([(run.sent + run.received) / run.seconds for run in runs]),
+        "packets_per_cpu_s": spread([(run.sent + run.received) / run.cpu_s for run in runs]),
+        "retransmissions": sum(run.retransmissions for run in runs),
+        "chunk_p50_s": spread([run.latency.p50 or 0.0 for run in runs]),
+        "chunk_p99_s": spread([run.latency.p99 or 0.0 for run in runs]),
+    }
+
+
+def latency_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``LATENCY_COLUMNS``."""
+    for figure in result["latency"]:
+        times = [text(figure[name], 0) for name in ("p50_us", "p99_us")]
+        yield figure["path"], figure["what"], figure["by"], *times, text(figure["p50_to_echo"])
+
+
+def rate_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``RATE_COLUMNS``."""
+    for figure in result["rate"]:
+        rates = [text(figure[name], 0) for name in ("packets_per_s", "packets_per_cpu_s")]
+        yield figure["path"], figure["by"], *rates, str(figure["retransmissions"])
+
+
+def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` found, for ``CHUNK_COLUMNS``; none where it did not look at chunks yet."""
+    for figure in result["rate"]:
+        if figure.get("chunk_p50_s"):
+            times = ({key: 1e6 * one for key, one in figure[f"chunk_{name}_s"].items()} for name in ("p50", "p99"))
+            yield figure["path"], figure["by"], *(text(one, 0) for one in times)

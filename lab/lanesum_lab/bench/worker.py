@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""One worker of a benchmark's job as a process (arguments SOCKET CONTROLLER JOB WORKER CONGESTION)."""
+
+from __future__ import annotations
+
+from lanesum.join import join
+from lanesum.transport import UdpTransport
+from lanesum_lab.bench.agents import serve
+from lanesum_lab.bench.rounds import RoundsWorker
+
+
+def main(arguments: list[str]) -> None:
+    """Join the job, then work until the benchmark goes away."""
+    path, controller, job, worker, congestion = arguments
+    ticket = join(controller=controller, job=job, worker=int(worker), wait=True)
+    transport = UdpTransport(ticket, congestion=congestion)
+    try:
+        serve(path, RoundsWorker(transport).work)
+    finally:
+        transport.close()

@@ -1,0 +1,372 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum bench``: measurements, side by side with a named peer."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+from lanesum_control.cli.typer_main import typer_main
+from lanesum_lab.bench.errors import BenchError
+
+app = typer.Typer(help="Measure, side by side with a named peer.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Repeats = Annotated[int | None, typer.Option(min=1, help="Runs of every case; they take turns.")]
+Seconds = Annotated[float | None, typer.Option(min=0.1, help="Length of a run.")]
+Chunks = Annotated[int | None, typer.Option(min=1, help="Packets of a round, from every worker.")]
+Picture = Annotated[Path | None, typer.Option(help="Write a picture (PNG) of the figures here.", dir_okay=False)]
+Quick = Annotated[bool, typer.Option("--quick", help="One short run of few cases, to see that it works.")]
+
+
+@app.command()
+def switch(
+    ops: Annotated[str, typer.Option(help="Lane operations, separated by commas.")] = "ADD32,EXPAND8,TABLE8",
+    chunks: Annotated[int, typer.Option(min=10, help="Chunks in a run; each is one packet from every worker.")] = 2000,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each switch; they take turns.")] = 5,
+    words: Annotated[int, typer.Option(help="Accumulator words per packet.")] = DEFAULT_ACCUMULATOR_WORDS,
+    as_json: Json = False,
+) -> None:
+    """Packets per second of the embedded switch, beside BMv2 where it is on PATH (veth needs root)."""
+    from lanesum_lab.bench.switch import run
+
+    unknown = [name for name in ops.split(",") if name not in LaneOp.__members__]
+    if unknown:
+        known = ", ".join(LaneOp.__members__)
+        raise ConfigurationError(f"There is no lane operation {', '.join(unknown)}.", f"Known ones: {known}.")
+    chosen = [LaneOp[name] for name in ops.split(",")]
+    result = run(ops=chosen, chunks=chunks, repeats=repeats, accumulator_words=words)
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+        return
+    table = Table("switch", "operation", "packets/s", "min", "max", "times BMv2")
+    for figure in result["figures"]:
+        ratio = figure["ratio_to_bmv2"]
+        rates = [f"{figure[key]:,.0f}" for key in ("median_pps", "min_pps", "max_pps")]
+        table.add_row(figure["switch"], figure["op"], *rates, "-" if ratio is None else f"{ratio:.2f}")
+    console = Console()
+    console.print(table)
+    for name, why in result["left_out"].items():
+        console.print(f"{name} was not measured: {why}")
+
+
+@app.command()
+def faults(
+    repeats: Repeats = None, seconds: Seconds = None, chunks: Chunks = None, quick: Quick = False, as_json: Json = False
+) -> None:
+    """Rounds under loss, beside rounds without; two jobs at one switch, beside one alone. On loopback, no root."""
+    from lanesum_lab.bench import faults as bench
+
+    result = bench.run(_settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks))
+    _show(result, [(bench.LOSS_COLUMNS, bench.loss_rows), (bench.SHARING_COLUMNS, bench.sharing_rows)], as_json)
+
+
+@app.command()
+def congestion(
+    rate: Annotated[float | None, typer.Option(min=0.5, help="Of the slow link, in Mbit/s.")] = None,
+    repeats: Repeats = None,
+    seconds: Seconds = None,
+    chunks: Chunks = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """AIMD beside a fixed window on a slow link, alone and beside a TCP flow. Needs root and Mininet."""
+    from lanesum_lab.bench import congestion as bench
+
+    settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
+    if rate is not None:
+        settings = dataclasses.replace(settings, rate_mbit=rate)
+    _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], as_json)
+
+
+@app.command()
+def allreduce(
+    values: Annotated[int | None, typer.Option(min=1, help="Length of the vector, float32.")] = None,
+    sizes: Annotated[
+        str, typer.Option(help="Lengths for a sweep, separated by commas; `1k` is a thousand, `25M` 25 million.")
+    ] = "",
+    workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
+    codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
+    cases: Annotated[
+        str, typer.Option(help="Of loopback, hub and sharded, separated by commas; all that can be measured here.")
+    ] = "",
+    rates: Annotated[str, typer.Option(help="Of the limited links, in Mbit/s, separated by commas.")] = "",
+    window: Annotated[int | None, typer.Option(min=1, help="Packets that a worker has under way at most.")] = None,
+    words: Annotated[int | None, typer.Option(min=2, help="Accumulator words per packet; fills the MTU.")] = None,
+    offload: Annotated[str | None, typer.Option(help="Hand the kernel packets joined: on, off or auto.")] = None,
+    pacing: Annotated[bool | None, typer.Option("--pacing", help="Spread a window over a round trip.")] = None,
+    buckets: Annotated[
+        float | None,
+        typer.Option(min=0, help="Also in pieces of so many MiB, one after another and in flight; DDP's have 25."),
+    ] = None,
+    repeats: Repeats = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """All-reduce beside gloo, on loopback and behind limited links (needs root). Needs PyTorch."""
+    from lanesum_lab.bench import allreduce as bench
+
+    settings = dataclasses.replace(
+        bench.QUICK if quick else bench.Settings(),
+        **_given(
+            values=_numbers(sizes, "--sizes") or ((values,) if values else None),
+            workers=_numbers(workers, "--workers"),
+            codecs=tuple(codecs.split(",")) if codecs else None,
+            cases=tuple(cases.split(",")) if cases else None,
+            rates_mbit=_numbers(rates, "--rates"),
+            window=window,
+            accumulator_words=words,
+            offload=offload,
+            pacing=pacing,
+            bucket_mib=buckets,
+            repeats=repeats,
+        ),
+    )
+    tables = [
+        (bench.SPEED_COLUMNS, bench.speed_rows),
+        (bench.COST_COLUMNS, bench.cost_rows),
+        (bench.CHUNK_COLUMNS, bench.chunk_rows),
+    ]
+    if settings.bucket:
+        tables.append((bench.BUCKET_COLUMNS, bench.bucket_rows))
+    _show(bench.run(settings), tables, as_json, "allreduce", picture)
+
+
+@app.command()
+def sparse(
+    values: Annotated[int | None, typer.Option(min=1, help="Length of the vectors, float32.")] = None,
+    workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
+    rates: Annotated[str, typer.Option(help="Of the limited links, in Mbit/s, separated by commas.")] = "",
+    repeats: Repeats = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Sparse all-reduce beside dense fixed point and an all-gather, behind limited links (needs root), PyTorch."""
+    from lanesum_lab.bench import sparse as bench
+
+    settings = dataclasses.replace(
+        bench.QUICK if quick else bench.Settings(),
+        **_given(
+            values=values,
+            workers=_numbers(workers, "--workers"),
+            rates_mbit=_numbers(rates, "--rates"),
+            repeats=repeats,
+        ),
+    )
+    _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], as_json)
+
+
+@app.command()
+def server(
+    workers: Annotated[int | None, typer.Option(min=1, help="That send to the server.")] = None,
+    repeats: Repeats = None,
+    seconds: Seconds = None,
+    chunks: Chunks = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Lanes per core beside memcpy, datagrams per core beside iperf3 where it is on PATH. On loopback, no root."""
+    from lanesum_lab.bench import server as bench
+
+    settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
+    result = bench.run(dataclasses.replace(settings, **_given(workers=workers)))
+    _show(result, [(bench.LANE_COLUMNS, bench.lane_rows), (bench.COLUMNS, bench.rows)], as_json, "server", picture)
+
+
+@app.command()
+def transport(
+    workers: Annotated[int | None, typer.Option(min=2, help="Of the small all-reduces.")] = None,
+    rate: Annotated[float | None, typer.Option(min=0.5, help="Of the limited links, in Mbit/s.")] = None,
+    repeats: Repeats = None,
+    seconds: Seconds = None,
+    chunks: Chunks = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Small all-reduces beside a bare UDP echo, and packets per second of one worker. With root also in namespaces."""
+    from lanesum_lab.bench import transport as bench
+
+    settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
+    result = bench.run(dataclasses.replace(settings, **_given(workers=workers, rate_mbit=rate)))
+    tables = [
+        (bench.LATENCY_COLUMNS, bench.latency_rows),
+        (bench.RATE_COLUMNS, bench.rate_rows),
+        (bench.CHUNK_COLUMNS, bench.chunk_rows),
+    ]
+    _show(result, tables, as_json, "transport", picture)
+
+
+@app.command()
+def nmse(
+    values: Annotated[int | None, typer.Option(min=16, help="Length of a drawn vector, a multiple of 16.")] = None,
+    workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
+    runs: Annotated[int | None, typer.Option(min=1, help="Independent runs to average.")] = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Error of the codecs, on drawn vectors and recorded gradients (needs PyTorch), beside QSGD at equal bits."""
+    from lanesum_lab.bench import nmse as bench
+
+    if values is not None and values % 16:
+        raise ConfigurationError(f"--values {values} is not a multiple of 16.", "16 layers share them.")
+    settings = bench.QUICK if quick else bench.Settings()
+    given = _given(size=values, workers=_numbers(workers, "--workers"), runs=runs)
+    result = bench.run(dataclasses.replace(settings, **given))
+    _show(result, [(bench.COLUMNS, bench.rows)], as_json, "nmse", picture)
+
+
+@app.command()
+def codec(
+    values: Annotated[int | None, typer.Option(min=4096, help="Length of the vector, a multiple of 4096.")] = None,
+    levels: Annotated[str, typer.Option(help="Vector instructions, separated by commas; the widest there are.")] = "",
+    part: Annotated[str, typer.Option(help="speed (of THC) or comparison (of all codecs); both.")] = "",
+    device: Annotated[str, typer.Option(help="Of cpu and cuda, separated by commas.")] = "cpu",
+    codecs: Annotated[str, typer.Option(help="Rows of the comparison, separated by semicolons; all.")] = "",
+    repeats: Repeats = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Time of THC beside PyTorch's operations; error, bits and time of all codecs beside each other."""
+    from lanesum_lab.bench import codec as bench
+    from lanesum_lab.bench import comparison
+
+    if values is not None and values % 4096:
+        raise ConfigurationError(
+            f"--values {values} is not a multiple of 4096.", "PyTorch's version takes whole blocks."
+        )
+    settings = bench.QUICK if quick else bench.Settings()
+    given = _given(
+        values=values,
+        levels=tuple(levels.split(",")) if levels else None,
+        parts=(part,) if part else None,
+        devices=tuple(device.split(",")),
+        codecs=tuple(codecs.split(";")) if codecs else None,
+        repeats=repeats,
+    )
+    result = bench.run(dataclasses.replace(settings, **given))
+    tables = [(bench.COLUMNS, bench.rows)] if result["figures"] else []
+    if result["comparison"]:
+        tables.append((comparison.COLUMNS, comparison.rows))
+    _show(result, tables, as_json, "codec", picture)
+
+
+@app.command()
+def learning(
+    codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
+    tasks: Annotated[str, typer.Option(help="Of digits and transformer, separated by commas; both.")] = "",
+    steps: Annotated[int | None, typer.Option(min=1, help="Of every training.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="That share the batches of a step.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Trainings of each case; figures are means.")] = None,
+    density: Annotated[float | None, typer.Option(help="Share of values that is selected.")] = None,
+    picture: Picture = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """What training comes to with a codec, and what it sends, in one process. Needs PyTorch."""
+    from lanesum_lab.bench import learning as bench
+
+    settings = bench.QUICK if quick else bench.Settings()
+    chosen = [
+        (name, steps or most, seeds or times)
+        for name, most, times in settings.trainings
+        if not tasks or name in tasks.split(",")
+    ]
+    given = _given(
+        codecs=tuple(codecs.split(",")) if codecs else None,
+        # Those that differ in nothing but their steps are one where all have the same.
+        trainings=tuple(dict.fromkeys(chosen)),
+        workers=workers,
+        density=density,
+    )
+    result = bench.run(dataclasses.replace(settings, **given))
+    _show(result, [(bench.COLUMNS, bench.rows)], as_json, "learning", picture)
+
+
+@app.command()
+def growth(
+    seconds: Seconds = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """All-reduces for ten minutes: whether worker and server still have the memory of the beginning. On loopback."""
+    from lanesum_lab.bench import growth as bench
+
+    result = bench.run(_settings(bench.QUICK if quick else bench.Settings(), None, seconds, None))
+    _show(result, [(bench.COLUMNS, bench.rows)], as_json)
+    if not result["flat"]:
+        raise BenchError(f"A process has grown by more than {result['allowed_bytes'] >> 10:,} KiB after warming up.")
+
+
+_Rows = Callable[[dict[str, Any]], Iterable[tuple[str, ...]]]
+
+
+def _show(
+    result: dict[str, Any],
+    tables: Sequence[tuple[tuple[str, ...], _Rows]],
+    as_json: bool,
+    name: str = "",
+    picture: Path | None = None,
+) -> None:
+    """Tables and what else there is to say of them, or JSON; and the picture ``name`` if asked for."""
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        console = Console()
+        for columns, rows in tables:
+            console.print(_table(columns, rows(result)))
+        if "words_wrong" in result:
+            console.print(f"{result['words_wrong']} of {result['words_checked']:,} words were wrong.")
+        for what, why in result.get("left_out", {}).items():
+            console.print(f"{what} was not measured: {why}")
+    if picture is not None:
+        from lanesum_lab.bench import pictures
+
+        getattr(pictures, name)(result, picture)
+
+
+def _numbers(text: str, option: str) -> tuple[int, ...] | None:
+    """Positive whole numbers, separated by commas; None where there are none."""
+    factors = {"k": 1000, "M": 10**6, "G": 10**9}
+    numbers = []
+    for part in text.split(",") if text else []:
+        try:
+            numbers.append(int(part.rstrip("kMG")) * factors.get(part[-1:], 1))
+        except ValueError as error:
+            raise ConfigurationError(f"{option}: {part!r} is no number.", "Write for example 1k,25M.") from error
+    return tuple(numbers) or None
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Those that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _settings(settings: Any, repeats: int | None, seconds: float | None, chunks: int | None) -> Any:
+    """A benchmark's settings with those options that were given."""
+    return dataclasses.replace(settings, **_given(repeats=repeats, seconds=seconds, chunks=chunks))
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+main = typer_main("bench", app)

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum run``: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from lanesum.errors import MissingToolError
+from lanesum_control.cli.typer_main import typer_main
+
+
+def run(
+    topology: Annotated[
+        str, typer.Option(help="Shipped topology, YAML file, or 'loopback' / 'mininet' for star4 there.")
+    ] = "star4",
+    runner: Annotated[str | None, typer.Option(help="loopback or mininet; chosen when not given.")] = None,
+    switch: Annotated[
+        str | None,
+        typer.Option(
+            help="embedded, bmv2, none (the aggregation server sums), or a profile of the program for Tofino, such as "
+            "tofino1-w32, in the embedded switch; chosen when not given."
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of workers; all of the topology's by default.")] = None,
+    codec: Annotated[str, typer.Option(help="Codec, for example thc, thc-paper or fixed.")] = "thc",
+    epochs: Annotated[int, typer.Option(help="Passes over the training data.")] = 10,
+    servers: Annotated[
+        int | None,
+        typer.Option(help="Aggregation servers, each with its share of the slots; the topology's if not given."),
+    ] = None,
+    on_workers: Annotated[
+        bool, typer.Option("--servers-on-workers", help="Servers run at the first workers' hosts; no switch sums then.")
+    ] = False,
+    quorum: Annotated[int, typer.Option(help="So many workers' contributions make a result; all of them when 0.")] = 0,
+    faults: Annotated[
+        str | None, typer.Option(help="Fault plan: shipped one (everything-dies, lossy) or YAML file.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of everything that is drawn at random.")] = 1,
+    deadline: Annotated[float, typer.Option(help="Seconds without progress before the workers give up.")] = 30.0,
+    out: Annotated[Path, typer.Option(help="Folder for report.json, report.png and logs.")] = Path("out/run"),
+) -> None:
+    """Train a small network on digits, every gradient through the P4 program, and compare with no compression."""
+    try:
+        from lanesum_lab.run.plan import make_plan
+        from lanesum_lab.run.start import start
+    except ImportError as error:
+        raise MissingToolError(
+            f"The package {error.name} is not installed.", "Run: pip install lanesum-lab."
+        ) from error
+    plan = make_plan(
+        topology=topology,
+        runner=runner,
+        switch=switch,
+        workers=workers,
+        codec=codec,
+        epochs=epochs,
+        out=out.resolve(),
+        quorum=quorum,
+        seed=seed,
+        deadline_s=deadline,
+        faults=faults,
+        servers=servers,
+        on_workers=on_workers,
+    )
+    console = Console(highlight=False)
+    console.print(f"[bold]Target[/]    {plan.target} ({escape(plan.why)})")
+    console.print(f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}")
+    if len(plan.servers) > 1 or on_workers:
+        console.print(f"[bold]Servers[/]   {len(plan.servers)}, at {', '.join(plan.servers.values())}")
+    if plan.faults is not None:
+        console.print(f"[bold]Faults[/]    {escape(plan.faults_source)}, seed {plan.faults.seed}")
+    console.print(start(plan).table())
+    console.print(f"[bold]Report[/]    {out / 'report.json'}, {out / 'report.png'}; logs in {out / 'logs'}")
+
+
+main = typer_main("run", run)

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the laboratory for ``lanesum doctor``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lanesum.doctor.finding import Finding, note, ok
+from lanesum_control.doctor import program
+from lanesum_lab import bmv2, veth
+from lanesum_lab.run.plan import mininet_obstacle
+
+
+def checks() -> Iterator[Finding]:
+    """Check what runs and benchmarks use."""
+    for name, obstacle, without in (
+        ("network namespaces", veth.obstacle(), "Benchmarks and tests in namespaces are left out."),
+        ("Mininet", mininet_obstacle(), "Runs take place on loopback."),
+    ):
+        if obstacle:
+            yield note(name, f"{obstacle[0].upper()}{obstacle[1:]}. {without}")
+        else:
+            yield ok(name, "Can be used.")
+    yield program("BMv2", bmv2.PROGRAM, "Runs use the embedded switch.")

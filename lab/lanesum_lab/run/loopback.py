@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The loopback runner: switches, servers, controller and workers as plain processes on 127.0.0.0/8. No root."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from pathlib import Path
+
+from lanesum.rpc import controller as rpc
+from lanesum_lab.run import commands
+from lanesum_lab.run.commands import Scratch
+from lanesum_lab.run.outcome import Outcome
+from lanesum_lab.run.plan import RunPlan
+from lanesum_lab.run.steps import Stage
+from lanesum_lab.run.supervisor import Supervisor
+from lanesum_switch.faults.network import CONTROLLER
+
+
+def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
+    """Train. Raises what the supervisor and the controller raise."""
+    topology = plan.topology
+    controller = f"{topology.address(topology.names('controller')[0], loopback=True)}:{rpc.DEFAULT_PORT}"
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        scratch = Scratch(Path(folder))
+        for name in plan.switches:
+            supervisor.start(name, commands.switch_command(plan, name, scratch, None))
+        # Without a switch whose ports have the faults, a relay has them.
+        relayed = not plan.switches and plan.faults is not None and any(map(plan.faults.touches, plan.links))
+        if relayed:
+            arguments = ("--loopback", "--topology", plan.topology_source)
+            supervisor.start("relay", commands.relay_command(plan, scratch, *arguments))
+        behind = bool(plan.switches) or relayed
+        for server, host in plan.servers.items():
+            supervisor.start(server, commands.server_command(plan, scratch, server, host, behind=behind))
+        supervisor.start(CONTROLLER, commands.controller_command(plan, scratch, listen=controller))
+        try:
+            return Stage(
+                plan,
+                supervisor,
+                scratch,
+                controller,
+                master=_free_address(),
+                interface=lambda _host: "lo",
+                at=lambda _host, command: command,
+            ).train()
+        finally:
+            supervisor.close()  # before the files go that the processes have open
+
+
+def _free_address() -> tuple[str, int]:
+    """For the process group's store, which the first worker opens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address: tuple[str, int] = probe.getsockname()
+        return address

@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The Mininet runner: hosts in namespaces, P4 switches between them, one worker per host."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from lanesum.rpc import controller as rpc
+from lanesum_lab.run import commands
+from lanesum_lab.run.commands import Scratch
+from lanesum_lab.run.mininet_net import MininetNetwork, NetworkError, mininet_network
+from lanesum_lab.run.outcome import Outcome
+from lanesum_lab.run.plan import RunPlan
+from lanesum_lab.run.steps import Stage
+from lanesum_lab.run.supervisor import Supervisor
+from lanesum_switch.faults.network import CONTROLLER
+
+MASTER_PORT = 29500  # torch's usual one; the network is ours alone
+
+
+def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
+    """Train. Raises what the supervisor and the controller raise."""
+    topology = plan.topology
+    (controller_host,) = topology.names("controller")
+    controller = f"{topology.address(controller_host, loopback=False)}:{rpc.DEFAULT_PORT}"
+    # The embedded switch has the faults at its own ports; another one gets them by relays.
+    faulty = [link for link in plan.links if plan.faults is not None and plan.faults.touches(link)]
+    gaps = faulty if plan.switch == "bmv2" else []
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, mininet_network(topology, gaps) as network:
+        scratch = Scratch(Path(folder))
+        try:
+            _offloads_off(network)
+            for relay in network.relays:
+                command = commands.relay_command(plan, scratch, relay.lower, relay.upper, "--link", relay.link)
+                supervisor.start(f"relay-{relay.link}", network.command(relay.node, command))
+            for name in plan.switches:
+                supervisor.start(name, network.command(name, _switch(plan, name, scratch, network)))
+            for server, host in plan.servers.items():
+                command = commands.server_command(plan, scratch, server, host, behind=False)
+                supervisor.start(server, network.command(host, command))
+            command = commands.controller_command(plan, scratch, listen=controller)
+            supervisor.start(CONTROLLER, network.command(controller_host, command))
+
+            def call(address: str, method: str, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+                del address  # the controller's host has it too, and we are in no namespace of the network
+                return _call_at(network, controller_host, controller, method, message, timeout_s)
+
+            return Stage(
+                plan,
+                supervisor,
+                scratch,
+                controller,
+                master=(topology.address(plan.workers[0], loopback=False), MASTER_PORT),
+                interface=network.host_interface,
+                at=network.command,
+                call=call,
+            ).train()
+        finally:
+            # Before the network goes: a process in a namespace that is gone can only fail.
+            supervisor.close()
+
+
+def _switch(plan: RunPlan, name: str, scratch: Scratch, network: MininetNetwork) -> list[str]:
+    interfaces = network.switch_interfaces(name)
+    if plan.switch == "embedded":
+        return commands.switch_command(plan, name, scratch, interfaces)
+    return commands.bmv2_command(name, scratch, interfaces)
+
+
+def _offloads_off(network: MininetNetwork) -> None:
+    """A switch that reads whole frames must see real ones: no segments of 60 kB, no checksums left for a NIC."""
+    for node, interfaces in network.interfaces().items():
+        command = [sys.executable, "-m", "lanesum_lab.run.offloads", *interfaces]
+        result = subprocess.run(network.command(node, command), capture_output=True, text=True)
+        if result.returncode != 0:
+            raise NetworkError(f"Cannot switch off the offloads at {node}: {result.stderr.strip()}.")
+
+
+def _call_at(
+    network: MininetNetwork, host: str, address: str, method: str, message: dict[str, Any], timeout_s: float
+) -> dict[str, Any]:
+    """One call to the controller, made from its own host's namespace."""
+    arguments = [
+        sys.executable,
+        "-m",
+        "lanesum.rpc.controller",
+        address,
+        method,
+        rpc.encode(message).decode(),
+        str(timeout_s),
+    ]
+    result = subprocess.run(network.command(host, arguments), capture_output=True)
+    if result.returncode == rpc.EXIT_UNREACHABLE:
+        raise rpc.UnreachableError(result.stderr.decode().strip())
+    if result.returncode != 0:
+        raise rpc.ControllerError(result.stderr.decode().strip())
+    return rpc.decode(result.stdout)

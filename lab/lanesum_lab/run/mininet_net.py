@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A topology as a Mininet network: every node, the switch included, in a network namespace of its own.
+
+Mininet's Python package belongs to the system's Python; only this module imports it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lanesum.errors import LanesumError, MissingToolError
+from lanesum_control.topology import Topology
+from lanesum_lab.run.plan import mininet_path
+from lanesum_switch.faults.network import switch_links
+
+
+class NetworkError(LanesumError):
+    """Mininet could not build the network."""
+
+
+def _import_mininet() -> tuple[Any, Any, Any]:
+    path = mininet_path()
+    if path is None:
+        raise MissingToolError("The Python package of Mininet is not installed.", "Run: apt install mininet")
+    if str(path) not in sys.path:
+        sys.path.append(str(path))  # last, so that nothing else of the system's Python comes before ours
+    return tuple(importlib.import_module(f"mininet.{name}") for name in ("net", "node", "link"))  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """A gap in a cable for ``lanesum_switch.faults.relay``: two interfaces in the namespace of ``node``."""
+
+    link: str
+    node: str
+    lower: str
+    upper: str
+
+
+class MininetNetwork:
+    """The running network. ``command`` turns a command into one that runs at a node."""
+
+    def __init__(self, net: Any, topology: Topology, relays: Sequence[Relay]) -> None:
+        self._net = net
+        self._topology = topology
+        self.relays = tuple(relays)
+
+    def command(self, node: str, command: list[str]) -> list[str]:
+        """``command`` in the node's namespace."""
+        return ["mnexec", "-a", str(self._net.get(node).pid), *command]
+
+    def switch_interfaces(self, switch: str) -> dict[int, str]:
+        """Interface of every port of a switch, in its namespace."""
+        return {port: _interface(switch, port) for port in _ports(self._topology, switch)}
+
+    def host_interface(self, node: str) -> str:
+        """Name of a host's interface."""
+        name: str = self._net.get(node).defaultIntf().name
+        return name
+
+    def interfaces(self) -> dict[str, list[str]]:
+        """All interfaces that carry frames, by node."""
+        found = {host: [self.host_interface(host)] for host in self._topology.hosts()}
+        for switch in self._topology.switches():
+            gaps = [end for relay in self.relays if relay.node == switch for end in (relay.lower, relay.upper)]
+            found[switch] = [*self.switch_interfaces(switch).values(), *gaps]
+        return found
+
+
+def _interface(switch: str, port: int) -> str:
+    return f"{switch}-eth{port}"
+
+
+def _ports(topology: Topology, switch: str) -> list[int]:
+    between = topology.links_between_switches()
+    ends = [(one, port) for one, port, _, _ in between] + [(other, port) for _, _, other, port in between]
+    return sorted([*topology.ports(switch).values(), *(port for name, port in ends if name == switch)])
+
+
+@contextlib.contextmanager
+def mininet_network(topology: Topology, gaps: Collection[str] = ()) -> Iterator[MininetNetwork]:
+    """Build the network and take it down again.
+
+    ``gaps`` are links, as fault plans call them, that a relay will join: nothing passes them before.
+
+    Raises MissingToolError, NetworkError.
+    """
+    net_module, node_module, link_module = _import_mininet()
+
+    class ProgrammedSwitch(node_module.Switch):  # type: ignore[name-defined]
+        """A node whose switch process the runner starts: Mininet only gives it ports."""
+
+        def __init__(self, name: str, **params: Any) -> None:
+            super().__init__(name, **{**params, "inNamespace": True})
+
+        def start(self, _controllers: list[Any]) -> None:
+            pass
+
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        net = net_module.Mininet(switch=ProgrammedSwitch, controller=None, autoSetMacs=False)
+    try:
+        for switch in topology.switches():
+            net.addSwitch(switch)
+        for name in topology.hosts():
+            node = topology.nodes[name]
+            net.addHost(name, ip=f"{node.ip}/24", mac=node.mac_text)
+        relays = _add_links(net, link_module, topology, gaps)
+        net.start()
+        for relay in relays:
+            _open_gap(net, topology, relay)
+    except BaseException as error:
+        with contextlib.suppress(Exception):
+            net.stop()
+        if isinstance(error, Exception):
+            raise NetworkError(
+                f"Mininet could not build {topology.name}: {error}.", "Clean up with `mn -c` and try again."
+            ) from error
+        raise
+    try:
+        yield MininetNetwork(net, topology, relays)
+    finally:
+        net.stop()
+
+
+def _add_links(net: Any, link_module: Any, topology: Topology, gaps: Collection[str]) -> list[Relay]:
+    """All cables; returns where they have gaps."""
+    upper_ends = {(link.upper, link.upper_port): link.name for link in switch_links(topology)}
+    servers = topology.names("server")
+    relays = []
+    for link in topology.links:
+        kind = link_module.TCLink if link.rate_mbit else link_module.Link
+        options: dict[str, Any] = {"bw": link.rate_mbit} if link.rate_mbit else {}
+        for number, (name, port) in enumerate(link.parts(), start=1):
+            if port is None:
+                continue
+            interface = _interface(name, port)
+            ((other, other_port),) = [end for end in link.parts() if end != (name, port)]
+            # Links between switches have their gap at the upper one, all others at their only switch.
+            named = other if other_port is None else upper_ends.get((name, port), "")
+            if named in gaps:
+                cable, inner = f"{name}-out{port}", f"{name}-in{port}"
+                lower, upper = (inner, cable) if named in servers else (cable, inner)
+                relays.append(Relay(named, name, lower, upper))
+                interface = cable
+            options |= {f"port{number}": port, f"intfName{number}": interface}
+        net.addLink(*(name for name, _ in link.parts()), cls=kind, **options)
+    return relays
+
+
+def _open_gap(net: Any, topology: Topology, relay: Relay) -> None:
+    """Give the switch the port that the cable does not lead to any more, and the relay the port's other end."""
+    node = net.get(relay.node)
+    inner = relay.lower if relay.link in topology.names("server") else relay.upper
+    port = _interface(relay.node, int(inner.rpartition("-in")[2]))
+    said = node.cmd(
+        f"ip link add {port} type veth peer name {inner} && ip link set {port} up && ip link set {inner} up"
+    )
+    if said:
+        raise NetworkError(f"A relay cannot be put into the link {relay.link}: {said.strip()}.")

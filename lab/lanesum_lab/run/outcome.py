@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is known after a run beside the workers' own report, also of processes that have died on the way."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanesum.rpc import controller as rpc
+from lanesum.server.client import ServerError, ServerStatus
+from lanesum_control.controlled_server import packets_as_of_a_switch
+from lanesum_switch.faults.network import CONTROLLER
+
+LAST_WORDS_S = 2.0  # a kill waits for no longer
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the run's processes counted.
+
+    Attributes:
+        counters: as the controller's answer to COUNTERS, over all lives of every process: ``packets`` by decision at
+            all switches together, ``switches`` at each of them, ``servers`` ``decisions`` and ``refused`` of each,
+            ``server`` those of all together.
+        events: what the controller saw, oldest first.
+        faults: rules with their counts, and what happened to processes; empty without a plan.
+    """
+
+    counters: dict[str, Any]
+    events: list[dict[str, Any]] = field(default_factory=list)
+    faults: dict[str, Any] = field(default_factory=dict)
+
+
+class Lives:
+    """Adds up what processes have counted before they were killed: their counts die with them.
+
+    Args:
+        ask: calls a method of the controller, with a time limit in seconds. May raise ControllerError.
+        servers: ask each of the servers how it is; a controller need not be there. May raise ServerError.
+    """
+
+    def __init__(
+        self, ask: Callable[[str, float], dict[str, Any]], servers: Mapping[str, Callable[[], ServerStatus]]
+    ) -> None:
+        self._ask = ask
+        self._server_status = servers
+        self._packets: collections.Counter[str] = collections.Counter()
+        self._switches: dict[str, collections.Counter[str]] = {}
+        self._servers: dict[str, dict[str, collections.Counter[str]]] = {
+            name: {"decisions": collections.Counter(), "refused": collections.Counter()} for name in servers
+        }
+        self._server_before: collections.Counter[str] = collections.Counter()
+        self._events: list[dict[str, Any]] = []
+
+    def before_kill(self, process: str) -> None:
+        """Ask for what a process will have forgotten; one that cannot be asked is told by an event."""
+        try:
+            if process == CONTROLLER:
+                self._events += self._ask(rpc.EVENTS, LAST_WORDS_S)["events"]
+            elif process in self._servers:
+                status = self._server_status[process]()
+                self._servers[process]["decisions"].update(status.decisions)
+                self._servers[process]["refused"].update(status.refused)
+                self._server_before.update(packets_as_of_a_switch(status))
+            else:
+                counted = self._ask(rpc.COUNTERS, LAST_WORDS_S)["switches"].get(process, {})
+                self._switches.setdefault(process, collections.Counter()).update(counted)
+                self._packets.update(counted)
+        except (rpc.ControllerError, ServerError):
+            self._events.append({"whom": process, "what": "killed; nobody could say what it had counted"})
+
+    def outcome(self, timeout_s: float, faults: dict[str, Any]) -> Outcome:
+        """Everything, with what is counted now. Raises ControllerError."""
+        counters = self._ask(rpc.COUNTERS, timeout_s)
+        if not counters["switches"]:
+            self._packets.update(self._server_before)
+        self._packets.update(counters["packets"])
+        for name, counted in counters["switches"].items():
+            self._switches.setdefault(name, collections.Counter()).update(counted)
+        together: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        for name, server in self._servers.items():
+            for kind, counted in server.items():
+                counted.update((counters["servers"].get(name) or {}).get(kind, {}))
+                together[kind].update(counted)
+        total = {
+            "packets": dict(self._packets),
+            "switches": {name: dict(counted) for name, counted in self._switches.items()},
+            "servers": {
+                name: {kind: dict(counted) for kind, counted in server.items()}
+                for name, server in self._servers.items()
+            },
+            "server": {kind: dict(counted) for kind, counted in together.items()},
+        }
+        return Outcome(total, self._events + self._ask(rpc.EVENTS, timeout_s)["events"], faults)

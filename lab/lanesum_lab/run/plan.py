@@ -1,0 +1,248 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run is asked to do, and on what it will run: decided before anything starts."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lanesum import codecs
+from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.transport.udp import DEFAULT_DEADLINE_S
+from lanesum_control.controller import worker_names
+from lanesum_control.jobs import DEFAULT_SLOTS
+from lanesum_control.tofino.profiles import PROFILES
+from lanesum_control.topology import Topology, load
+from lanesum_lab import veth
+from lanesum_lab.bmv2 import PROGRAM as BMV2
+from lanesum_switch.faults.network import names_in, server_processes
+from lanesum_switch.faults.plan import FaultPlan, Names
+from lanesum_switch.topology_ports import check_apart
+
+Runner = Literal["loopback", "mininet"]
+SwitchKind = Literal["embedded", "bmv2", "none"]
+TOPOLOGY = "topology.yaml"  # in the folder of a run with other servers than those of its topology
+MININET_PROGRAMS = ("mnexec", "ip")
+RUNNERS: tuple[Runner, ...] = ("loopback", "mininet")
+_TARGETS: dict[SwitchKind, str] = {
+    "embedded": "embedded switch",
+    "bmv2": "simple_switch_grpc (BMv2)",
+    "none": "aggregation server, no switch,",
+}
+_PROFILES = tuple(profile.name for profile in PROFILES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """A run.
+
+    Attributes:
+        why: one sentence for the user on the choice of runner and switch.
+        profile: the embedded switch runs this profile of the program for Tofino instead of BMv2's.
+        quorum: contributions that make a result; 0 means all workers'.
+        seed: of weights, order of the data, and the codec's random bits: the same seed, the same weights.
+        deadline_s: longest time without progress before the workers give up.
+        faults: what happens to packets and processes.
+    """
+
+    topology: Topology
+    topology_source: str  # name or file, for the processes that read it again
+    runner: Runner
+    switch: SwitchKind
+    why: str
+    workers: tuple[str, ...]
+    codec: str
+    epochs: int
+    slots: int
+    out: Path
+    profile: str | None = None
+    quorum: int = 0
+    seed: int = 1
+    deadline_s: float = DEFAULT_DEADLINE_S
+    faults: FaultPlan | None = None
+    faults_source: str = ""  # name or file, for the processes that read it again
+
+    @property
+    def switches(self) -> list[str]:
+        """The switches that the run starts."""
+        return [] if self.switch == "none" else self.topology.switches()
+
+    @property
+    def servers(self) -> dict[str, str]:
+        """Host of every aggregation server, by the name of its process."""
+        return dict(zip(server_processes(self.topology), self.topology.server_hosts(), strict=True))
+
+    @property
+    def links(self) -> list[str]:
+        """The links of the run, as fault plans call them."""
+        return sorted(names_in(self.topology, switches=bool(self.switches)).links)
+
+    @property
+    def target(self) -> str:
+        """How reports name what summed the gradients."""
+        program = "" if self.profile is None else f" with {self.profile}"
+        return f"{_TARGETS[self.switch]}{program} on {self.runner}"
+
+
+def mininet_obstacle() -> str:
+    """Why Mininet cannot be used here; empty when it can."""
+    if os.geteuid() != 0:
+        return "Mininet needs root"
+    missing = [program for program in MININET_PROGRAMS if shutil.which(program) is None]
+    if missing:
+        return f"{', '.join(missing)} is not installed (apt install mininet iproute2)"
+    if mininet_path() is None:
+        return "the Python package of Mininet is not installed (apt install mininet)"
+    return veth.obstacle()
+
+
+def mininet_path() -> Path | None:
+    """The folder to import ``mininet`` from; Debian installs it for the system's Python only."""
+    found = importlib.util.find_spec("mininet")
+    if found is not None and found.origin is not None:
+        return Path(found.origin).parents[1]
+    system = Path("/usr/lib/python3/dist-packages")
+    return system if (system / "mininet" / "net.py").exists() else None
+
+
+def make_plan(
+    *,
+    topology: str,
+    runner: str | None,
+    workers: int | None,
+    codec: str,
+    epochs: int,
+    out: Path,
+    switch: str | None = None,
+    quorum: int = 0,
+    seed: int = 1,
+    deadline_s: float = DEFAULT_DEADLINE_S,
+    faults: str | None = None,
+    servers: int | None = None,
+    on_workers: bool = False,
+) -> RunPlan:
+    """Check everything that can be checked before a process starts.
+
+    Args:
+        topology: a shipped topology's name or a YAML file; also ``loopback`` or ``mininet``, which mean star4 there.
+        runner: ``loopback``, ``mininet``, or None to choose.
+        workers: how many of the topology's workers take part; None for all.
+        codec: name of a codec.
+        epochs: passes over the training data.
+        out: folder for report and logs.
+        switch: ``embedded``, ``bmv2``, ``none`` (the aggregation server sums), a profile of the program for Tofino,
+            which the embedded switch runs then, or None to choose.
+        quorum: contributions that make a result; 0 means all workers'.
+        seed: of everything that is drawn at random.
+        deadline_s: seconds without progress before the workers give up.
+        faults: a shipped fault plan's name or a YAML file.
+        servers: how many aggregation servers; None for those of the topology.
+        on_workers: they are at the first workers' hosts instead of hosts of their own.
+
+    Raises ConfigurationError, MissingToolError, AdmissionError, TopologyError.
+    """
+    if topology in RUNNERS:
+        topology, runner = "star4", topology
+    if runner is not None and runner not in RUNNERS:
+        raise ConfigurationError(f"There is no runner {runner!r}.", f"Known runners: {', '.join(RUNNERS)}.")
+    if epochs < 1:
+        raise ConfigurationError(f"epochs = {epochs} must be at least 1.")
+    network = load(topology)
+    hosts = network.names("worker")
+    if workers is not None and workers < 1:
+        raise ConfigurationError(f"workers = {workers} must be at least 1.")
+    chosen = worker_names(hosts, len(hosts) if workers is None else workers)
+    codecs.get(codec, workers=len(chosen))  # an unknown codec or too many workers shows before anything starts
+    if not 0 <= quorum <= len(chosen):
+        raise ConfigurationError(f"quorum = {quorum} is not between 0 and the {len(chosen)} workers.")
+    if deadline_s <= 0:
+        raise ConfigurationError(f"deadline = {deadline_s:g} must be positive.")
+    profile = switch if switch in _PROFILES else None
+    final, kind, why = _place(runner, "embedded" if profile else switch)
+    if servers is not None or on_workers:
+        network = _with_servers(network, 1 if servers is None else servers, on_workers)
+        topology = str(out / TOPOLOGY)  # for the processes that read it
+    if final == "loopback" and (kind != "none" or faults is not None):
+        check_apart(network)
+    planned = None if faults is None else FaultPlan.load(faults, _fault_names(network, kind, chosen))
+    for fault in planned.processes if planned is not None else ():
+        if fault.process in chosen and fault.restart_after_s is not None:
+            raise ConfigurationError(
+                f"The fault plan starts worker {fault.process} again, but it could not find its way into the training.",
+                "Leave restart_after_s out, or pause the worker instead.",
+            )
+    return RunPlan(
+        topology=network,
+        topology_source=topology,
+        runner=final,
+        switch=kind,
+        why=why,
+        workers=chosen,
+        codec=codec,
+        epochs=epochs,
+        slots=DEFAULT_SLOTS,
+        out=out,
+        profile=profile,
+        quorum=quorum,
+        seed=seed,
+        deadline_s=deadline_s,
+        faults=planned,
+        faults_source=faults or "",
+    )
+
+
+def _with_servers(topology: Topology, servers: int, on_workers: bool) -> Topology:
+    try:
+        return topology.with_servers(servers, on_workers=on_workers)
+    except ValueError as error:
+        raise ConfigurationError(f"servers = {servers}: {error}.") from error
+
+
+def _fault_names(network: Topology, switch: SwitchKind, workers: Sequence[str]) -> Names:
+    """What a fault plan may name: links of workers that have no process do no harm, the processes would."""
+    names = names_in(network, switches=switch != "none")
+    idle = set(network.names("worker")) - set(workers)
+    return Names(names.links, names.processes - idle)
+
+
+def _place(runner: str | None, switch: str | None) -> tuple[Runner, SwitchKind, str]:
+    """Runner, switch, and why these."""
+    if switch is not None and switch not in _TARGETS:
+        known = ", ".join([*_TARGETS, *_PROFILES])
+        raise ConfigurationError(f"There is no switch {switch!r}.", f"Known switches: {known}.")
+    obstacle = mininet_obstacle()
+    if runner == "mininet" and obstacle:
+        raise MissingToolError(
+            f"The Mininet runner cannot be used: {obstacle}.", "Run as root with Mininet, or TOPOLOGY=loopback."
+        )
+    if switch == "none":
+        if runner == "mininet":
+            raise ConfigurationError(
+                "Without a switch the hosts of a Mininet network cannot reach each other.", "Use TOPOLOGY=loopback."
+            )
+        return "loopback", "none", "as asked"
+    if switch == "bmv2":
+        if shutil.which(BMV2) is None:
+            raise MissingToolError(f"{BMV2} is not on PATH.", "Install BMv2, or choose the embedded switch.")
+        if runner == "loopback" or obstacle:
+            reason = obstacle or "loopback was asked for"
+            raise ConfigurationError(
+                f"BMv2 needs network interfaces, which only the Mininet runner has ({reason}).",
+                "Choose the embedded switch.",
+            )
+    if runner == "loopback":
+        return "loopback", "embedded", "as asked; BMv2 needs network interfaces, so the switch is the embedded one"
+    if obstacle:
+        return "loopback", "embedded", obstacle
+    reason = "as asked" if runner else "root and Mininet are there"
+    if switch is not None:
+        return "mininet", "bmv2" if switch == "bmv2" else "embedded", f"{reason}; the switch as asked"
+    if shutil.which(BMV2):
+        return "mininet", "bmv2", f"{reason}; {BMV2} is on PATH"
+    return "mininet", "embedded", f"{reason}; {BMV2} is not on PATH"

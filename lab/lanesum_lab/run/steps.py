@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every runner does once switches, servers and controller are started: admit, train, and ask how it went."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lanesum.rpc import controller as rpc
+from lanesum.server.client import RemoteServer
+from lanesum_lab.run import commands
+from lanesum_lab.run.commands import Scratch
+from lanesum_lab.run.outcome import LAST_WORDS_S, Lives, Outcome
+from lanesum_lab.run.plan import RunPlan
+from lanesum_lab.run.process_faults import ProcessFaults
+from lanesum_lab.run.supervisor import Child, Supervisor
+from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
+from lanesum_switch.faults.links import LinkFaults
+from lanesum_switch.faults.network import CONTROLLER
+from lanesum_switch.faults.plan import FaultPlan
+
+_CONTROLLER_START_S = 60.0
+_TRY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where a run takes place.
+
+    Attributes:
+        controller: ``host:port`` of the controller, as the workers reach it.
+        master: address of the process group's store, which the first worker opens.
+        interface: name of a host's interface, for gloo.
+        at: makes a command run at a node.
+        call: as ``rpc.call``, from where the controller can be reached.
+    """
+
+    plan: RunPlan
+    supervisor: Supervisor
+    scratch: Scratch
+    controller: str
+    master: tuple[str, int]
+    interface: Callable[[str], str]
+    at: Callable[[str, list[str]], list[str]]
+    call: Callable[..., dict[str, Any]] = rpc.call
+
+    def train(self) -> Outcome:
+        """Admit the job, train, and take it out again.
+
+        Raises ProcessFailedError when a process ends that should not, ControllerError when the controller refuses.
+        """
+        admit(self.supervisor, self.plan, self.controller, self.call)
+        workers = start_workers(self)
+        servers = {
+            name: RemoteServer(self.scratch.server_control(name), timeout_s=LAST_WORDS_S).status
+            for name in self.plan.servers
+        }
+        lives = Lives(self._ask, servers)
+        faults = self._train_with_faults(self.plan.faults, workers, lives) if self.plan.faults else {}
+        self.supervisor.wait(workers)
+        # With all the time that a controller may take which has just been started again.
+        outcome = lives.outcome(_CONTROLLER_START_S, faults)
+        self.call(self.controller, rpc.REMOVE, {"job": commands.JOB}, _CONTROLLER_START_S)
+        return outcome
+
+    def _ask(self, method: str, timeout_s: float) -> dict[str, Any]:
+        """Call the controller. Raises ControllerError, at once while it is killed."""
+        if self.supervisor.child(CONTROLLER).killed:
+            raise rpc.UnreachableError("The controller was killed as planned.")
+        return self.call(self.controller, method, {}, timeout_s)
+
+    def _train_with_faults(self, plan: FaultPlan, workers: list[Child], lives: Lives) -> dict[str, Any]:
+        """What the plan did, for the report."""
+        links = LinkFaults(plan, self.scratch.fault_counts)
+        processes = ProcessFaults(
+            plan,
+            self.supervisor,
+            step=lambda: StepFile.read(self.scratch.steps),
+            seen=lambda: links.totals(self.plan.links)[1],
+            before_kill=lives.before_kill,
+        )
+        self.supervisor.wait(workers, meanwhile=processes.tick)
+        processes.finish()
+        rules, _ = links.totals(self.plan.links)
+        return {
+            "plan": self.plan.faults_source,
+            "seed": plan.seed,
+            "rules": {label: asdict(counts) for label, counts in rules.items()},
+            "processes": processes.report(),
+        }
+
+
+def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rpc.call) -> dict[str, Any]:
+    """Admit the run's job as soon as the controller answers.
+
+    Raises ProcessFailedError when a process ends meanwhile, ControllerError when the controller refuses or stays
+    silent for a minute.
+    """
+    _wait_for_controller(supervisor, controller, call)
+    message = {
+        "name": commands.JOB,
+        "workers": list(plan.workers),
+        "slots": plan.slots,
+        "codec": plan.codec,
+        "quorum": plan.quorum,
+        "seed": plan.seed,
+    }
+    # Once, with all the time it may take: a try that was given up may have been carried out all the same.
+    admitted: dict[str, Any] = call(controller, rpc.ADMIT, message, _CONTROLLER_START_S)
+    return admitted
+
+
+def _wait_for_controller(supervisor: Supervisor, controller: str, call: Any) -> None:
+    deadline = time.monotonic() + _CONTROLLER_START_S
+    while True:
+        supervisor.check()
+        try:
+            call(controller, rpc.JOBS, {}, _TRY_S)
+            return
+        except rpc.UnreachableError:
+            if time.monotonic() > deadline:
+                raise
+
+
+def start_workers(stage: Stage) -> list[Child]:
+    """One training process per worker; the first one has the terminal."""
+    plan, children = stage.plan, []
+    for rank, host in enumerate(plan.workers):
+        environment = commands.training_environment(stage.controller, stage.interface(host))
+        environment |= commands.rank_environment(rank, len(plan.workers), stage.master)
+        environment |= {ENV_STEP_FILE: str(stage.scratch.steps)}
+        command = stage.at(host, [sys.executable, *commands.training_arguments(plan)])
+        children.append(stage.supervisor.start(host, command, environment=environment, to_terminal=rank == 0))
+    return children

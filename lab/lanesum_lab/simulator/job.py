@@ -1,0 +1,247 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A job that runs: its truth, what its workers sent and accepted, and what may be said about it."""
+
+from __future__ import annotations
+
+import collections
+import struct
+
+from lanesum_control.model import Role
+from lanesum_lab.simulator.layout import code_table
+from lanesum_lab.simulator.placement import Placement
+from lanesum_lab.simulator.scenario import SERVER, JobPlan
+from lanesum_lab.simulator.truth import JobTruth
+from lanesum_lab.simulator.violation import Invariant, Violation
+from lanesum_lab.simulator.wire import (
+    BYPASS,
+    CONFLICT,
+    CONTRIBUTION,
+    GONE,
+    HEADER_BYTES,
+    PARTIAL,
+    PENDING,
+    RESULT,
+    UPPER,
+    VERSION,
+    Seen,
+    shadow_slot,
+)
+
+
+class JobRun:
+    """One incarnation from its admission to its removal.
+
+    Attributes:
+        accepted: by worker, positions with a result.
+        sent: by position, the set of workers that have sent it.
+        decided: by server, positions in the order in which it gave a result, for whom it decides.
+        is_shared: its slots on switches may be others' too.
+    """
+
+    def __init__(
+        self, line: int, number: int, plan: JobPlan, placement: Placement, now: float, key: int, words: int
+    ) -> None:
+        self.line = line
+        self.number = number  # in its line
+        self.plan = plan
+        self.placement = placement
+        self.admitted_s = now
+        self.truth = JobTruth(plan, key, code_table(line), words)
+        self.running = len(plan.workers)
+        self.admitted = True
+        self.stopped = False
+        self.accepted: list[set[int]] = [set() for _ in plan.workers]
+        self.sent: dict[int, int] = {}
+        # Position -> how many had been decided before.
+        self.decided: collections.defaultdict[str, dict[int, int]] = collections.defaultdict(dict)
+        self.mismatched = False  # a worker has noticed
+        self.lost = 0  # workers that have died, or were told that a result that they lack is gone
+        self.is_shared = any(job.role & Role.SHARED for job in placement.switches.values())
+        self._results: dict[int, tuple[int, bytes]] = {}  # position -> contributors and words
+
+    def __str__(self) -> str:
+        return f"job {self.plan.job} (tag {self.plan.tag:#x})"
+
+    @property
+    def has_too_few(self) -> bool:
+        """So many workers are lost that the others may wait for one of them until their deadline."""
+        return self.lost > len(self.plan.workers) - (self.plan.quorum or len(self.plan.workers))
+
+    # What workers say.
+
+    def note_sent(self, worker: int, position: int) -> None:
+        """A worker sends a chunk for the first time."""
+        self.sent[position] = self.sent.get(position, 0) | 1 << worker
+        before = position - 2 * self.plan.slots
+        if before < 0 or self.plan.quorum:
+            return
+        for other, accepted in enumerate(self.accepted):
+            if before not in accepted:
+                detail = f"position {position} takes the entry of position {before}, which worker {other} does not have"
+                raise Violation(Invariant.ALIASING, detail)
+
+    def accept(self, worker: int, position: int, workers: int, words: bytes) -> None:
+        """A worker takes a result; everybody has to take the same."""
+        first = self._results.setdefault(position, (workers, words))
+        if first != (workers, words):
+            detail = (
+                f"worker {worker} takes a result of position {position} over workers {workers:#x}, another one took "
+                f"one over {first[0]:#x}"
+            )
+            raise Violation(Invariant.AGREEMENT, detail)
+        self.accepted[worker].add(position)
+
+    def result(self, number: int) -> tuple[bytes, list[int]]:
+        """Words of a round as they were accepted, padding cut off, and the contributors of each chunk."""
+        truth = self.truth
+        begin = truth.starts[number]
+        taken = [self._results[position] for position in range(begin, begin + truth.chunks(number))]
+        return truth.cut(number, b"".join(words for _, words in taken)), [workers for workers, _ in taken]
+
+    # What aggregation points say.
+
+    def check(self, node: str, seen: Seen, datagram: bytes) -> None:
+        """A packet that ``node`` has made must be right. Raises Violation."""
+        truth = self.truth
+        if seen.version_kind >> 4 != VERSION or len(datagram) != HEADER_BYTES + 4 * seen.words:
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen} in {len(datagram)} bytes")
+        position = truth.position(seen.epoch, seen.chunk)
+        if seen.kind == CONFLICT:
+            if self.plan.mismatch is None:
+                raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, but all workers agree")
+            return
+        if position is None:
+            if self.plan.mismatch is None:
+                raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, of which there is no such chunk")
+            return
+        if self.plan.mismatch is not None and truth.round_of[position] >= self.plan.mismatch.number:
+            if seen.kind == RESULT:
+                raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, although the workers disagree")
+            return
+        self._check_place(node, seen, position)
+        if seen.kind == RESULT:
+            self._check_result(node, seen, position, datagram)
+        elif seen.kind == PENDING:
+            self._check_pending(node, seen, position)
+        elif seen.kind == CONTRIBUTION and node != SERVER and seen.flags & UPPER:
+            self._check_aggregate(node, seen, position, datagram)
+        else:
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}")
+
+    def _check_place(self, node: str, seen: Seen, position: int) -> None:
+        """Slot, shadow set and operation are the chunk's, fan-ins those of the level that ``node`` is."""
+        plan = self.plan
+        number = self.truth.round_of[position]
+        if (seen.shadow_slot, seen.op) != (shadow_slot(position, plan.slots), plan.rounds[number].op):
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which is about position {position}")
+        if node == SERVER:
+            fan_ins = (0, len(self.placement.racks)) if self.placement.places else (len(plan.workers), 0)
+        else:
+            job = self.placement.switches[node]
+            fan_ins = (0, job.fan_in) if job.role & Role.UPPER else (job.fan_in, 0)
+        if (seen.fan_in_workers, seen.fan_in_racks) != fan_ins:
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, where the fan-ins are {fan_ins}")
+
+    def _check_result(self, node: str, seen: Seen, position: int, datagram: bytes) -> None:
+        workers = self.named(datagram, seen)
+        if workers is None:
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names nobody that could be")
+        if workers != self.truth.everybody and (node != SERVER or workers.bit_count() < (self.plan.quorum or 99)):
+            raise Violation(Invariant.EXACTNESS, f"{node} sends a result over workers {workers:#x} only: {seen}")
+        if self.words_of(datagram) != self.truth.combined(position, workers):
+            raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")
+        if node == SERVER:
+            decided = self.decided[self._server_of(position)]
+            decided.setdefault(position, len(decided))
+
+    def _check_pending(self, node: str, seen: Seen, position: int) -> None:
+        plan = self.plan
+        if seen.flags & GONE:
+            self.check_gone(position, node)
+            return
+        if node == SERVER:
+            if not seen.flags & BYPASS or seen.flags & UPPER:
+                raise Violation(Invariant.ANSWERS, f"{node} sends {seen}")
+            if self.placement.places:
+                return  # differs from receiver to receiver
+            members = tuple(1 << worker for worker in range(len(plan.workers)))
+            bitmap = seen.workers
+        else:
+            members = self.placement.members_at(node)
+            upper = bool(self.placement.switches[node].role & Role.UPPER)
+            bitmap = seen.racks if upper else seen.workers
+            if bool(seen.flags & UPPER) != upper or seen.flags & BYPASS:
+                raise Violation(Invariant.ANSWERS, f"{node} sends {seen}")
+        workers = _union(members, bitmap)
+        if workers is None or workers & ~self.sent.get(position, 0):
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names who has sent nothing")
+        if bitmap.bit_count() >= len(members):
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, but nobody is missing")
+
+    def check_gone(self, position: int, who: str) -> None:
+        """A server may have lost a result only to newer ones of its own."""
+        decided = self.decided[self._server_of(position)]
+        since = len(decided) - 1 - decided.get(position, len(decided))
+        if not self.plan.quorum or since < max(self.plan.history, 2 * self.plan.slots):
+            raise Violation(Invariant.BOUNDED, f"{who} gives position {position} up, after which {since} were decided")
+
+    def _server_of(self, position: int) -> str:
+        return self.placement.server_of(shadow_slot(position, self.plan.slots))
+
+    def _check_aggregate(self, node: str, seen: Seen, position: int, datagram: bytes) -> None:
+        members = self.placement.members_at(node)
+        bitmap = seen.workers
+        workers = _union(members, bitmap)
+        if not workers or seen.racks != self.plan.rounds[self.truth.round_of[position]].words:
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names nobody that could be")
+        if bool(seen.flags & PARTIAL) != (bitmap.bit_count() < len(members)):
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}: flag PARTIAL is wrong")
+        if datagram[HEADER_BYTES:] != self.truth.combined(position, workers):
+            raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")
+
+    def named(self, datagram: bytes, seen: Seen) -> int | None:
+        """The set of workers that a result is over; None when it names somebody that is not there."""
+        truth, places = self.truth, self.placement.places
+        if not places:
+            workers = seen.workers
+            partial = workers != truth.everybody
+            sound = not seen.racks and not workers & ~truth.everybody and bool(workers)
+            return workers if sound and partial == bool(seen.flags & PARTIAL) else None
+        racks = self.placement.racks
+        if not seen.flags & PARTIAL:
+            return truth.everybody if seen.racks == (1 << len(racks)) - 1 and not seen.workers else None
+        if len(datagram) != HEADER_BYTES + 4 * (truth.accumulator_words + len(racks)):
+            return None
+        bitmaps = struct.unpack_from(f">{len(racks)}I", datagram, HEADER_BYTES + 4 * truth.accumulator_words)
+        workers = 0
+        for rack, bitmap in enumerate(bitmaps):
+            found = _union(tuple(1 << worker for worker in racks[rack]), bitmap)
+            if found is None or bool(bitmap) != bool(seen.racks >> rack & 1):
+                return None
+            workers |= found
+        return workers or None
+
+    def workers_in(self, rack: int, seen: Seen) -> int:
+        """The set of workers that an aggregate names; a switch above names racks."""
+        racks = self.placement.racks
+        if seen.fan_in_racks:
+            return sum(
+                sum(1 << worker for worker in racks[one]) for one in range(len(racks)) if seen.workers >> one & 1
+            )
+        return sum(1 << worker for bit, worker in enumerate(racks[rack]) if seen.workers >> bit & 1)
+
+    def words_of(self, datagram: bytes) -> bytes:
+        """The sum in a result."""
+        return datagram[HEADER_BYTES : HEADER_BYTES + 4 * self.truth.accumulator_words]
+
+
+def _union(members: tuple[int, ...], bitmap: int) -> int | None:
+    """The sets behind the bits of a bitmap as one; None where a bit is nobody's."""
+    if bitmap >> len(members):
+        return None
+    union = 0
+    for bit, workers in enumerate(members):
+        if bitmap >> bit & 1:
+            union |= workers
+    return union

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Links that lose, duplicate, delay and damage single packets: drawn from a seed and written down, or from a list."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from lanesum_lab.simulator.scenario import Rates
+from lanesum_lab.simulator.wire import Seen
+
+LOSE, DUPLICATE, DELAY, CORRUPT, MARK = "lose", "duplicate", "delay", "corrupt", "mark"
+# No packet is lost more often than this: without a limit nothing could be said about how long a run may take.
+MOST_LOSSES = 6
+_SHORTEST_DELAY_S = 5e-5
+
+
+class Packet(NamedTuple):
+    """Which packet: the ``sending``-th one, from 0, of a kind about a chunk that takes a link."""
+
+    link: str  # "from>to"
+    kind: int
+    job: int
+    tag: int
+    epoch: int
+    chunk: int
+    sending: int
+
+
+class Fault(NamedTuple):
+    """What happens to one packet on one link.
+
+    ``delay_s``: of the packet, or of its second copy. ``value``: which byte is damaged, and how.
+    """
+
+    packet: Packet
+    kind: str
+    delay_s: float = 0.0
+    value: int = 0
+
+
+class Fate(NamedTuple):
+    delays_s: tuple[float, ...]  # one for each copy that arrives
+    damage: int | None = None
+    is_marked: bool = False
+
+    @property
+    def unhurt(self) -> bool:
+        return self == UNHURT
+
+    def __str__(self) -> str:
+        if not self.delays_s:
+            return "it is lost"
+        if self.damage is not None:
+            return "it is damaged"
+        if self.is_marked:
+            return "it is marked"
+        return "it arrives " + ", ".join(f"{delay_s:g}" for delay_s in self.delays_s) + " s late"
+
+
+UNHURT = Fate((0.0,))
+
+
+class Network:
+    """Decides about each packet on each link, once.
+
+    Args:
+        rates: how often packets meet each fault; not looked at when ``faults`` are given.
+        seed: of the dice.
+        faults: replay exactly these.
+    """
+
+    def __init__(self, rates: Rates, seed: int, faults: Iterable[Fault] | None = None) -> None:
+        self.used: list[Fault] = []
+        self._given = None if faults is None else {fault.packet: fault for fault in faults}
+        self._random = random.Random(seed)
+        self._lose = rates.lose
+        self._corrupt = self._lose + rates.corrupt
+        self._duplicate = self._corrupt + rates.duplicate
+        self._delay = self._duplicate + rates.delay
+        self._mark = self._delay + rates.mark
+        self._longest = rates.longest_delay_s
+        self._sendings: dict[tuple[str, int, int, int, int, int], list[int]] = {}
+
+    def fate(self, link: str, seen: Seen) -> Fate:
+        """What happens to the packet that is sent now."""
+        name = (link, seen.version_kind & 0xF, seen.job, seen.tag, seen.epoch, seen.chunk)
+        counts = self._sendings.setdefault(name, [0, 0])
+        packet = Packet(*name, counts[0])
+        counts[0] += 1
+        fault = self._draw(packet, counts[1]) if self._given is None else self._given.get(packet)
+        if fault is None:
+            return UNHURT
+        self.used.append(fault)
+        if fault.kind == LOSE:
+            counts[1] += 1
+            return Fate(())
+        if fault.kind == CORRUPT:
+            counts[1] += 1
+            return Fate((0.0,), fault.value)
+        if fault.kind == DUPLICATE:
+            return Fate((0.0, fault.delay_s))
+        return Fate((fault.delay_s,), None, fault.kind == MARK)
+
+    def _draw(self, packet: Packet, losses: int) -> Fault | None:
+        dice = self._random.random()
+        if dice >= self._mark:
+            return None
+        if dice >= self._delay:
+            return Fault(packet, MARK)
+        if dice < self._corrupt:
+            if losses >= MOST_LOSSES:
+                return None
+            return Fault(packet, LOSE) if dice < self._lose else Fault(packet, CORRUPT, 0.0, self._damage())
+        delay_s = _SHORTEST_DELAY_S * (self._longest / _SHORTEST_DELAY_S) ** self._random.random()
+        return Fault(packet, DUPLICATE if dice < self._duplicate else DELAY, round(delay_s, 7))
+
+    def _damage(self) -> int:
+        return self._random.getrandbits(24)

@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Switches and the server, which die and come back without their memory; a controller then tells them all again."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from lanesum_control.model import SwitchJob
+from lanesum_lab.simulator.layout import Address, Layout
+from lanesum_lab.simulator.parts import PYTHON, Parts
+from lanesum_lab.simulator.placement import Bases, Placement
+from lanesum_lab.simulator.scenario import Resize
+from lanesum_switch.reference.switch import ReferenceSwitch
+
+Key = tuple[int, int]  # job, tag
+Counts = collections.Counter[str]
+
+
+class SwitchNode:
+    """One switch. ``jobs``: what the controller wants there, whether the switch knows it at the time or not.
+
+    Args:
+        name: as in the layout.
+        layout: for the hosts around it.
+        bases: for its slots.
+        words: accumulator words of a packet.
+        clock: virtual time in microseconds.
+        parts: which switch.
+    """
+
+    def __init__(
+        self, name: str, layout: Layout, bases: Bases, words: int, clock: Callable[[], int], parts: Parts = PYTHON
+    ) -> None:
+        self.name = name
+        self.jobs: dict[Key, SwitchJob] = {}
+        self.boots = 0
+        self.alive = False
+        self.counted = Counts()  # in earlier lives
+        self._layout = layout
+        self._bases = bases
+        self._words = words
+        self._clock = clock
+        self._parts = parts
+        self.knows_jobs = False
+        self._switch = self._blank()
+        self.boot()
+        self.add_routes()
+        self.add_jobs()
+
+    def _blank(self) -> ReferenceSwitch:
+        slots, entries = max(1, self._bases.total), self._parts.entries()
+        return ReferenceSwitch(self._words, slots=slots, clock=self._clock, entries=entries)
+
+    def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """What leaves, with its port."""
+        return self._switch.process(port, frame) if self.alive else []
+
+    def counts(self) -> dict[str, int]:
+        """Of this life."""
+        return self._switch.decisions()
+
+    def decisions(self) -> Counts:
+        """Of all lives together."""
+        return self.counted + Counts(self._switch.decisions())
+
+    # Life and death.
+
+    def kill(self) -> None:
+        """Registers and tables are lost."""
+        self.alive = self.knows_jobs = False
+        self.boots += 1
+        self.counted += Counts(self._switch.decisions())
+        self._switch = self._blank()
+
+    def boot(self) -> None:
+        """Take packets again, knowing nobody."""
+        self.alive = True
+
+    def add_routes(self) -> None:
+        """The controller names all hosts."""
+        for host in self._layout.all_hosts(self.name):
+            self._switch.add_host(host)
+
+    def add_jobs(self) -> None:
+        """The controller programs all jobs."""
+        self.knows_jobs = True
+        for job in self.jobs.values():
+            self._switch.admit(job)
+
+    # What a controller does.
+
+    def admit(self, job: SwitchJob) -> None:
+        self.jobs[job.job, job.tag] = job
+        if self.knows_jobs:
+            self._switch.admit(job)
+
+    def remove(self, key: Key) -> None:
+        job = self.jobs.pop(key, None)
+        if job is not None and self.knows_jobs:
+            self._switch.remove(job)
+
+    def resize(self, key: Key, line: int, resize: Resize) -> bool:
+        """Give a job other slots; False where it is not on this switch."""
+        job = self.jobs.get(key)
+        if job is None:
+            return False
+        changed = replace(job, slot_count=resize.slots, slot_base=self._bases.base(line, resize.moved))
+        self.jobs[key] = changed
+        if self.knows_jobs:
+            self._switch.modify(job, changed)
+        return True
+
+
+class ServerNode:
+    """The server. Its journal outlives it.
+
+    Args:
+        folder: of the journal; None where the server never dies.
+        parts: which server.
+    """
+
+    def __init__(self, folder: Path | None, parts: Parts) -> None:
+        self.placements: dict[Key, Placement] = {}
+        self.boots = 0
+        self.alive = True
+        self.counted = Counts()
+        self._folder = folder
+        self._parts = parts
+        self.knows_jobs = True
+        self._aggregator = parts.aggregator(folder)
+
+    def handle(self, sender: Address, datagram: bytes, *, congested: bool = False) -> list[tuple[Address, bytes]]:
+        """Answers, with their receivers."""
+        return self._aggregator.handle(sender, datagram, congested=congested) if self.alive else []
+
+    def counts(self) -> Counts:
+        """Of this life; ``refused`` for what changed nothing."""
+        now = Counts({decision.value: count for decision, count in self._aggregator.decisions.items()})
+        now["refused"] = self._aggregator.refused.total()
+        return now
+
+    def decisions(self) -> Counts:
+        """Of all lives together."""
+        return self.counted + self.counts()
+
+    def kill(self) -> None:
+        """What is in memory is lost."""
+        self.counted = self.decisions()
+        self.close()
+        self.alive = self.knows_jobs = False
+        self.boots += 1
+        self._aggregator = self._parts.aggregator(self._folder)
+
+    def boot(self) -> None:
+        """Take packets again, knowing no job."""
+        self.alive = True
+
+    def add_routes(self) -> None:
+        """A server has none."""
+
+    def add_jobs(self) -> None:
+        """The controller admits all jobs."""
+        self.knows_jobs = True
+        for placement in self.placements.values():
+            self._aggregator.admit(placement.server_job())
+
+    def admit(self, key: Key, placement: Placement) -> None:
+        self.placements[key] = placement
+        if self.knows_jobs:
+            self._aggregator.admit(placement.server_job())
+
+    def remove(self, key: Key) -> None:
+        if self.placements.pop(key, None) is not None and self.knows_jobs:
+            self._aggregator.remove(key[0])
+
+    def close(self) -> None:
+        """Let go of files."""
+        self._aggregator.close()

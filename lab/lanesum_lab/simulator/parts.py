@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which implementations a run is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from lanesum._internal.native import availability
+from lanesum.aggregation.slots import SlotTable
+from lanesum.errors import ConfigurationError
+from lanesum.server.aggregator import Aggregator
+from lanesum.server.choose import AnyAggregator
+from lanesum.server.native_aggregator import NativeAggregator
+from lanesum.transport.choose import AnyRounds
+from lanesum.transport.native_rounds import NativeRounds
+from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.ticket import JobTicket
+from lanesum_switch.reference.tofino_slots import ChipEntries
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Compiled parts; all others are in Python.
+
+    Attributes:
+        native_server: the server.
+        native_workers: the workers' rounds.
+        chip: switches decide as the program for Tofino does (docs/tofino.md), not as BMv2's.
+    """
+
+    native_server: bool = False
+    native_workers: bool = False
+    chip: bool = False
+
+    def entries(self) -> SlotTable:
+        """The slots of a switch that has just been started."""
+        return ChipEntries() if self.chip else SlotTable()
+
+    def aggregator(self, folder: Path | None) -> AnyAggregator:
+        """A new server. Raises ConfigurationError when it is to be compiled and is not there."""
+        if not self.native_server:
+            return Aggregator(folder)
+        return NativeAggregator(_core("server"), folder)
+
+    def rounds(self, ticket: JobTicket, *, window: int, congestion: str) -> AnyRounds:
+        """Rounds of a new worker. Raises ConfigurationError when they are to be compiled and are not there."""
+        if not self.native_workers:
+            return RoundSequence(ticket, window=window, congestion=congestion)
+        return NativeRounds(_core("workers"), ticket, window=window, congestion=congestion)
+
+    def check(self) -> None:
+        """Raises ConfigurationError when what is to be compiled is not there."""
+        if self.native_server or self.native_workers:
+            _core("server" if self.native_server else "workers")
+
+
+def _core(what: str) -> ModuleType:
+    found = availability()
+    if found.core is None:
+        raise ConfigurationError(f"No compiled {what} to simulate: {found.reason}")
+    return found.core
+
+
+PYTHON = Parts()

@@ -1,0 +1,215 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a schedule is about: network, jobs, workers, links, deaths. Plain values that go to JSON and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanesum.protocol.lanes import LaneOp
+
+# Nobody but the servers; one switch before them; a switch for each rack, and one above them.
+SERVER_ALONE, ONE_SWITCH, RACKS = "server", "switch", "racks"
+NETWORKS = (SERVER_ALONE, ONE_SWITCH, RACKS)
+
+SERVER = "server"
+SERVERS = (SERVER, "server2", "server3")  # as many as a scenario may have
+UPPER = "upper"
+AT_UPPER = -1  # home of a host that hangs at the upper switch itself
+
+
+def rack_switch(rack: int) -> str:
+    """Name of a rack's switch; the only switch of a network with one is rack 0's."""
+    return f"rack{rack}"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlan:
+    """One worker: on host ``host``, late by ``start_s``, ``latency_s`` away, ``pace_s`` for each turn of its loop.
+
+    ``pauses`` are (begin, length) in seconds since its job was admitted; ``dies_s``: stops for ever so long after it.
+    ``in_flight``: rounds that it has under way at most; always one with a quorum, and where it disagrees with others.
+    """
+
+    host: int = 0
+    start_s: float = 0.0
+    latency_s: float = 1e-4
+    pace_s: float = 1e-5
+    pauses: tuple[tuple[float, float], ...] = ()
+    dies_s: float | None = None
+    in_flight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RoundPlan:
+    op: LaneOp
+    words: int  # uplink words, any number of the operation's groups
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """In round ``number`` one worker passes something else than the others."""
+
+    worker: int
+    number: int
+    op: LaneOp
+    words: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPlan:
+    """One incarnation of a job.
+
+    Attributes:
+        quorum: contributions that make a result; 0 means all.
+        history: decisions that the server keeps; quorum only.
+        slots_on_switch: slots of the range on the switches; those beyond are left to the server.
+        left_out: switches that do not take the job.
+        upper_ascends: the upper switch sends its sums on to the server instead of answering.
+        congestion: congestion control of the workers.
+        mismatch: workers that disagree about a round.
+        abort_s: taken out so long after its admission, whatever its workers do.
+        linger_s: between the last result and the removal.
+    """
+
+    job: int
+    tag: int
+    slots: int
+    window: int
+    rounds: tuple[RoundPlan, ...]
+    workers: tuple[WorkerPlan, ...]
+    first_epoch: int = 0
+    quorum: int = 0
+    history: int = 4096
+    slots_on_switch: int | None = None
+    left_out: tuple[str, ...] = ()
+    upper_ascends: bool = False
+    congestion: str = "fixed"
+    mismatch: Mismatch | None = None
+    abort_s: float | None = None
+    linger_s: float = 0.0
+
+    @property
+    def switch_slots(self) -> int:
+        return self.slots if self.slots_on_switch is None else min(self.slots, self.slots_on_switch)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A range of slots, and the jobs that have it one after another.
+
+    ``lease``: None for a range of its own; otherwise the jobs are in the pool that all such lines share, and the number
+    is their lease in ticks.
+    """
+
+    jobs: tuple[JobPlan, ...]
+    start_s: float = 0.0
+    lease: int | None = None
+
+    @property
+    def slots(self) -> int:
+        return max(job.slots for job in self.jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """A switch or a server dies at ``at_s`` and loses its memory.
+
+    It takes packets again after ``down_s``; a switch has routes ``routes_s`` later, and both have their jobs back
+    ``jobs_s`` after that.
+    """
+
+    at_s: float
+    node: str
+    down_s: float
+    routes_s: float = 0.0
+    jobs_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """At one switch, the job that a line has at the time gets ``slots`` slots; ``moved``: in other registers."""
+
+    at_s: float
+    node: str
+    line: int
+    slots: int
+    moved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A packet from nowhere, of one of the kinds in ``lanesum_lab.simulator.strays``, aimed at a worker of a line."""
+
+    at_s: float
+    kind: str
+    line: int
+    worker: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Share of the packets that meet each fault on each link, where no list of faults is given."""
+
+    lose: float = 0.0
+    duplicate: float = 0.0
+    delay: float = 0.0
+    corrupt: float = 0.0
+    mark: float = 0.0  # as a full queue does
+    longest_delay_s: float = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """``homes``: the rack of each host by its number, or ``AT_UPPER``; of no account where only servers are.
+
+    ``servers``: how many; all hang at the same switch, where there is one.
+    """
+
+    network: str
+    lines: tuple[Line, ...]
+    homes: tuple[int, ...] = (0,) * 16
+    accumulator_words: int = 2
+    trunk_s: float = 2e-5  # latency between switches, and to the server
+    kills: tuple[Kill, ...] = ()
+    resizes: tuple[Resize, ...] = ()
+    strays: tuple[Stray, ...] = ()
+    rates: Rates = field(default_factory=Rates)
+    servers: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Scenario:
+        """Raises KeyError, TypeError or ValueError for what ``to_dict`` did not make."""
+        if data["network"] not in NETWORKS:
+            raise ValueError(f"network is one of {', '.join(NETWORKS)}, not {data['network']}")
+        if data.get("servers", 1) not in range(1, len(SERVERS) + 1):
+            raise ValueError(f"there are 1 to {len(SERVERS)} servers, not {data['servers']}")
+        made = {
+            "lines": tuple(
+                Line(tuple(_job(job) for job in line["jobs"]), line["start_s"], line["lease"]) for line in data["lines"]
+            ),
+            "homes": tuple(data["homes"]),
+            "kills": tuple(Kill(**kill) for kill in data["kills"]),
+            "resizes": tuple(Resize(**resize) for resize in data["resizes"]),
+            "strays": tuple(Stray(**stray) for stray in data["strays"]),
+            "rates": Rates(**data["rates"]),
+        }
+        return cls(**{**data, **made})
+
+
+def _job(data: dict[str, Any]) -> JobPlan:
+    rounds = tuple(RoundPlan(LaneOp(one["op"]), one["words"]) for one in data["rounds"])
+    workers = tuple(
+        WorkerPlan(**{**one, "pauses": tuple((begin, length) for begin, length in one["pauses"])})
+        for one in data["workers"]
+    )
+    given = data["mismatch"]
+    mismatch = None if given is None else Mismatch(**{**given, "op": LaneOp(given["op"])})
+    made = {"rounds": rounds, "workers": workers, "left_out": tuple(data["left_out"]), "mismatch": mismatch}
+    return JobPlan(**{**data, **made})

@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The ghost of the server: which sums it holds and what it has decided, known from outside."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lanesum_lab.simulator.job import JobRun
+from lanesum_lab.simulator.violation import Invariant, Violation
+from lanesum_lab.simulator.wire import EPOCHS, GONE, HEADER_BYTES, PENDING, RESULT, Seen
+
+At = tuple[int, int]  # round and chunk, counted from the job's beginning
+Answered = list[tuple[int, Seen, bytes]]  # worker, header, datagram
+
+
+@dataclass(slots=True)
+class ServerEntry:
+    at: At
+    what: tuple[int, int]  # operation, words of the round
+    pieces: list[int] = field(default_factory=list)  # disjoint sets of workers
+    done: bool = False
+    disputed: bool = False  # workers have disagreed: no result any more
+
+    @property
+    def workers(self) -> int:
+        return sum(self.pieces)
+
+    def add(self, workers: int) -> str:
+        """Take a sum over a set of workers; what that does."""
+        if not workers & ~self.workers:
+            return "report_pending"
+        hit = [piece for piece in self.pieces if piece & workers]
+        if sum(hit) & ~workers and sum(hit).bit_count() >= workers.bit_count():
+            return "report_overlap"
+        self.pieces = [piece for piece in self.pieces if piece not in hit] + [workers]
+        return "contribute"
+
+
+class Decided:
+    """What a quorum has decided; outlives the server."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self.kept: dict[At, tuple[tuple[int, int], int]] = {}  # what it is, contributors
+        self.newest_lost: At | None = None
+
+    def add(self, at: At, what: tuple[int, int], workers: int) -> None:
+        self.kept[at] = what, workers
+        if len(self.kept) > self._keep:
+            lost = next(iter(self.kept))
+            del self.kept[lost]
+            self.newest_lost = lost if self.newest_lost is None else max(lost, self.newest_lost)
+
+    def lost(self, at: At) -> bool:
+        return self.newest_lost is not None and at <= self.newest_lost
+
+
+class ServerGhost:
+    """What the server must decide, and whom it must answer. ``decisions``: by name, as the server counts them.
+
+    ``chip``: switches turn what comes late for the second time into a sum that it is not in. Nobody believes them.
+    """
+
+    def __init__(self, *, chip: bool = False) -> None:
+        self._chip = chip
+        self.decisions: collections.Counter[str] = collections.Counter()
+        self._entries: dict[tuple[int, int, int], ServerEntry] = {}  # by job, tag, and the header's shadow and slot
+        self._decided: dict[tuple[int, int], Decided] = {}  # by job, tag
+
+    def forget(self) -> None:
+        """The server dies. What it has decided is in its journal."""
+        self._entries.clear()
+
+    def check(self, run: JobRun, worker: int, seen: Seen, decided: list[str], answers: Answered) -> None:
+        """A contribution that bears a worker's address was handled. Raises Violation where it should not be so."""
+        placement = run.placement
+        named = 1 << worker
+        if seen.aggregate:
+            named = run.workers_in(placement.places[worker][0] if placement.places else 0, seen)
+        if self._chip and not named >> worker & 1:
+            if decided != ["refused"] or answers:
+                raise Violation(Invariant.ISOLATION, f"the server does {decided} with {seen}, which lacks its sender")
+            return
+        decision, there = self._decide(run, seen, named)
+        if decided != [decision]:
+            raise Violation(Invariant.ANSWERS, f"the server does {decided} with {seen}, not {decision}")
+        self.decisions[decision] += 1
+        everybody = run.truth.everybody
+        receivers = 0
+        if decision.endswith("_complete") or decision == "report_conflict":
+            receivers = everybody
+        elif decision in ("replay", "report_gone"):
+            receivers = named
+        elif decision in ("report_pending", "report_overlap"):
+            receivers = everybody & ~there | 1 << worker
+        if sorted(one for one, _, _ in answers) != sorted(_members(receivers)):
+            got = [one for one, _, _ in answers]
+            raise Violation(Invariant.ANSWERS, f"the server answers workers {got} after {decision} of {seen}")
+        for receiver, answer, datagram in answers:
+            self._check_contributors(run, receiver, answer, datagram, there)
+
+    def check_counters(self, counts: collections.Counter[str]) -> None:
+        """What the server counted is what the ghost decided."""
+        counted = counts.copy()
+        del counted["refused"]
+        if +counted != +self.decisions:
+            raise Violation(Invariant.COUNTERS, f"the server counts {+counted}, not {+self.decisions}")
+
+    def _decide(self, run: JobRun, seen: Seen, named: int) -> tuple[str, int]:
+        """What becomes of a sum over ``named``, and whose contributions are there then."""
+        plan = run.plan
+        key = seen.job, seen.tag
+        at = (seen.epoch - plan.first_epoch) % EPOCHS, seen.chunk
+        what = seen.op, seen.racks
+        threshold = plan.quorum or len(plan.workers)
+        decided = None
+        if threshold < len(plan.workers):
+            decided = self._decided.setdefault(key, Decided(max(plan.history, 2 * plan.slots)))
+            if at in decided.kept:
+                before, workers = decided.kept[at]
+                return ("replay" if before == what else "report_conflict"), workers
+            if decided.lost(at):
+                return "report_gone", 0
+        entry = self._entries.get((*key, seen.shadow_slot))
+        is_new = entry is None or at > entry.at
+        if entry is None or is_new:
+            entry = self._entries[(*key, seen.shadow_slot)] = ServerEntry(at, what)
+        elif at < entry.at:
+            return ("drop_late" if decided is None else "report_gone"), 0
+        elif what != entry.what or entry.disputed:
+            entry.disputed = not entry.done
+            return "report_conflict", 0
+        elif entry.done:
+            return "replay", entry.workers
+        fate = entry.add(named)
+        if entry.workers.bit_count() >= threshold:
+            entry.done = True
+            if decided is not None:
+                decided.add(at, what, entry.workers)
+            return ("claim_and_complete" if is_new else "contribute_and_complete"), entry.workers
+        return ("claim" if is_new else fate), entry.workers
+
+    @staticmethod
+    def _check_contributors(run: JobRun, receiver: int, answer: Seen, datagram: bytes, there: int) -> None:
+        """An answer names those whose contributions are there."""
+        if answer.kind == RESULT:
+            named = run.named(datagram, answer)
+            if named != there:
+                raise Violation(Invariant.ANSWERS, f"the server sends {answer} over {named}, and has {there:#x}")
+        elif answer.kind == PENDING and not answer.flags & GONE:
+            racks = run.placement.racks
+            rack = run.placement.places[receiver][0] if run.placement.places else 0
+            bitmap = sum((there >> worker & 1) << bit for bit, worker in enumerate(racks[rack]))
+            complete = 0
+            for number, workers in enumerate(racks if run.placement.places else ()):
+                complete |= all(there >> worker & 1 for worker in workers) << number
+            if (answer.workers, answer.racks) != (bitmap, complete) or len(datagram) != HEADER_BYTES:
+                raise Violation(Invariant.ANSWERS, f"the server sends worker {receiver} {answer}, and has {there:#x}")
+
+
+def _members(workers: int) -> Iterable[int]:
+    return (worker for worker in range(workers.bit_length()) if workers >> worker & 1)

@@ -1,0 +1,419 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The event loop: virtual time, jobs that come and go, nodes that die, packets on their way from hop to hop."""
+
+from __future__ import annotations
+
+import collections
+import heapq
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lanesum_lab.simulator import kernel
+from lanesum_lab.simulator.bounds import AFTERLIFE_S, bounds
+from lanesum_lab.simulator.intruder import Intruder
+from lanesum_lab.simulator.job import JobRun
+from lanesum_lab.simulator.layout import (
+    OUTSIDER,
+    SERVER_ADDRESSES,
+    Address,
+    Layout,
+    endpoint,
+    frame_to_switch,
+    host_name,
+    ip_text,
+)
+from lanesum_lab.simulator.network import Fate, Network
+from lanesum_lab.simulator.nodes import Key, ServerNode, SwitchNode
+from lanesum_lab.simulator.parts import PYTHON, Parts
+from lanesum_lab.simulator.placement import Bases, Placement
+from lanesum_lab.simulator.scenario import SERVER, SERVER_ALONE, SERVERS, Kill, Resize, Scenario, Stray
+from lanesum_lab.simulator.server_ghost import ServerGhost
+from lanesum_lab.simulator.violation import Invariant, Violation
+from lanesum_lab.simulator.watched_switch import WatchedSwitch
+from lanesum_lab.simulator.wire import HEADER_BYTES, Seen, read
+from lanesum_lab.simulator.worker import SimulatedWorker
+
+Trace = Callable[[str], None]
+_FRAME_BYTES = kernel.PREFIX_BYTES + HEADER_BYTES
+# By then everybody is to have heard of a mismatch; who has not, because a packet was lost, waits for its deadline.
+_MISMATCH_S = 3.0
+# By then everything has come to an end that can when less than a quorum is left; the others wait for their deadlines.
+_TOO_FEW_S = 10.0
+
+
+class Simulation:
+    """One run of a scenario.
+
+    Args:
+        scenario: what runs.
+        seed: of the data.
+        network: what happens to each packet.
+        trace: called with every step in words.
+        parts: what it is made of.
+    """
+
+    def __init__(
+        self, scenario: Scenario, seed: int, network: Network, trace: Trace | None = None, parts: Parts = PYTHON
+    ) -> None:
+        self.now = 0.0
+        self.events = 0
+        self.contributions = 0
+        self.decisions: collections.Counter[str] = collections.Counter()
+        self._scenario = scenario
+        self._seed = seed
+        self._network = network
+        self._trace = trace
+        self._parts = parts
+        self._queue: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._order = 0
+        self._admitted: dict[Key, JobRun] = {}
+        self._sockets: dict[Address, SimulatedWorker] = {}
+        self._runs: dict[int, JobRun] = {}  # by line: the latest
+        self._ended = 0
+        self._layout = Layout(scenario)
+        self._bases = Bases(scenario)
+        self._switches = {
+            name: SwitchNode(name, self._layout, self._bases, scenario.accumulator_words, self._microseconds, parts)
+            for name in self._layout.switches
+        }
+        self._servers: dict[str, ServerNode] = {}
+        self._server_ghosts = {name: ServerGhost(chip=parts.chip) for name in self._layout.servers}
+        self._watched = {
+            name: WatchedSwitch(node, self._layout, self._admitted, self._microseconds, self._say, chip=parts.chip)
+            for name, node in self._switches.items()
+        }
+
+    def _microseconds(self) -> int:
+        return int(self.now * 1e6)
+
+    def run(self) -> None:
+        """Until nothing is under way any more. Raises Violation."""
+        folder = None
+        if any(kill.node in SERVERS for kill in self._scenario.kills):
+            folder = tempfile.TemporaryDirectory(prefix="lanesum-", dir=_memory())
+        for name in self._layout.servers:
+            self._servers[name] = ServerNode(None if folder is None else Path(folder.name) / name, self._parts)
+        try:
+            self._run()
+        except Violation as violation:
+            violation.at_s = self.now
+            raise
+        except Exception as error:
+            # Whatever the code under test raises is a finding, with its schedule.
+            crash = Violation(Invariant.CRASH, f"{type(error).__name__}: {error}")
+            crash.at_s = self.now
+            raise crash from error
+        finally:
+            for node in self._switches.values():
+                self.decisions += node.decisions()
+            for server in self._servers.values():
+                server.close()
+                self.decisions += collections.Counter(
+                    {f"server {name}": count for name, count in server.decisions().items()}
+                )
+            if folder is not None:
+                folder.cleanup()
+
+    def _run(self) -> None:
+        scenario, queue = self._scenario, self._queue
+        for line, plan in enumerate(scenario.lines):
+            self._at(plan.start_s, self._admit, line, 0)
+        intruder = Intruder(
+            self._layout, self._switches, self._servers, self._sockets, self._receive, self._arrive_at_host
+        )
+        for stray in scenario.strays:
+            self._at(stray.at_s, self._stray, intruder, stray)
+        for kill in scenario.kills:
+            if kill.node in self._servers or kill.node in self._switches:
+                self._at(kill.at_s, self._kill, kill)
+        for resize in scenario.resizes:
+            if resize.node in self._switches:
+                self._at(resize.at_s, self._resize, resize)
+        most_s, most_events = bounds(scenario)
+        while queue:
+            self.now, _, action, arguments = heapq.heappop(queue)
+            self.events += 1
+            if self.now > most_s or self.events > most_events:
+                waiting = ", ".join(str(worker) for worker in self._sockets.values() if not worker.done)
+                raise Violation(Invariant.BOUNDED, f"no end after {self.now:.1f} s, {self.events} events: {waiting}")
+            action(*arguments)
+        if self._ended != len(scenario.lines):
+            raise Violation(Invariant.BOUNDED, "nothing is under way any more, and jobs have not ended")
+        for name, ghost in self._server_ghosts.items():
+            ghost.check_counters(self._servers[name].decisions())
+
+    def _at(self, time_s: float, action: Callable[..., None], *arguments: Any) -> None:
+        self._order += 1
+        heapq.heappush(self._queue, (time_s, self._order, action, arguments))
+
+    def _say(self, what: str, *arguments: object, fate: Fate | None = None) -> None:
+        if self._trace is not None:
+            fault = "" if fate is None or fate.unhurt else f"; {fate}"
+            self._trace(f"{self.now:12.6f} {what.format(*arguments)}{fault}")
+
+    # Jobs.
+
+    def _admit(self, line: int, number: int) -> None:
+        plan = self._scenario.lines[line].jobs[number]
+        placement = Placement(self._scenario, self._layout, self._bases, line, plan)
+        run = JobRun(line, number, plan, placement, self.now, self._seed, self._scenario.accumulator_words)
+        self._say("{} is admitted in line {}, on {}", run, line, ", ".join(placement.switches) or "no switch")
+        key = plan.job, plan.tag
+        for server in self._servers.values():
+            server.admit(key, placement)
+        for name, job in placement.switches.items():
+            self._switches[name].admit(job)
+        self._runs[line] = self._admitted[key] = run
+        for worker, how in enumerate(plan.workers):
+            one = SimulatedWorker(run, worker, self._parts, self._send, self._wake)
+            self._sockets[one.address] = one
+            self._wake(one, self.now + how.start_s)
+            if how.dies_s is not None:
+                self._wake(one, self.now + how.dies_s)
+        if plan.abort_s is not None:
+            self._at(self.now + plan.abort_s, self._end, run)
+
+    def _end(self, run: JobRun) -> None:
+        """The controller takes a job out; its successor takes the slots as they are."""
+        if not run.admitted:
+            return
+        run.admitted = False
+        key = run.plan.job, run.plan.tag
+        self._say("{} is removed", run)
+        for server in self._servers.values():
+            server.remove(key)
+        for node in self._switches.values():
+            node.remove(key)
+        del self._admitted[key]
+        if run.number + 1 < len(self._scenario.lines[run.line].jobs):
+            self._admit(run.line, run.number + 1)
+        else:
+            self._ended += 1
+        self._at(self.now + AFTERLIFE_S, self._stop, run)
+
+    def _end_mismatched(self, run: JobRun) -> None:
+        scenario = self._scenario
+        lossless = not (scenario.rates.lose or scenario.rates.corrupt or scenario.kills or scenario.resizes)
+        if run.admitted and lossless:
+            for worker in self._sockets.values():
+                if worker.run is run and not worker.over:
+                    raise Violation(Invariant.BOUNDED, f"{worker} is never told that the workers disagree")
+        self._end(run)
+
+    def _stop(self, run: JobRun) -> None:
+        run.stopped = True
+
+    def _resize(self, resize: Resize) -> None:
+        run, node = self._runs.get(resize.line), self._switches[resize.node]
+        if run is None or not run.admitted or resize.slots > run.plan.slots:
+            return
+        if node.resize((run.plan.job, run.plan.tag), resize.line, resize):
+            self._say("{} gets {} slots of {}", run, resize.slots, resize.node)
+
+    # Deaths.
+
+    def _node(self, name: str) -> SwitchNode | ServerNode:
+        return self._servers[name] if name in self._servers else self._switches[name]
+
+    def _kill(self, kill: Kill) -> None:
+        node = self._node(kill.node)
+        self._say("{} dies", kill.node)
+        node.kill()
+        if kill.node in self._servers:
+            self._server_ghosts[kill.node].forget()
+        else:
+            self._watched[kill.node].ghost.forget()
+        self._at(self.now + kill.down_s, self._revive, kill, node.boots, 0)
+
+    def _revive(self, kill: Kill, boots: int, stage: int) -> None:
+        node = self._node(kill.node)
+        if node.boots != boots:
+            return  # it has died again
+        self._say("{} {}", kill.node, ("is back", "has routes again", "has its jobs again")[stage])
+        (node.boot, node.add_routes, node.add_jobs)[stage]()
+        if stage < 2:
+            self._at(self.now + (kill.routes_s, kill.jobs_s)[stage], self._revive, kill, boots, stage + 1)
+
+    # Workers.
+
+    def _wake(self, worker: SimulatedWorker, at_s: float) -> None:
+        if at_s < worker.woken_at:
+            worker.woken_at = at_s
+            self._at(at_s, self._turn, worker, at_s)
+
+    def _turn(self, worker: SimulatedWorker, at_s: float) -> None:
+        if worker.woken_at != at_s:
+            return  # woken earlier in the meantime
+        worker.woken_at = float("inf")
+        run = worker.run
+        if worker.over or run.stopped:
+            return
+        before = run.running, run.mismatched
+        worker.turn(self.now)
+        if run.admitted and before != (run.running, run.mismatched):
+            if run.mismatched:
+                self._at(self.now + _MISMATCH_S, self._end_mismatched, run)
+            elif not run.running:
+                self._at(self.now + run.plan.linger_s, self._end, run)
+            elif run.has_too_few:
+                self._at(self.now + _TOO_FEW_S, self._end, run)
+
+    def _send(self, worker: SimulatedWorker, datagram: bytes, seen: Seen) -> None:
+        """A worker sends a contribution."""
+        self.contributions += 1
+        place = host_name(worker.plan.host)
+        server = self._layout.server_of(seen.shadow_slot)
+        chosen = worker.ticket.server_for(datagram)
+        if chosen != SERVER_ADDRESSES[server]:
+            raise Violation(Invariant.SENDING, f"{worker} sends {seen} to {chosen}, who does not have the slot")
+        if self._scenario.network == SERVER_ALONE:
+            fate = self._network.fate(f"{place}>{server}", seen)
+            self._say("{} sends {}", worker, seen, fate=fate)
+            if fate.damage is not None:
+                return  # the server's kernel drops it
+            for delay_s in fate.delays_s:
+                arrives_s = self.now + worker.plan.latency_s + delay_s
+                self._at(arrives_s, self._serve, server, worker.address, datagram, False)
+            return
+        self._say("{} sends {}", worker, seen)
+        frame = frame_to_switch(worker.address, chosen, datagram)
+        self._transmit((place, 0), frame, worker.plan.latency_s)
+
+    # Frames.
+
+    def _transmit(self, place: tuple[str, int], frame: bytes, latency_s: float) -> None:
+        """A frame leaves a node by a port."""
+        other = self._layout.wires.get(place)
+        if other is None:
+            raise Violation(Invariant.ANSWERS, f"{place[0]} sends by port {place[1]}, where nothing is")
+        if len(frame) < _FRAME_BYTES:
+            raise Violation(Invariant.ANSWERS, f"{place[0]} sends a frame of {len(frame)} bytes")
+        seen = read(frame[kernel.PREFIX_BYTES :])
+        fate = self._network.fate(f"{place[0]}>{other[0]}", seen)
+        if not fate.unhurt:
+            self._say("{} from {} to {}", seen, place[0], other[0], fate=fate)
+        is_damaged = fate.damage is not None
+        if fate.damage is not None:
+            frame = kernel.damage(frame, fate.damage)
+        if fate.is_marked:
+            frame = kernel.mark(frame)
+        for delay_s in fate.delays_s:
+            self._at(self.now + latency_s + delay_s, self._arrive, other, frame, is_damaged)
+
+    def _arrive(self, place: tuple[str, int], frame: bytes, is_damaged: bool) -> None:
+        """A frame arrives at a node by a port."""
+        node, port = place
+        switch = self._switches.get(node)
+        if switch is None:
+            self._arrive_at_host(node, frame, is_damaged)
+        elif switch.alive:
+            for egress, sent in self._watched[node].process(port, frame, is_damaged):
+                self._pass_on((node, egress), sent, is_damaged)
+
+    def _pass_on(self, place: tuple[str, int], frame: bytes, is_damaged: bool) -> None:
+        if is_damaged:  # has had its share of misfortune, and must not arrive anywhere
+            self._at(self.now + self._layout.trunk_s, self._arrive, self._layout.wires[place], frame, True)
+            return
+        other = self._layout.wires.get(place)
+        worker = None if other is None else self._at_host(other[0], frame)
+        self._transmit(place, frame, self._layout.trunk_s if worker is None else worker.plan.latency_s)
+
+    def _at_host(self, node: str, frame: bytes) -> SimulatedWorker | None:
+        """Whose socket a frame is meant for, if the node is a host."""
+        if not node.startswith("host"):
+            return None
+        ip = ip_text(int.from_bytes(frame[30:34], "big"))
+        return self._sockets.get((ip, int.from_bytes(frame[36:38], "big")))
+
+    def _stray(self, intruder: Intruder, stray: Stray) -> None:
+        run = self._runs.get(stray.line)
+        if run is not None and stray.worker < len(run.plan.workers):
+            self._say("a stray packet ({})", stray.kind)
+            intruder.send(stray, run)
+
+    # Hosts.
+
+    def _arrive_at_host(self, node: str, frame: bytes, is_damaged: bool) -> None:
+        if node in self._servers:
+            ip, port = SERVER_ADDRESSES[node]
+            datagram = kernel.unpack(frame, endpoint(ip))
+            if datagram is not None and datagram.port == port:
+                self._check_whole(is_damaged, node)
+                sender = ip_text(datagram.source_ip), datagram.source_port
+                self._serve(node, sender, datagram.payload, datagram.congested)
+            return
+        if node == OUTSIDER:
+            return
+        worker = self._at_host(node, frame)
+        if worker is None:
+            return
+        datagram = kernel.unpack(frame, endpoint(worker.address[0]))
+        # Connected sockets take nothing but the servers'.
+        if datagram is None or (ip_text(datagram.source_ip), datagram.source_port) not in worker.ticket.servers:
+            return
+        self._check_whole(is_damaged, node)
+        self._receive(worker.address, datagram.payload)
+
+    @staticmethod
+    def _check_whole(is_damaged: bool, node: str) -> None:
+        if is_damaged:
+            raise Violation(Invariant.ISOLATION, f"a damaged packet passes for whole at {node}")
+
+    def _receive(self, receiver: Address, datagram: bytes) -> None:
+        worker = self._sockets[receiver]  # whoever has the address now
+        if not worker.over:
+            worker.receive(datagram, self.now)
+
+    def _serve(self, name: str, sender: Address, datagram: bytes, congested: bool) -> None:
+        """A datagram arrives at a server."""
+        server = self._servers[name]
+        if not server.alive:
+            return
+        before = server.counts()
+        answers = server.handle(sender, datagram, congested=congested)
+        after = server.counts()
+        for receiver, answer in answers:
+            self._check_answer(receiver, answer)
+        seen = read(datagram)
+        run = self._admitted.get((seen.job, seen.tag))
+        decided = [name for name in after if after[name] != before[name]]
+        if run is not None and sender in run.placement.addresses and server.knows_jobs:
+            by_address = {one: worker for worker, one in enumerate(run.placement.addresses)}
+            answered = [(by_address[receiver], read(answer), answer) for receiver, answer in answers]
+            self._server_ghosts[name].check(run, by_address[sender], seen, decided, answered)
+        elif answers or decided != ["refused"]:
+            raise Violation(Invariant.ISOLATION, f"the server does {decided} with {seen} of {sender}, who is no member")
+        for receiver, answer in answers:
+            self._answer(name, receiver, answer)
+
+    def _check_answer(self, receiver: Address, answer: bytes) -> None:
+        seen = read(answer)
+        run = self._admitted.get((seen.job, seen.tag))
+        if run is None or receiver not in run.placement.addresses:
+            raise Violation(Invariant.ISOLATION, f"the server sends {seen} to {receiver}, who is no member")
+        run.check(SERVER, seen, answer)
+
+    def _answer(self, server: str, receiver: Address, datagram: bytes) -> None:
+        """An answer leaves a server."""
+        worker = self._sockets[receiver]
+        if self._scenario.network != SERVER_ALONE:
+            self._say("{} sends {} to {}", server, read(datagram), worker)
+            frame = frame_to_switch(SERVER_ADDRESSES[server], receiver, datagram)
+            self._transmit((server, 0), frame, self._layout.trunk_s)
+            return
+        seen = read(datagram)
+        fate = self._network.fate(f"{server}>{host_name(worker.plan.host)}", seen)
+        self._say("{} sends {} to {}", server, seen, worker, fate=fate)
+        if fate.damage is not None:
+            return  # the worker's kernel drops it
+        for delay_s in fate.delays_s:
+            self._at(self.now + worker.plan.latency_s + delay_s, self._receive, receiver, datagram)
+
+
+def _memory() -> str | None:
+    """A folder that is no disk, where there is one."""
+    shared = Path("/dev/shm")
+    return str(shared) if shared.is_dir() else None

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Many schedules, one after another, on several processors, until one fails, all are done or time is up."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lanesum_lab.simulator.parts import PYTHON, Parts
+from lanesum_lab.simulator.schedule import Schedule, run
+
+_BATCH = 100
+
+
+@dataclass(slots=True)
+class Soak:
+    """What was done. ``failed``: the seed of the first schedule that broke a promise."""
+
+    schedules: int = 0
+    contributions: int = 0
+    events: int = 0
+    wall_s: float = 0.0
+    failed: int | None = None
+
+    @property
+    def per_second(self) -> float:
+        return self.schedules / self.wall_s if self.wall_s else 0.0
+
+
+def run_seeds(seeds: range, parts: Parts = PYTHON) -> Soak:
+    """Schedules of these seeds, up to the first that fails."""
+    done = Soak()
+    for seed in seeds:
+        outcome = run(Schedule.draw(seed), parts=parts)
+        done.schedules += 1
+        done.contributions += outcome.contributions
+        done.events += outcome.events
+        if outcome.violation is not None:
+            done.failed = seed
+            break
+    return done
+
+
+def soak(
+    *,
+    schedules: int,
+    seed: int = 0,
+    seconds: float | None = None,
+    processes: int = 1,
+    progress: Callable[[Soak], None] | None = None,
+    parts: Parts = PYTHON,
+) -> Soak:
+    """Run schedules with the seeds from ``seed`` on.
+
+    Args:
+        schedules: at most so many.
+        seed: of the first one.
+        seconds: at most for so long.
+        processes: side by side.
+        progress: called after every batch.
+        parts: what runs.
+    """
+    total, began = Soak(), time.monotonic()
+    batches = [range(first, min(first + _BATCH, seed + schedules)) for first in range(seed, seed + schedules, _BATCH)]
+    for batch in _results(batches, processes, parts):
+        total.schedules += batch.schedules
+        total.contributions += batch.contributions
+        total.events += batch.events
+        total.failed = batch.failed
+        total.wall_s = time.monotonic() - began
+        if progress is not None:
+            progress(total)
+        if total.failed is not None or (seconds is not None and total.wall_s >= seconds):
+            break
+    return total
+
+
+def _results(batches: list[range], processes: int, parts: Parts) -> Iterator[Soak]:
+    if processes == 1 or len(batches) == 1:
+        yield from map(functools.partial(run_seeds, parts=parts), batches)
+        return
+    # Not forked: whoever calls may have threads, and locks that they hold would never be let go.
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        # In order, so that the seed reported first is the smallest one.
+        yield from pool.imap(functools.partial(run_seeds, parts=parts), batches)

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is true of a job: the words of every worker and every sum over them, in plain integers."""
+
+from __future__ import annotations
+
+import struct
+
+from lanesum.protocol.lanes import LaneOp
+from lanesum_lab.simulator.scenario import JobPlan
+from lanesum_lab.simulator.wire import EPOCHS
+
+_MASK = 0xFFFFFFFF
+_MASK64 = (1 << 64) - 1
+
+
+def random_words(count: int, *key: int) -> list[int]:
+    """``count`` words that depend on ``key`` alone (a 64-bit linear congruential generator, high half)."""
+    state = 0x9E3779B97F4A7C15
+    for part in key:
+        state = ((state ^ part) * 6364136223846793005 + 1442695040888963407) & _MASK64
+        state ^= state >> 29
+    words = []
+    for _ in range(count):
+        state = (state * 6364136223846793005 + 1442695040888963407) & _MASK64
+        words.append(state >> 32)
+    return words
+
+
+def expand(op: LaneOp, words: list[int], code_table: bytes) -> list[int]:
+    """Uplink words as accumulator words."""
+    shape = op.shape
+    if not shape.widens:
+        return words
+    wide = []
+    for begin in range(0, len(words), shape.uplink_words_per_group):
+        group = words[begin : begin + shape.uplink_words_per_group]
+        for number in range(shape.accumulator_words_per_group):
+            total = 0
+            for lane in range(0, 32, shape.lane_bits):
+                if shape.planes:
+                    code = sum((plane >> lane + number & 1) << bit for bit, plane in enumerate(group))
+                else:
+                    code = group[0] >> lane + number * shape.code_bits & (1 << shape.code_bits) - 1
+                total |= (code_table[code] if op is LaneOp.TABLE8 else code) << lane
+            wide.append(total)
+    return wide
+
+
+def combine(op: LaneOp, first: list[int], second: list[int]) -> list[int]:
+    """Two accumulators as one."""
+    if op is LaneOp.OR:
+        return [a | b for a, b in zip(first, second, strict=True)]
+    if op is LaneOp.MAX:
+        return [max(a, b) for a, b in zip(first, second, strict=True)]
+    return [(a + b) & _MASK for a, b in zip(first, second, strict=True)]
+
+
+class JobTruth:
+    """Chunks of all rounds of a job, numbered by one running position without any wrap.
+
+    Args:
+        plan: the job.
+        key: its words depend on this and on the job's number and tag.
+        code_table: for TABLE8.
+        accumulator_words: of one packet.
+    """
+
+    def __init__(self, plan: JobPlan, key: int, code_table: bytes, accumulator_words: int) -> None:
+        self.plan = plan
+        self.workers = len(plan.workers)
+        self.everybody = (1 << self.workers) - 1
+        self.accumulator_words = accumulator_words
+        self._key = (key, plan.job, plan.tag)
+        self._code_table = code_table
+        self.starts: list[int] = []
+        self.packet_words: list[int] = []  # of each round: uplink words of a packet
+        self.round_of: list[int] = []  # by position
+        for number, one in enumerate(plan.rounds):
+            self.starts.append(len(self.round_of))
+            self.packet_words.append(one.op.shape.uplink_words(accumulator_words))
+            self.round_of += [number] * self.chunks(number)
+        self._uplink: dict[tuple[int, int], list[int]] = {}
+        self._combined: dict[tuple[int, int], bytes] = {}
+
+    def epoch(self, number: int) -> int:
+        return (self.plan.first_epoch + number) % EPOCHS
+
+    def chunks(self, number: int) -> int:
+        """Packets of a round; one that has no words has one all the same."""
+        return max(1, -(-self.plan.rounds[number].words // self.packet_words[number]))
+
+    def position(self, epoch: int, chunk: int) -> int | None:
+        """Where a chunk is; None when the job has no such chunk."""
+        number = (epoch - self.plan.first_epoch) % EPOCHS
+        if number >= len(self.starts) or chunk >= self.chunks(number):
+            return None
+        return self.starts[number] + chunk
+
+    def uplink(self, worker: int, number: int) -> list[int]:
+        """What a worker puts into a round, without padding."""
+        words = self._uplink.get((worker, number))
+        if words is None:
+            words = random_words(self.plan.rounds[number].words, *self._key, worker, number)
+            self._uplink[worker, number] = words
+        return words
+
+    def packet(self, worker: int, position: int) -> list[int]:
+        """The uplink words of one packet, padding included."""
+        number = self.round_of[position]
+        size = self.packet_words[number]
+        begin = (position - self.starts[number]) * size
+        words = self.uplink(worker, number)[begin : begin + size]
+        return words + [0] * (size - len(words))
+
+    def combined(self, position: int, workers: int) -> bytes:
+        """The payload of a result over exactly the workers of a bitmap."""
+        payload = self._combined.get((position, workers))
+        if payload is None:
+            op = self.plan.rounds[self.round_of[position]].op
+            total: list[int] | None = None
+            for worker in range(self.workers):
+                if workers >> worker & 1:
+                    words = expand(op, self.packet(worker, position), self._code_table)
+                    total = words if total is None else combine(op, total, words)
+            total = total or [0] * self.accumulator_words
+            payload = struct.pack(f">{len(total)}I", *total)
+            self._combined[position, workers] = payload
+        return payload
+
+    def cut(self, number: int, payload: bytes) -> bytes:
+        """The words of all packets of a round without the padding."""
+        one = self.plan.rounds[number]
+        return payload[: 4 * one.op.shape.accumulator_words(one.words)]

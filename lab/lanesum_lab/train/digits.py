@@ -1,0 +1,204 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The training job that ``torchrun`` starts, one process per worker::
+
+    torchrun --nproc-per-node=4 -m lanesum_lab.train.digits --codec thc --out out/run
+
+First plain DDP over gloo, then the same training with every gradient through lanesum, every sum checked. Each rank
+writes ``rank-N.json`` into the folder, rank 0 also ``report.json`` and ``report.png``, and prints the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from rich.console import Console
+
+import lanesum.torch
+from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.join import take_ticket
+from lanesum.session import Session
+from lanesum.transport.udp import DEFAULT_DEADLINE_S
+from lanesum_lab.train.ending import end_process
+from lanesum_lab.train.loop import Curve, Settings, train
+from lanesum_lab.train.report import Report
+from lanesum_lab.train.task import load_digits
+
+# Longer than the transport's deadline: its error names the missing workers, the process group's does not.
+_GROUP_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class RankRecord:
+    """What one rank writes and rank 0 adds up: the training without lanesum, the one through it, its counts."""
+
+    rank: int
+    plain: Curve
+    through: Curve
+    stats: lanesum.torch.HookStats
+    sums_checked: int
+    sums_wrong: int
+    check_s: float
+
+
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="lanesum_lab.train.digits", description="Train a small network on digits with and without lanesum."
+    )
+    parser.add_argument("--codec", default="thc", help="name of the codec (default: thc)")
+    parser.add_argument("--epochs", type=_positive, default=10, help="passes over the data (default: 10)")
+    parser.add_argument("--batch", type=_positive, default=32, help="images per worker and step (default: 32)")
+    parser.add_argument("--lr", type=float, default=0.03, help="highest learning rate (default: 0.03)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of weights and data order (default: 1)")
+    parser.add_argument("--limit", type=_positive, help="use only so many training images")
+    parser.add_argument("--out", type=Path, default=Path("out/run"), help="folder of the report (default: out/run)")
+    parser.add_argument("--target", default="server", help="what aggregates, for the report (default: server)")
+    parser.add_argument("--topology", default="none", help="name of the topology, for the report (default: none)")
+    parser.add_argument("--deadline", type=float, default=DEFAULT_DEADLINE_S, help="seconds without progress")
+    parser.add_argument("--no-table", action="store_true", help="leave the table to whoever started the ranks")
+    parser.add_argument(
+        "--ticket", help="ticket file, {rank} stands for the rank; without it the job is joined at the controller"
+    )
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one rank; returns the exit code: 0, or not 0 when a sum was wrong or an error ended the run."""
+    options = arguments(argv)
+    if "RANK" not in os.environ:
+        print("This is one rank of a job: start it with torchrun --nproc-per-node=N -m ...", file=sys.stderr)
+        return ConfigurationError.exit_code
+    # One thread per rank: the ranks share the machine, and more threads than cores only wait for each other.
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=_GROUP_TIMEOUT_S))
+    try:
+        record = run_rank(options)
+        report = _gather(options, record)
+        if not report.correct and record.rank == 0:
+            what = f"{report.sums_wrong:,} of {report.sums_checked:,} sums were wrong"
+            print(f"{what}; replicas identical: {report.detail['replicas_identical']}.", file=sys.stderr, flush=True)
+        return 0 if report.correct else 1
+    except LanesumError as error:
+        print(f"rank {dist.get_rank()}: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+    finally:
+        dist.destroy_process_group()
+
+
+def run_rank(options: argparse.Namespace) -> RankRecord:
+    """Both trainings on this rank, and its JSON file. Raises LanesumError where lanesum could not do its part."""
+    rank, workers = dist.get_rank(), dist.get_world_size()
+    settings = Settings(epochs=options.epochs, batch=options.batch, lr=options.lr, seed=options.seed)
+    options.out.mkdir(parents=True, exist_ok=True)
+    data = load_digits(options.limit)
+    # Joined first: who cannot join should not have to wait for the uncompressed training to hear it.
+    check = lanesum.torch.SumCheck(workers=workers)
+    with _state(options, check) as state:
+        if state.session.ticket.workers != workers:
+            raise ConfigurationError(
+                f"The job was admitted for {state.session.ticket.workers} workers; torchrun started {workers}.",
+                "Start as many processes as the job has workers.",
+            )
+        plain = train(data, settings, title="uncompressed")
+        through = train(data, settings, title=f"lanesum {options.codec}", state=state)
+        record = RankRecord(rank, plain, through, state.stats, check.checked, check.wrong, check.seconds)
+        state.leave()
+    described = asdict(record)
+    described["stats"]["transport"] = record.stats.transport.figures()
+    (options.out / f"rank-{rank}.json").write_text(json.dumps(described, indent=2) + "\n")
+    return record
+
+
+def _state(options: argparse.Namespace, check: lanesum.torch.SumCheck) -> lanesum.torch.State:
+    if options.ticket is None:
+        return lanesum.torch.State.join(codec=options.codec, deadline_s=options.deadline, observer=check)
+    ticket = take_ticket(Path(options.ticket.format(rank=dist.get_rank())))
+    session = Session(ticket, codec=options.codec, deadline_s=options.deadline, observer=check)
+    return lanesum.torch.State(session)
+
+
+def _gather(options: argparse.Namespace, record: RankRecord) -> Report:
+    """The report, on every rank; rank 0 writes, draws and prints it."""
+    records: list[RankRecord] = [record] * dist.get_world_size()
+    dist.all_gather_object(records, record)
+    report = summarize(options, records)
+    if record.rank == 0:
+        # Imported by the rank that draws: matplotlib takes a second to load.
+        from lanesum_lab.train.plot import plot
+
+        report.write(options.out / "report.json")
+        plot(report, options.out / "report.png")
+        if not options.no_table:
+            console = Console()
+            console.print(report.table())
+            console.print(f"Report: {options.out / 'report.json'} and {options.out / 'report.png'}", highlight=False)
+    return report
+
+
+def summarize(options: argparse.Namespace, records: Sequence[RankRecord]) -> Report:
+    """Add up the ranks' records."""
+    loss = np.mean([record.through.losses for record in records], axis=0)
+    loss_plain = np.mean([record.plain.losses for record in records], axis=0)
+    first = records[0]
+    transport = sum((record.stats.transport for record in records[1:]), start=first.stats.transport)
+    epoch = len(loss) // options.epochs
+    return Report(
+        target=options.target,
+        topology=options.topology,
+        workers=len(records),
+        codec=options.codec,
+        steps=len(loss),
+        loss_first=float(loss[0]),
+        loss_last=float(loss[-epoch:].mean()),
+        accuracy=first.through.accuracy[-1],
+        accuracy_uncompressed=first.plain.accuracy[-1],
+        sums_checked=sum(record.sums_checked for record in records),
+        sums_wrong=sum(record.sums_wrong for record in records),
+        packets=transport.packets_sent,
+        bytes_up=transport.bytes_sent,
+        bytes_down=transport.bytes_received,
+        bytes_fp32=4 * sum(record.stats.elements for record in records),
+        retransmissions=transport.retransmissions,
+        wall_s=max(record.through.seconds for record in records),
+        detail={
+            "weights_sha256": first.through.weights_sha256,
+            "replicas_identical": len({record.through.weights_sha256 for record in records}) == 1,
+            "epochs": options.epochs,
+            "steps_per_epoch": epoch,
+            "batch_per_worker": options.batch,
+            "lr": options.lr,
+            "seed": options.seed,
+            "gradient_elements": first.through.elements,
+            "loss_last_uncompressed": float(loss_plain[-epoch:].mean()),
+            "wall_s_uncompressed": max(record.plain.seconds for record in records),
+            "communication_s": max(record.stats.busy_s for record in records),
+            "check_s": max(record.check_s for record in records),
+            "transport": transport.figures(),
+            "loss": loss.tolist(),
+            "loss_uncompressed": loss_plain.tolist(),
+            "accuracy": first.through.accuracy,
+            "accuracy_uncompressed": first.plain.accuracy,
+        },
+    )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is not positive")
+    return value
+
+
+if __name__ == "__main__":
+    end_process(main())

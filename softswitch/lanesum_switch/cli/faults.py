@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum faults``: look at fault plans."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lanesum_control.cli.typer_main import typer_main
+
+app = typer.Typer(help="Check fault plans for `lanesum run --faults`.", no_args_is_help=True)
+
+
+@app.command()
+def check(
+    name_or_path: Annotated[str, typer.Argument(help="Shipped fault plan or YAML file.")],
+    topology: Annotated[
+        str | None, typer.Option(help="Also check that the links and processes exist in this topology.")
+    ] = None,
+) -> None:
+    """Say whether a fault plan can be used; errors name the line."""
+    from lanesum_control.topology import load
+    from lanesum_switch.faults.network import names_in
+    from lanesum_switch.faults.plan import FaultPlan
+
+    names = None if topology is None else names_in(load(topology))
+    plan = FaultPlan.load(name_or_path, names)
+    typer.echo(f"rules for packets: {len(plan.rules)}, faults of processes: {len(plan.processes)}; no problems")
+
+
+@app.command()
+def schema() -> None:
+    """The JSON schema of fault plans."""
+    from lanesum_switch.faults.plan import schema_text
+
+    typer.echo(schema_text(), nl=False)
+
+
+main = typer_main("faults", app)

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum switch``: run the embedded switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lanesum.cli.signals import wait_for_signal
+from lanesum.errors import ConfigurationError
+from lanesum_control.cli.options import Loopback, Topology
+from lanesum_control.cli.typer_main import typer_main
+
+
+def switch(
+    topology: Topology = "star4",
+    name: Annotated[str | None, typer.Option(help="Which switch of the topology; needed where there are several.")] = (
+        None
+    ),
+    p4runtime: Annotated[str, typer.Option(help="Address of the P4Runtime server: host:port or unix:path.")] = (
+        "127.0.0.1:9559"
+    ),
+    interface: Annotated[list[str] | None, typer.Option(help="port@name of a network interface; repeatable.")] = None,
+    loopback: Loopback = False,
+    program: Annotated[Path | None, typer.Option(help="Program to load at once; else P4Runtime pushes one.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the program's random numbers.")] = 0,
+    faults: Annotated[str | None, typer.Option(help="Fault plan: shipped one or YAML file.")] = None,
+    fault_counts: Annotated[Path | None, typer.Option(help="Folder where the faults are counted.")] = None,
+    tofino: Annotated[
+        bool, typer.Option("--tofino", help="Run what p4c prints of programs for Tofino instead of BMv2 JSON.")
+    ] = False,
+) -> None:
+    """Run the embedded switch: p4c's BMv2 JSON, served over P4Runtime like simple_switch_grpc."""
+    from lanesum_control.client import DEFAULT_DEVICE_ID
+    from lanesum_control.topology import load
+    from lanesum_switch.dataplane import EmbeddedSwitch
+    from lanesum_switch.faults.links import LinkFaults
+    from lanesum_switch.faults.network import names_in
+    from lanesum_switch.faults.plan import FaultPlan
+    from lanesum_switch.p4runtime import P4RuntimeServer
+    from lanesum_switch.ports.port import Port
+    from lanesum_switch.ports.runner import PortRunner, queue_depths
+    from lanesum_switch.tna.switch import TofinoSwitch
+    from lanesum_switch.topology_ports import interface_ports, loopback_ports
+
+    if loopback == bool(interface):
+        raise ConfigurationError("The switch needs ports.", "Give either --loopback or --interface port@name.")
+    ports: dict[int, Port] = {}
+    waiting = None if loopback else queue_depths(ports)  # sockets on loopback do not say what waits
+    kind = TofinoSwitch if tofino else EmbeddedSwitch
+    device = kind(seed=seed, queue_depth=waiting)
+    if program is not None:
+        device.load(_read(program))
+    network = load(topology)
+    if name is None and len(network.switches()) > 1:
+        raise ConfigurationError(
+            f"{network.name} has several switches.", f"Give --name {'|'.join(network.switches())}."
+        )
+    if name is not None and name not in network.switches():
+        raise ConfigurationError(
+            f"{network.name} has no switch {name!r}.", f"Its switches: {', '.join(network.switches())}."
+        )
+    here = network.switch if name is None else name
+    injected = None if faults is None else LinkFaults(FaultPlan.load(faults, names_in(network)), fault_counts)
+    ports.update(
+        loopback_ports(network, here, injected)
+        if loopback
+        else interface_ports(network, here, dict(map(_interface, interface or [])), injected)
+    )
+    with (
+        PortRunner(device, ports) as runner,
+        P4RuntimeServer(
+            device,
+            p4runtime,
+            device_id=DEFAULT_DEVICE_ID,
+            inject=runner.inject,
+            spare=lambda: kind(seed=seed, queue_depth=waiting),
+        ),
+    ):
+        wait_for_signal()
+
+
+def _read(program: Path) -> bytes:
+    try:
+        return program.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"Cannot read the program {program}: {error.strerror}.") from error
+
+
+def _interface(text: str) -> tuple[int, str]:
+    number, found, name = text.partition("@")
+    if not found or not number.isdigit() or not name:
+        raise ConfigurationError(f"--interface {text!r} is not port@name.", "For example --interface 1@s1-eth1.")
+    return int(number), name
+
+
+main = typer_main("switch", switch)

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the reference switch makes of a contribution: twin of ``p4src/bmv2/result.p4``."""
+
+from __future__ import annotations
+
+from lanesum.aggregation.combine import Words
+from lanesum.aggregation.slots import Entry
+from lanesum.protocol.packet import Header
+from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, WORD_BYTES, Flag, Kind
+from lanesum_control.model import Member, Role, SwitchJob
+from lanesum_switch.reference.frame import Frame, amended_udp
+
+RESULT_TTL = 64
+
+
+def result(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool) -> None:
+    """The sum of a complete entry; ``again`` for one that was asked for."""
+    header = _header(frame)
+    collision = bool(entry.collision or header.flags & Flag.COLLISION)
+    _turn_around(frame, Kind.RESULT, entry.words)
+    _name_contributors(header, job, entry)
+    header.flags = _flags(job, resend=again, ecn=entry.ecn or ecn, collision=collision)
+
+
+def pending(frame: Frame, job: SwitchJob, entry: Entry) -> None:
+    """Who has contributed so far."""
+    header = _header(frame)
+    _turn_around(frame, Kind.PENDING, entry.words[:0])
+    _name_contributors(header, job, entry)
+    header.flags = _flags(job, resend=True, ecn=False, collision=False)
+
+
+def conflict(frame: Frame, job: SwitchJob, entry: Entry) -> None:
+    """What the owner of the entry and the sender disagree about; the sender's number is the one that it claims."""
+    header, owner = _header(frame), entry.owner
+    assert owner is not None
+    _turn_around(frame, Kind.CONFLICT, entry.words[:0])
+    header.workers, header.racks = header.racks, owner.round_words
+    header.fan_in_racks, header.op = header.op, owner.op
+    header.flags = _flags(job, resend=False, ecn=False, collision=False)
+
+
+def ascend(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool) -> None:
+    """One contribution in the name of all members, from the sender's address on the way to the server."""
+    header = _header(frame)
+    collision = bool(entry.collision or header.flags & Flag.COLLISION)
+    _put_words(frame, entry.words)
+    round_words = header.racks
+    _name_contributors(header, job, entry)
+    header.workers, header.racks = entry.workers, round_words
+    header.flags = Flag.UPPER | _flags(job, resend=again, ecn=entry.ecn or ecn, collision=collision)
+    if job.role_bits & Role.PARTIAL:
+        header.flags |= Flag.PARTIAL
+
+
+def receive(frame: Frame, receiver: Member) -> Frame:
+    """The copy for one receiver."""
+    copy = frame.copy()
+    ethernet, ipv4, udp = copy.ethernet, copy.ipv4, copy.udp
+    assert ethernet is not None and ipv4 is not None and udp is not None
+    if not copy.built:
+        ip = receiver.host.ip
+        udp.checksum = amended_udp(
+            udp.checksum,
+            (ipv4.destination >> 16, ip >> 16),
+            (ipv4.destination & 0xFFFF, ip & 0xFFFF),
+            (udp.destination_port, receiver.udp_port),
+        )
+    ethernet.destination, ipv4.destination = receiver.host.mac, receiver.host.ip
+    udp.destination_port = receiver.udp_port
+    ipv4.checksum = ipv4.fresh_checksum()
+    return copy
+
+
+def _header(frame: Frame) -> Header:
+    assert frame.lanesum is not None
+    return frame.lanesum
+
+
+def _turn_around(frame: Frame, kind: Kind, words: Words) -> None:
+    """The answer comes from whom the worker wrote to: a connected socket accepts it."""
+    ethernet, ipv4, udp = frame.ethernet, frame.ipv4, frame.udp
+    assert ethernet is not None and ipv4 is not None and udp is not None
+    _put_words(frame, words)
+    _header(frame).kind = kind
+    ethernet.source, ethernet.destination = ethernet.destination, ethernet.source
+    udp.source_port, udp.destination_port = udp.destination_port, udp.source_port
+    ipv4.source, ipv4.destination = ipv4.destination, ipv4.source
+    ipv4.ttl = RESULT_TTL
+
+
+def _put_words(frame: Frame, words: Words) -> None:
+    assert frame.ipv4 is not None and frame.udp is not None
+    frame.words, frame.built = words, True
+    _header(frame).words = len(words)
+    frame.udp.length = UDP_BYTES + HEADER_BYTES + WORD_BYTES * len(words)
+    frame.ipv4.total_length = IPV4_BYTES + frame.udp.length
+
+
+def _name_contributors(header: Header, job: SwitchJob, entry: Entry) -> None:
+    """An upper switch speaks of racks, any other one of workers."""
+    upper = bool(job.role & Role.UPPER)
+    header.workers, header.racks = (0, entry.workers) if upper else (entry.workers, 0)
+    header.fan_in_workers, header.fan_in_racks = (0, job.fan_in) if upper else (job.fan_in, 0)
+
+
+def _flags(job: SwitchJob, *, resend: bool, ecn: bool, collision: bool) -> int:
+    flags = Flag.UPPER if job.role & Role.UPPER else Flag(0)
+    for condition, flag in ((resend, Flag.RESEND), (ecn, Flag.ECN), (collision, Flag.COLLISION)):
+        if condition:
+            flags |= flag
+    return flags

@@ -1,0 +1,441 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The lanesum switch in plain Python, frame by frame: a second, readable implementation of ``p4src/bmv2``.
+
+Methods carry the names of the P4 controls, counted decisions those of the P4 actions. The conformance suite holds the
+compiled program to this model, byte for byte.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from lanesum.aggregation.slots import Decision, SlotTable
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.packet import Header
+from lanesum.protocol.spec import (
+    DEFAULT_ACCUMULATOR_WORDS,
+    HEADER_BYTES,
+    IPV4_BYTES,
+    UDP_BYTES,
+    VERSION,
+    WORD_BYTES,
+    Flag,
+    Kind,
+)
+from lanesum_control.capabilities import Capabilities
+from lanesum_control.errors import SwitchWriteError
+from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, Member, Role, SwitchJob
+from lanesum_switch.reference import answer
+from lanesum_switch.reference.frame import ALL_OPS, Frame, Ipv4, Udp, amended, amended_udp, parse
+
+PortFrame = tuple[int, bytes]
+Copies = list[tuple[int, Frame]]
+
+DEFAULT_SLOTS = 1024
+_TICK_SHIFT = 10  # slots count time in 1,024 us
+_ARP_REQUEST, _ARP_REPLY = 1, 2
+_CONGESTION_EXPERIENCED = 3  # RFC 3168
+_ECN_CAPABLE = (1, 2)
+
+
+class Verdict(enum.Enum):
+    """What happens to the packet."""
+
+    DROP = 0
+    ROUTE = 1
+    AGGREGATE = 2
+    ARP = 3
+    DESCEND = 4
+    RESULT = 5
+    REPLAY = 6
+    PENDING = 7
+    CONFLICT = 8
+    ASCEND = 9
+
+
+_CLASSIFIED = {
+    "drop_malformed": Verdict.DROP,
+    "drop_corrupt": Verdict.DROP,
+    "drop_unknown": Verdict.DROP,
+    "answer_arp": Verdict.ARP,
+    "aggregate": Verdict.AGGREGATE,
+    "route_past": Verdict.ROUTE,
+    "route_other_size": Verdict.ROUTE,
+    "descend_or_route": Verdict.DESCEND,
+    "route": Verdict.ROUTE,
+}
+_ORIGINS = ("unknown_source", "genuine", "drop_spoofed", "drop_forged")
+_ADMISSIONS = ("accept", "refuse_op", "refuse_slot", "not_a_member")
+_HOPS = ("forwarded", "drop_expired", "drop_no_route")
+_MARKS = ("mark_answer", "mark_packet")
+_DECIDED = {
+    Decision.REPLAY: Verdict.REPLAY,
+    Decision.ASCEND_AGAIN: Verdict.ASCEND,
+    Decision.REPORT_PENDING: Verdict.PENDING,
+    Decision.REPORT_CONFLICT: Verdict.CONFLICT,
+    Decision.COLLIDE: Verdict.ROUTE,
+    Decision.PASS_LATE: Verdict.ROUTE,
+}
+_COMPLETIONS = (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)
+_MemberKey = tuple[int, int, int, int, int, bool]  # ingress port, source, source port, job, tag, aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class _Admission:
+    """Action ``admit`` of table ``member``."""
+
+    job: SwitchJob
+    member: Member
+
+
+def _microseconds_from_now() -> Callable[[], int]:
+    start = time.monotonic_ns()
+    return lambda: (time.monotonic_ns() - start) // 1000
+
+
+class ReferenceSwitch:
+    """Satisfies ``lanesum_control.model.ControlledSwitch``; frames go in through ``process``.
+
+    Args:
+        accumulator_words: words per packet, as the P4 program is compiled for one value.
+        slots: slots of the whole switch.
+        seed: of the fault table's dice.
+        clock: time of a packet's arrival, in microseconds; without one, since the switch was made.
+        queue_depth: packets that wait at a port, for ``set_congestion``; without one, none ever does.
+        ops: lane operations that the program has; contributions with any other are routed like those of another size.
+        entries: the slots; none are in use where None.
+    """
+
+    def __init__(
+        self,
+        accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS,
+        *,
+        slots: int = DEFAULT_SLOTS,
+        seed: int = 0,
+        clock: Callable[[], int] | None = None,
+        queue_depth: Callable[[int], int] = lambda port: 0,
+        ops: Collection[LaneOp] = ALL_OPS,
+        entries: SlotTable | None = None,
+    ) -> None:
+        self._ops = frozenset(ops)
+        self._accumulator_words = accumulator_words
+        self._number_of_slots = slots
+        self._random = random.Random(seed)
+        self._clock = clock or _microseconds_from_now()
+        self._queue_depth = queue_depth
+        self._slots = SlotTable() if entries is None else entries
+        self._forward: dict[int, HostPort] = {}
+        self._origin: dict[int, HostPort] = {}
+        self._member: dict[_MemberKey, _Admission] = {}
+        self._receiver: dict[tuple[int, int], Member] = {}  # (job, replica)
+        self._lookup: dict[int, bytes] = {}
+        self._descend: dict[tuple[int, int, int], SwitchJob] = {}  # (ingress port, job, tag)
+        self._groups: dict[int, tuple[Member, ...]] = {}
+        self._congestion: dict[int, int] = {}  # port -> depth
+        self._fault: dict[tuple[int, bool], int] = {}  # (port, ingress) -> share in FAULT_SCALE
+        slot_decisions = (decision.value for decision in Decision)
+        names = (*_CLASSIFIED, *_ORIGINS, *_ADMISSIONS, *slot_decisions, *_HOPS, *_MARKS)
+        self._decisions = dict.fromkeys(names, 0)
+
+    # What a controller does.
+
+    @property
+    def slots(self) -> int:
+        return self._number_of_slots
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(self._ops)
+
+    def add_host(self, host: HostPort) -> None:
+        """Route to the host, answer ARP for it, and let its address come in by its port only.
+
+        Raises SwitchWriteError when its address is known already.
+        """
+        if host.ip in self._forward:
+            raise SwitchWriteError(f"There is a route to {host.ip:#010x} already.")
+        self._forward[host.ip] = self._origin[host.ip] = host
+
+    def admit(self, job: SwitchJob) -> None:
+        """Program a job. Raises SwitchWriteError, with nothing changed, when a key of it is taken."""
+        members, descents = self._member_entries(job), self._descents(job)
+        receivers = {(job.job, member.replica): member for member in job.members}
+        clash = (
+            bool(members.keys() & self._member.keys())
+            or bool(receivers.keys() & self._receiver.keys())
+            or bool(descents.keys() & self._descend.keys())
+            or job.group in self._groups
+            or (job.code_table is not None and job.job in self._lookup)
+        )
+        if clash:
+            raise SwitchWriteError(f"Job {job.job} clashes with one that is there already.")
+        self._groups[job.group] = job.members
+        self._receiver |= receivers
+        if job.code_table is not None:
+            self._lookup[job.job] = job.code_table
+        self._descend |= descents
+        self._member |= members
+
+    def remove(self, job: SwitchJob) -> None:
+        """Take a job out again; what is gone already is fine."""
+        for key in self._member_entries(job):
+            self._member.pop(key, None)
+        for descent in self._descents(job):
+            self._descend.pop(descent, None)
+        for member in job.members:
+            self._receiver.pop((job.job, member.replica), None)
+        if job.code_table is not None:
+            self._lookup.pop(job.job, None)
+        self._groups.pop(job.group, None)
+
+    def modify(self, old: SwitchJob, new: SwitchJob) -> None:
+        """Give an admitted job other slots, role, threshold, operations or lease.
+
+        Raises SwitchWriteError, with nothing changed, when ``old`` is not there or ``new`` has other members.
+        """
+        before, after = self._member_entries(old), self._member_entries(new)
+        if before.keys() != after.keys() or not before.keys() <= self._member.keys() or old.group != new.group:
+            raise SwitchWriteError(f"Job {old.job} is not there with these members: nothing to modify.")
+        self._member |= after
+
+    def set_congestion(self, port: int, depth: int | None) -> None:
+        """Mark what leaves by ``port`` while ``depth`` packets or more wait there; None ends it."""
+        self._congestion.pop(port, None)
+        if depth is not None:
+            self._congestion[port] = depth
+
+    def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
+        """Lose ``share`` (0 to 1) of a port's packets; 0 ends it."""
+        self._fault[port, ingress] = round(share * FAULT_SCALE)
+
+    def decisions(self) -> dict[str, int]:
+        """Packets by what was done with them, as ``P4RuntimeSwitch.decisions`` counts."""
+        return dict(self._decisions)
+
+    @staticmethod
+    def _member_entries(job: SwitchJob) -> dict[_MemberKey, _Admission]:
+        return {
+            (host.port, host.ip, member.udp_port, job.job, job.tag, member.aggregate): _Admission(job, member)
+            for member in job.members
+            for host in member.hosts
+        }
+
+    @staticmethod
+    def _descents(job: SwitchJob) -> dict[tuple[int, int, int], SwitchJob]:
+        return {} if job.uplink is None else {(job.uplink, job.job, job.tag): job}
+
+    # What a packet meets.
+
+    def process(self, port: int, data: bytes) -> list[PortFrame]:
+        """Run one packet; returns what leaves, with its egress port."""
+        if self._lost(port, ingress=True):
+            return []
+        frame = parse(data, self._accumulator_words, self._ops)
+        verdict = self._classify(frame)
+        if frame.ipv4 is not None and verdict is not Verdict.DROP:
+            verdict = self._check_origin(port, frame, frame.ipv4, verdict)
+        copies: Copies = []
+        if verdict is Verdict.AGGREGATE:
+            verdict, copies = self._aggregate(port, frame)
+        elif verdict is Verdict.DESCEND:
+            verdict, copies = self._hand_down(port, frame)
+        if verdict in (Verdict.ROUTE, Verdict.ASCEND):
+            copies = self._route(frame)
+        elif verdict is Verdict.ARP:
+            copies = self._arp(port, frame)
+        return self._egress(copies)
+
+    def _count(self, name: str) -> str:
+        self._decisions[name] += 1
+        return name
+
+    def _lost(self, port: int, *, ingress: bool) -> bool:
+        return self._random.randrange(FAULT_SCALE) < self._fault.get((port, ingress), 0)
+
+    def _classify(self, frame: Frame) -> Verdict:
+        return _CLASSIFIED[self._count(self._classification(frame))]
+
+    def _classification(self, frame: Frame) -> str:
+        if frame.parse_failed or frame.no_ipv4:
+            return "drop_malformed"
+        if frame.checksum_error:
+            return "drop_corrupt"
+        if frame.arp is not None:
+            return "answer_arp"
+        header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
+        if header is None or header.version != VERSION:
+            return "drop_unknown" if ipv4 is None else "route"
+        assert ipv4 is not None and udp is not None
+        summed = frame.words is not None and header.racks >> self._slots.ROUND_WORD_BITS == 0
+        return self._lanesum_classification(header, ipv4, udp, summed)
+
+    @staticmethod
+    def _lanesum_classification(header: Header, ipv4: Ipv4, udp: Udp, shape_matches: bool) -> str:
+        udp_length = UDP_BYTES + HEADER_BYTES + header.words * WORD_BYTES
+        if udp.length != udp_length or ipv4.total_length != IPV4_BYTES + udp_length:
+            return "drop_malformed"
+        if header.kind == Kind.CONTRIBUTION:
+            if header.flags & (Flag.BYPASS | Flag.PARTIAL):
+                return "route_past"
+            return "aggregate" if shape_matches else "route_other_size"
+        if header.kind not in (Kind.RESULT, Kind.PENDING, Kind.CONFLICT):
+            return "drop_malformed"
+        return "descend_or_route" if header.flags & Flag.UPPER else "route"
+
+    def _check_origin(self, port: int, frame: Frame, ipv4: Ipv4, verdict: Verdict) -> Verdict:
+        """A known address comes in by its own port only, and no attached host says what only switches say."""
+        host, header = self._origin.get(ipv4.source), frame.lanesum
+        upper = header is not None and header.version == VERSION and header.flags & Flag.UPPER
+        if host is None:
+            name = "unknown_source"
+        elif host.port != port:
+            name = "drop_spoofed"
+        else:
+            name = "drop_forged" if host.attached and upper else "genuine"
+        self._count(name)
+        return Verdict.DROP if name.startswith("drop") else verdict
+
+    def _membership(self, port: int, frame: Frame) -> _Admission | None:
+        header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
+        assert header is not None and ipv4 is not None and udp is not None
+        aggregate = bool(header.flags & Flag.UPPER)
+        admission = self._member.get((port, ipv4.source, udp.source_port, header.job, header.tag, aggregate))
+        if admission is None:
+            name = "not_a_member"
+        elif header.slot >= admission.job.slot_count:
+            name = "refuse_slot"
+        elif header.op not in admission.job.ops:
+            name = "refuse_op"
+        else:
+            name = "accept"
+        self._count(name)
+        return admission if name == "accept" else None
+
+    def _aggregate(self, port: int, frame: Frame) -> tuple[Verdict, Copies]:
+        """Membership, slots, lanes and result."""
+        header, words, ipv4 = frame.lanesum, frame.words, frame.ipv4
+        assert header is not None and words is not None and ipv4 is not None
+        admission = self._membership(port, frame)
+        if admission is None:
+            return Verdict.ROUTE, []
+        job = admission.job
+        ecn = bool(header.flags & Flag.ECN) or ipv4.dscp_ecn & 3 == _CONGESTION_EXPERIENCED
+        decision, entry = self._slots.contribute(
+            header,
+            words,
+            slot=job.slot_base + header.slot,
+            worker=1 << admission.member.worker,
+            fan_in=job.fan_in,
+            code_table=self._lookup.get(job.job),
+            ecn=ecn,
+            now=self._clock() >> _TICK_SHIFT,
+            ascend=bool(job.role & Role.ASCEND),
+            shared=bool(job.role & Role.SHARED),
+            quorum=bool(job.role & Role.QUORUM),
+            lease=job.lease,
+        )
+        self._count(decision.value)
+        verdict = _DECIDED.get(decision, Verdict.DROP)
+        if decision in _COMPLETIONS:
+            verdict = Verdict.ASCEND if job.role & Role.ASCEND else Verdict.RESULT
+        if decision is Decision.COLLIDE:
+            self._mark_collision(frame)
+        elif verdict is Verdict.ASCEND:
+            answer.ascend(frame, job, entry, ecn=ecn, again=decision is Decision.ASCEND_AGAIN)
+        elif verdict is Verdict.REPLAY:
+            answer.result(frame, job, entry, ecn=ecn, again=True)
+            return verdict, [(port, frame)]
+        elif verdict in (Verdict.RESULT, Verdict.PENDING, Verdict.CONFLICT):
+            if verdict is Verdict.RESULT:
+                answer.result(frame, job, entry, ecn=ecn, again=False)
+            elif verdict is Verdict.PENDING:
+                answer.pending(frame, job, entry)
+            else:
+                answer.conflict(frame, job, entry)
+            return verdict, self._multicast(job, frame)
+        return verdict, []
+
+    @staticmethod
+    def _mark_collision(frame: Frame) -> None:
+        """The server learns why it got the contribution, and tells the workers."""
+        header, udp = frame.lanesum, frame.udp
+        assert header is not None and udp is not None
+        before, header.flags = header.flags, header.flags | Flag.COLLISION
+        udp.checksum = amended_udp(udp.checksum, (before, header.flags))
+
+    def _multicast(self, job: SwitchJob, frame: Frame) -> Copies:
+        """One copy for each replica of the job's group, addressed to it."""
+        return [
+            (member.host.port, answer.receive(frame, self._receiver[job.job, member.replica]))
+            for member in self._groups.get(job.group, ())
+            if (job.job, member.replica) in self._receiver
+        ]
+
+    def _hand_down(self, port: int, frame: Frame) -> tuple[Verdict, Copies]:
+        """What comes from the switch above goes to all workers of the job here; flags stay as they are."""
+        ethernet, ipv4, header = frame.ethernet, frame.ipv4, frame.lanesum
+        assert ethernet is not None and ipv4 is not None and header is not None
+        job = self._descend.get((port, header.job, header.tag))
+        if job is None or ipv4.ttl <= 1:
+            return Verdict.ROUTE, []
+        ethernet.source = ethernet.destination
+        ipv4.ttl -= 1
+        return Verdict.DESCEND, self._multicast(job, frame)
+
+    def _route(self, frame: Frame) -> Copies:
+        ethernet, ipv4 = frame.ethernet, frame.ipv4
+        assert ethernet is not None and ipv4 is not None
+        host = self._forward.get(ipv4.destination)
+        if ipv4.ttl <= 1:
+            self._count("drop_expired")
+            return []
+        if host is None:
+            self._count("drop_no_route")
+            return []
+        self._count("forwarded")
+        ethernet.source, ethernet.destination = SWITCH_MAC, host.mac
+        ipv4.ttl -= 1
+        # The word of TTL and protocol shrinks by 0x0100; options need not be read.
+        ipv4.checksum = amended(ipv4.checksum, (0x0100, 0))
+        return [(host.port, frame)]
+
+    def _arp(self, port: int, frame: Frame) -> Copies:
+        ethernet, arp = frame.ethernet, frame.arp
+        assert ethernet is not None and arp is not None
+        if arp.operation != _ARP_REQUEST or arp.target_ip not in self._forward:
+            return []
+        ethernet.destination, ethernet.source = arp.sender_mac, SWITCH_MAC
+        arp.operation = _ARP_REPLY
+        arp.target_mac, arp.sender_mac = arp.sender_mac, SWITCH_MAC
+        arp.target_ip, arp.sender_ip = arp.sender_ip, arp.target_ip
+        return [(port, frame)]
+
+    def _egress(self, copies: Copies) -> list[PortFrame]:
+        sent = []
+        for port, frame in copies:
+            if self._lost(port, ingress=False):
+                continue
+            if port in self._congestion and self._queue_depth(port) >= self._congestion[port]:
+                self._mark_congestion(frame)
+            if frame.built:
+                frame.complete_checksums()
+            sent.append((port, frame.deparse()))
+        return sent
+
+    def _mark_congestion(self, frame: Frame) -> None:
+        """Answers carry the mark in their own header; anything else only where its sender understands it."""
+        header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
+        if frame.is_answer:
+            assert header is not None and udp is not None
+            self._count("mark_answer")
+            before, header.flags = header.flags, header.flags | Flag.ECN
+            udp.checksum = amended_udp(udp.checksum, (before, header.flags))
+        elif ipv4 is not None and ipv4.dscp_ecn & 3 in _ECN_CAPABLE:
+            self._count("mark_packet")
+            before, ipv4.dscp_ecn = ipv4.dscp_ecn, ipv4.dscp_ecn | _CONGESTION_EXPERIENCED
+            ipv4.checksum = amended(ipv4.checksum, (before, ipv4.dscp_ecn))

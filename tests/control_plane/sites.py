@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Three workers' sessions through one switch on loopback, with a controller and a server."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lanesum import codecs
+from lanesum.server import AggregationServer
+from lanesum.session import Session
+from lanesum_control.controller import AdmittedJob, Controller
+from lanesum_control.managed import RemoteSwitch
+from lanesum_control.network import Network
+from lanesum_control.topology import available
+from lanesum_control.topology.files import parse
+from lanesum_lab import codec_simulation as simulate
+from lanesum_switch.p4runtime import P4RuntimeServer
+from lanesum_switch.ports.runner import PortRunner
+from lanesum_switch.topology_ports import loopback_ports
+
+HOSTS = ("w1", "w2", "w3")
+SIZE = 3000
+
+
+@dataclass
+class Site:
+    controller: Controller
+    server: AggregationServer
+    words: int  # that a packet's sum has
+
+    def reduce(
+        self, job: AdmittedJob, codec: codecs.Codec | Callable[[], codecs.Codec] | str, rounds: int = 2
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Means of some vectors in a row, the same at every worker; and the codec's own.
+
+        A codec that remembers something is given by what makes one.
+        """
+        results: dict[int, list[np.ndarray]] = {}
+
+        def own() -> codecs.Codec | str:
+            return codec() if callable(codec) else codec
+
+        def work(worker: int) -> None:
+            ticket = self.controller.join(job.request.name, worker)
+            with Session(ticket, codec=own()) as session:
+                results[worker] = [
+                    session.all_reduce(vector(worker, number), average=True, name="t") for number in range(rounds)
+                ]
+
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in range(len(HOSTS))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert set(results) == set(range(len(HOSTS)))
+        for other in results.values():
+            assert [got.tobytes() for got in other] == [got.tobytes() for got in results[0]]
+        lookup = job.tickets[0].code_table is not None
+        team = [
+            codecs.for_job(one, workers=len(HOSTS), lookup=lookup) if isinstance(one, str) else one
+            for one in (own() for _ in HOSTS)
+        ]
+        alone = [
+            simulate.simulate(
+                team,
+                [vector(worker, number) for worker in range(len(HOSTS))],
+                seed=job.tickets[0].seed,
+                round=number,
+                tensor="t",
+                complete=True,
+            ).values
+            for number in range(rounds)
+        ]
+        return results[0], alone
+
+
+def vector(worker: int, number: int) -> np.ndarray:
+    return np.random.default_rng((worker, number)).normal(size=SIZE).astype(np.float32)
+
+
+@contextlib.contextmanager
+def running(folder: Path, device: Any, pipeline: Any, prefix: str) -> Iterator[Site]:
+    """A site around ``device``; ``prefix``: of addresses that no run on this machine has."""
+    star = parse(available()["star4"].read_text().replace("10.19.", prefix), "star")
+    switch = RemoteSwitch(f"unix:{folder}/p4runtime", pipeline)
+    with (
+        P4RuntimeServer(device, switch.address, device_id=1),
+        PortRunner(device, loopback_ports(star, "s1", None)),
+        AggregationServer(star.server_backend("server", loopback=True)) as server,
+    ):
+        words = pipeline.accumulator_words
+        controller = Controller(
+            Network.of(star, loopback=True), server, {"s1": switch}, accumulator_words=words, connect_timeout_s=5.0
+        )
+        yield Site(controller, server, words)
+        controller.close()

@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What programs offer is read off their P4Info, and jobs are kept off switches that do not offer what they need."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+from p4.config.v1 import p4info_pb2
+
+from lanesum import codecs
+from lanesum.protocol import LaneOp
+from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
+from lanesum_control.capabilities import EVERYTHING, Capabilities, owner_word
+from lanesum_control.controller import JobRequest
+from lanesum_control.errors import AdmissionError, NotOfferedError
+from lanesum_control.model import HostPort, Member, Role, SwitchJob
+from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
+from lanesum_control.store import Store
+from lanesum_control.tofino.profiles import PROFILES, TofinoProfile
+from tests.control_plane.control_fakes import Site, request, what
+
+ON_CHIP = {
+    LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.ADD8X4, LaneOp.OR, LaneOp.MAX, LaneOp.EXPAND16, LaneOp.EXPAND8TO16,
+}  # fmt: skip
+CHIP = tofino_pipeline("tofino1-w32").capabilities
+
+
+def tag_with(job: int, word: int) -> int:
+    """The tag with which a job has this owner word: a CRC is linear, so bits of the tag are chosen one by one."""
+    base = owner_word(job, 0)
+    rows = {}  # highest bit -> (what changes in the word, which bits of the tag do it)
+    for bit in range(32):
+        change, tag = owner_word(job, 1 << bit) ^ base, 1 << bit
+        while change and change.bit_length() in rows:
+            other, its_tag = rows[change.bit_length()]
+            change, tag = change ^ other, tag ^ its_tag
+        rows[change.bit_length()] = (change, tag)
+    left, found = word ^ base, 0
+    while left:
+        change, tag = rows[left.bit_length()]
+        left, found = left ^ change, found ^ tag
+    assert owner_word(job, found) == word
+    return found
+
+
+def switch_job(number: int = 1, tag: int = 7, *, ports: tuple[int, ...] = (0, 1), ops: tuple[LaneOp, ...]) -> SwitchJob:
+    members = tuple(Member(bit, (HostPort(port, 0x0A000001 + bit, bytes(6)),), 19539) for bit, port in enumerate(ports))
+    return SwitchJob(number, tag, 0, 10, number, members, ops)
+
+
+@pytest.mark.parametrize("words", BUILT_ACCUMULATOR_WORDS)
+def test_bmv2_offers_everything(words: int) -> None:
+    assert bmv2_pipeline(words).capabilities == EVERYTHING
+    assert bmv2_pipeline(words).slots == 1024
+
+
+def test_the_chip_s_program_says_what_it_is() -> None:
+    assert Capabilities(frozenset(ON_CHIP), owner_words=True, pipes=True, faults=False) == CHIP
+
+
+@pytest.mark.parametrize("built", PROFILES, ids=lambda built: built.name)
+def test_a_profile_s_promise_is_its_p4info_s(built: TofinoProfile) -> None:
+    """Slots, one register for each word of a pass with all passes' blocks, and whether packets have several."""
+    pipeline = tofino_pipeline(built.name)
+    assert pipeline.slots == built.slots
+    assert pipeline.accumulator_words == built.accumulator_words
+    registers = text_format.Parse(pipeline.p4info, p4info_pb2.P4Info(), allow_unknown_field=True).registers
+    sizes = {register.preamble.name: register.size for register in registers}
+    words = {name: size for name, size in sizes.items() if ".words_" in name}
+    assert len(words) * built.passes == built.accumulator_words
+    assert set(words.values()) == {2 * built.slots * built.passes}
+    assert pipeline.capabilities == dataclasses.replace(CHIP, one_pass=built.passes == 1)
+
+
+def test_the_owner_word_is_the_program_s() -> None:
+    """CRC-32 of job and tag, most significant bytes first; the value is the one that CRC catalogues check with."""
+    assert owner_word(0x3132, 0x33343536) == 0x0972D361  # "123456"
+
+
+@pytest.mark.parametrize("op", sorted(set(LaneOp) - ON_CHIP), ids=lambda op: op.name)
+def test_what_a_program_does_not_sum_is_refused(op: LaneOp) -> None:
+    with pytest.raises(NotOfferedError, match=rf"Job 1 may use {op.name}, .* the server sums"):
+        CHIP.check(switch_job(ops=(LaneOp.ADD32, op)), [])
+    CHIP.check(switch_job(ops=(LaneOp.ADD32,)), [])
+    EVERYTHING.check(switch_job(ops=(LaneOp.ADD32, op)), [])
+
+
+def test_two_jobs_with_one_owner_word_are_refused() -> None:
+    ops = (LaneOp.ADD32,)
+    tag = tag_with(2, owner_word(1, 7))
+    with pytest.raises(NotOfferedError, match=r"CRC-32 of job 1 and tag 0x00000007\. Give .* another number or tag"):
+        CHIP.check(switch_job(2, tag, ops=ops), [(1, 7)])
+    CHIP.check(switch_job(2, tag ^ 1, ops=ops), [(1, 7)])
+    CHIP.check(switch_job(1, 7, ops=ops), [(1, 7)])
+    EVERYTHING.check(switch_job(2, tag, ops=ops), [(1, 7)])
+
+
+def test_the_owner_word_of_nobody_is_refused() -> None:
+    with pytest.raises(NotOfferedError, match="is 0, as of an entry that nobody has"):
+        CHIP.check(switch_job(5, tag_with(5, 0), ops=(LaneOp.ADD32,)), [])
+
+
+def test_members_in_several_pipes_are_refused() -> None:
+    with pytest.raises(NotOfferedError, match="by pipes 0, 1 of the chip, and a sum is of one"):
+        CHIP.check(switch_job(ports=(0, 128), ops=(LaneOp.ADD32,)), [])
+    CHIP.check(switch_job(ports=(128, 129), ops=(LaneOp.ADD32,)), [])
+    EVERYTHING.check(switch_job(ports=(0, 128), ops=(LaneOp.ADD32,)), [])
+
+
+# The controller leaves to the server what a switch does not offer.
+
+
+@pytest.fixture
+def site() -> Site:
+    site = Site()
+    site.switches["s1"].capabilities = CHIP
+    return site
+
+
+def test_a_switch_gets_the_operations_that_it_sums(site: Site) -> None:
+    admitted = site.start().admit(request(codec="thc-paper"))
+    job = admitted.switch_jobs["s1"]
+    assert set(job.ops) == ON_CHIP
+    assert job.code_table is None
+    assert admitted.tickets[0].code_table is not None
+    assert LaneOp.TABLE8 in admitted.tickets[0].ops
+
+
+def test_what_is_left_to_the_server_is_said(site: Site) -> None:
+    controller = site.start()
+    controller.admit(request(codec="thc-paper"))
+    assert "s1 leaves TABLE8, EXPAND3TO8, EXPAND5TO8 to the server" in what(controller, "a")[0]
+
+
+def test_where_no_codes_are_looked_up_the_codec_does_without(site: Site) -> None:
+    """Switch and server add codes as they are; workers build their codec by their tickets."""
+    admitted = site.start().admit(request())
+    assert {ticket.code_table for ticket in admitted.tickets} == {None}
+    assert admitted.switch_jobs["s1"].code_table is None
+    assert LaneOp.TABLE8 not in admitted.tickets[0].ops
+    assert LaneOp.EXPAND8 in admitted.switch_jobs["s1"].ops
+    codec = codecs.for_job("thc", workers=len(admitted.tickets), lookup=False)
+    assert codec.code_table is None and codec.describe() != codecs.get("thc", workers=len(admitted.tickets)).describe()
+
+
+def test_a_running_job_keeps_its_table(tmp_path: Path) -> None:
+    """Its workers have built their codec by it, whatever the switches can do when the controller starts again."""
+    site, state = Site(), tmp_path / "state.db"
+    with Store(state) as store:
+        before = site.start(store=store).admit(request()).tickets
+    site.switches["s1"].capabilities = CHIP
+    site.switches["s1"].connected = False
+    with Store(state) as store:
+        controller = site.start(store=store)
+        job = controller.job("a")
+        assert job.tickets == before and before[0].code_table is not None
+        assert LaneOp.TABLE8 not in job.switch_jobs["s1"].ops
+        controller.join("a", 0)
+        controller.join("a", 1)
+        controller.leave("a", "w1")
+        assert controller.job("a").tickets[0].code_table is None, "the next incarnation is built by what is there"
+
+
+def test_a_job_of_nothing_else_is_left_out(site: Site) -> None:
+    admitted = site.start().admit(request(codec="thc-paper", ops=(LaneOp.TABLE8,)))
+    assert admitted.switch_jobs == {}
+    assert admitted.left_out == {"s1": "its program sums none of the job's operations"}
+    assert site.switches["s1"].jobs == {}
+
+
+def test_what_one_rack_leaves_to_the_server_the_upper_switch_does_too() -> None:
+    """It would wait in vain for the sum of that rack."""
+    site = Site("tree2x2")
+    site.switches["s2"].capabilities = CHIP
+    jobs = site.start().admit(request(codec="thc-paper")).switch_jobs
+    assert set(jobs["s1"].ops) == set(LaneOp)
+    assert jobs["s1"].code_table is not None
+    assert set(jobs["s2"].ops) == set(jobs["s0"].ops) == ON_CHIP
+    assert jobs["s0"].role == Role.UPPER
+
+
+def test_a_rack_that_cannot_be_summed_leaves_the_upper_switch_out() -> None:
+    site = Site("tree2x2")
+    site.switches["s2"].capabilities = dataclasses.replace(EVERYTHING, ops=frozenset({LaneOp.OR}))
+    admitted = site.start().admit(request(ops=(LaneOp.ADD32,)))
+    assert set(admitted.switch_jobs) == {"s1"}
+    assert "would lack the workers at s2" in admitted.left_out["s0"]
+
+
+def test_racks_without_a_common_operation_leave_the_upper_switch_out() -> None:
+    site = Site("tree2x2")
+    for name, op in (("s1", LaneOp.ADD32), ("s2", LaneOp.OR)):
+        site.switches[name].capabilities = dataclasses.replace(EVERYTHING, ops=frozenset({op}))
+    admitted = site.start().admit(request(ops=(LaneOp.ADD32, LaneOp.OR)))
+    assert {name: job.ops for name, job in admitted.switch_jobs.items()} == {"s1": (LaneOp.ADD32,), "s2": (LaneOp.OR,)}
+    assert admitted.left_out["s0"] == "the racks' switches sum none of the job's operations in common"
+
+
+def draws(monkeypatch: pytest.MonkeyPatch, next_tag: Callable[[], int]) -> None:
+    drawn = secrets.randbits
+    monkeypatch.setattr("lanesum_control.jobs.secrets.randbits", lambda bits: next_tag() if bits == 32 else drawn(bits))
+
+
+def test_a_tag_that_would_be_another_job_s_is_drawn_again(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = site.start()
+    first = controller.admit(request("a", 1))
+    word = owner_word(first.number, first.tickets[0].tag)
+    tags = [tag_with(2, word), 1, tag_with(2, 0), 2, 77, 3]  # tag and epoch, three times
+    draws(monkeypatch, lambda: tags.pop(0))
+    second = controller.admit(JobRequest("b", ("w2",), slots=40))
+    assert second.number == 2
+    assert second.tickets[0].tag == 77
+    assert set(site.switches["s1"].jobs) == {1, 2}
+
+
+def test_tags_that_never_do_are_an_error(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = site.start()
+    first = controller.admit(request("a", 1))
+    tag = tag_with(2, owner_word(first.number, first.tickets[0].tag))
+    draws(monkeypatch, lambda: tag)
+    with pytest.raises(AdmissionError, match=r"none of 8 random tags tells it from the other jobs\. Try again"):
+        controller.admit(JobRequest("b", ("w2",), slots=40))
+    assert set(site.switches["s1"].jobs) == {1}

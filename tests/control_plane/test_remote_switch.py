@@ -1,0 +1,248 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Switches over P4Runtime that go on, start again, or were changed by somebody else; the embedded switch's server."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from p4.v1 import p4runtime_pb2
+
+from lanesum_control.client import SwitchConnection
+from lanesum_control.controller import Controller
+from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
+from lanesum_control.managed import RemoteSwitch
+from lanesum_control.model import Member, SwitchJob
+from lanesum_control.monitor import Monitor
+from lanesum_control.network import Network
+from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.store import Store
+from lanesum_control.switch import ARP, CONGESTION, DELETE, INSERT, JOB_TABLES, LOOKUP, MEMBER, RECEIVER
+from lanesum_control.topology import load
+from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.p4runtime import P4RuntimeServer
+from tests.control_plane.control_fakes import FakeServer, Site, request, what
+
+NETWORK = Network.of(load("star4"), loopback=False)
+HOSTS = list(NETWORK.seen["s1"].values())
+
+
+class Process:
+    """A switch process: its program, entries and session end with it."""
+
+    def __init__(self, folder: Path, name: str = "s1") -> None:
+        self.address = f"unix:{folder / name}.sock"
+        self.start()
+
+    def start(self) -> None:
+        self.device = EmbeddedSwitch()
+        self._server = P4RuntimeServer(self.device, self.address, device_id=1)
+        self._server.__enter__()
+
+    def stop(self) -> None:
+        self._server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Process]:
+    one = Process(tmp_path)
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def remote(process: Process) -> Iterator[RemoteSwitch]:
+    switch = RemoteSwitch(process.address, bmv2_pipeline())
+    assert switch.connect(5.0) == ["program pushed"]
+    yield switch
+    switch.close()
+
+
+def job(number: int = 1, slot_base: int = 0, *, tag: int = 7) -> SwitchJob:
+    members = tuple(Member(bit, (host,), 19539) for bit, host in enumerate(HOSTS[:2]))
+    return SwitchJob(number, tag, slot_base, 10, number, members, ops=(), code_table=bytes(range(16)))
+
+
+def contents(remote: RemoteSwitch) -> dict[str, list[tuple[dict[str, int], str, dict[str, int]]]]:
+    return {
+        table: [(entry.match, entry.action, entry.params) for entry in remote.device.entries(table)]
+        for table in JOB_TABLES
+    }
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    while not condition():  # the test's own time limit ends it
+        time.sleep(0.02)
+
+
+def test_what_is_right_is_left_alone(remote: RemoteSwitch) -> None:
+    assert remote.reconcile(HOSTS, [job()])
+    assert remote.reconcile(HOSTS, [job()]) == []
+
+
+def test_every_port_marks_and_goes_on_marking(process: Process) -> None:
+    switch = RemoteSwitch(process.address, bmv2_pipeline(), mark_above=8)
+    switch.connect(5.0)
+    ports = sorted({host.port for host in HOSTS})
+
+    def marks() -> list[tuple[int, int]]:
+        entries = switch.device.entries(CONGESTION)
+        return sorted((entry.match["standard_metadata.egress_port"], entry.params["depth"]) for entry in entries)
+
+    assert any(f"congestion {len(ports)}" in what for what in switch.reconcile(HOSTS, []))
+    assert marks() == [(port, 8) for port in ports]
+    assert switch.reconcile(HOSTS, []) == []
+    switch.device.set_congestion(ports[0], 3)
+    assert switch.reconcile(HOSTS, []) == ["1 corrected (congestion 1)"]
+    assert marks() == [(port, 8) for port in ports]
+    switch.close()
+    # One that shall not mark does not, whatever it did before.
+    plain = RemoteSwitch(process.address, bmv2_pipeline())
+    plain.connect(5.0)
+    assert plain.reconcile(HOSTS, []) == [f"{len(ports)} deleted (congestion {len(ports)})"]
+    plain.close()
+
+
+def test_differences_are_repaired(remote: RemoteSwitch, process: Process) -> None:
+    remote.reconcile(HOSTS, [job(1), job(2, 10)])
+    wanted, groups = contents(remote), dict(process.device.multicast_groups)
+    connection = remote.device.connection
+    assert connection.names is not None
+
+    def entities(of: SwitchJob, table: str) -> list[p4runtime_pb2.Entity]:
+        number = connection.names.wildcard(table).table_id  # type: ignore[union-attr]
+        return [e for step in remote.device.job_entities(of) for e in step if e.table_entry.table_id == number]
+
+    # Somebody deletes, adds and changes entries, and a group.
+    connection.write([(DELETE, entity) for entity in entities(job(1), RECEIVER)])
+    remote.device.admit(job(9, 100))
+    remote.device.remove(dataclasses.replace(job(2, 10), members=job(2).members[:1]))
+    connection.write(
+        [(INSERT, entity) for entity in entities(dataclasses.replace(job(2), code_table=bytes(16)), LOOKUP)]
+    )
+    remote.device.modify(job(1), job(1, 50))
+    connection.write(
+        [
+            (
+                DELETE,
+                p4runtime_pb2.Entity(table_entry=connection.names.entry(ARP, {"operation": 1, "target": HOSTS[0].ip})),
+            )
+        ]
+    )
+    assert contents(remote) != wanted
+    deleted, inserted, corrected = remote.reconcile(HOSTS, [job(1), job(2, 10)])
+    assert deleted == "6 deleted (lookup 1, member 2, multicast group 1, receiver 2)"
+    assert inserted == "6 inserted (arp 1, member 1, multicast group 1, receiver 3)"
+    assert corrected == "3 corrected (lookup 1, member 2)"
+    for table, entries in wanted.items():
+        assert sorted(map(str, contents(remote)[table])) == sorted(map(str, entries))
+    assert {g: len(r) for g, r in process.device.multicast_groups.items()} == {g: len(r) for g, r in groups.items()}
+    assert remote.reconcile(HOSTS, [job(1), job(2, 10)]) == []
+
+
+def test_a_repair_never_gives_slots_to_two_jobs(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two jobs have changed places: one must be out before the other is in."""
+    remote.reconcile(HOSTS, [job(1, 0), job(2, 10)])
+    write = remote.device.connection.write
+
+    def checked(updates: list[tuple[int, p4runtime_pb2.Entity]]) -> None:
+        for update in updates:
+            write([update])
+            ranges = {(entry.match["job"], entry.params["slot_base"]) for entry in remote.device.entries(MEMBER)}
+            assert all(one[0] == other[0] or one[1] != other[1] for one, other in itertools.combinations(ranges, 2))
+
+    monkeypatch.setattr(remote.device.connection, "write", checked)
+    assert remote.reconcile(HOSTS, [job(1, 10), job(2, 0)]) == ["4 corrected (member 4)"]
+
+
+def test_a_program_that_runs_is_not_pushed_again(remote: RemoteSwitch, process: Process) -> None:
+    remote.reconcile(HOSTS, [job()])
+    remote.close()
+    again = RemoteSwitch(process.address, bmv2_pipeline())
+    assert again.connect(5.0) == []
+    assert again.reconcile(HOSTS, [job()]) == []
+    again.close()
+    other_size = RemoteSwitch(process.address, bmv2_pipeline(32))
+    assert other_size.connect(5.0) == ["program pushed"]
+    assert other_size.reconcile(HOSTS, []) != []
+    other_size.close()
+
+
+def test_a_restart_is_noticed(remote: RemoteSwitch, process: Process) -> None:
+    remote.check()
+    process.stop()
+    with pytest.raises(SwitchUnreachableError):
+        remote.check()
+    with pytest.raises(SwitchUnreachableError):
+        remote.device.admit(job())
+    with pytest.raises(SwitchUnreachableError, match="No P4Runtime server answers"):
+        remote.connect(0.0)
+    with pytest.raises(SwitchUnreachableError, match="is not connected"):
+        remote.check()
+    process.start()
+    assert remote.connect(5.0) == ["program pushed"]
+    remote.check()
+
+
+def test_another_controller_is_noticed(remote: RemoteSwitch, process: Process) -> None:
+    with SwitchConnection(process.address, election_id=(0, 9)):
+        wait_for(lambda: not remote.device.connection.is_primary())
+        with pytest.raises(SwitchUnreachableError, match="has ended"):
+            remote.check()
+        with pytest.raises(NotPrimaryError, match="Another controller"):
+            remote.device.admit(job())
+
+
+def test_the_monitor_repairs_restarted_switches(tmp_path: Path) -> None:
+    processes = {name: Process(tmp_path, name) for name in ("s0", "s1", "s2")}
+    switches = {name: RemoteSwitch(one.address, bmv2_pipeline()) for name, one in processes.items()}
+    controller = Controller(Site("tree2x2").network, FakeServer(), switches, connect_timeout_s=5.0)
+    controller.admit(request())
+    before = {name: contents(remote) for name, remote in switches.items()}
+    groups = {name: set(one.device.multicast_groups) for name, one in processes.items()}
+    with Monitor(controller, interval_s=0.02):
+        for name in ("s1", "s0"):
+            processes[name].stop()
+            wait_for(lambda name=name: any("lost" in text for text in what(controller, name)))  # type: ignore[misc]
+            processes[name].start()
+            wait_for(lambda name=name: what(controller, name)[-1].startswith("connected: program pushed, "))  # type: ignore[misc]
+    assert "member 4" in what(controller, "s0")[-1]
+    for name, remote in switches.items():
+        assert {t: sorted(map(str, e)) for t, e in contents(remote).items()} == {
+            t: sorted(map(str, e)) for t, e in before[name].items()
+        }
+        assert set(processes[name].device.multicast_groups) == groups[name]
+    assert not any("lost" in text for text in what(controller, "s2"))
+    controller.close()
+    for one in processes.values():
+        one.stop()
+
+
+def test_a_controller_that_starts_again_disturbs_nothing(process: Process) -> None:
+    server = FakeServer()
+    store = Store()
+    first = Controller(
+        NETWORK,
+        server,
+        {"s1": RemoteSwitch(process.address, bmv2_pipeline())},
+        store=store,
+        connect_timeout_s=5.0,
+    )
+    first.admit(request())
+    assert len(process.device.multicast_groups) == 1
+    first.close()
+    again = RemoteSwitch(process.address, bmv2_pipeline())
+    second = Controller(NETWORK, server, {"s1": again}, store=store, connect_timeout_s=5.0)
+    assert what(second, "s1") == ["connected: all was right"]
+    again.close()
+    forgetful = Controller(NETWORK, server, {"s1": again}, connect_timeout_s=5.0)
+    assert what(forgetful, "s1") == ["connected: 10 deleted (lookup 1, member 4, multicast group 1, receiver 4)"], (
+        "without a memory, what is there belongs to nobody"
+    )
+    assert not contents(again)[MEMBER]
+    forgetful.close()

@@ -1,0 +1,277 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller over gRPC: joining, waiting for each other, staying, leaving, and the command line."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum.join import (
+    DescriptionMismatchError,
+    KeepAlive,
+    Membership,
+    NotReadyError,
+    SupersededError,
+    join,
+    take_ticket,
+)
+from lanesum.protocol import LaneOp
+from lanesum.rpc import controller as rpc
+from lanesum_control.cli.controller import _switch_addresses
+from lanesum_control.controller import Controller
+from lanesum_control.service import ControllerService
+from tests.command_line import invoke
+from tests.control_plane.control_fakes import Site
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site("tree2x2")
+
+
+@pytest.fixture
+def controller(site: Site) -> Controller:
+    return site.start()
+
+
+@pytest.fixture
+def address(controller: Controller) -> Iterator[str]:
+    with ControllerService(controller, "127.0.0.1:0") as running:
+        yield f"127.0.0.1:{running.port}"
+
+
+@pytest.fixture
+def job(address: str) -> str:
+    """A job of two workers in two racks."""
+    rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1", "w3"], "slots": 8})
+    return "a"
+
+
+def in_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
+    """Start ``work``; what it returns or raises is put into the list."""
+    outcome: list[object] = []
+
+    def run() -> None:
+        try:
+            outcome.append(work())
+        except Exception as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, outcome
+
+
+def listed(address: str) -> dict[str, Any]:
+    """The one job, as the service lists it."""
+    (job,) = rpc.call(address, rpc.JOBS, {})["jobs"]
+    assert isinstance(job, dict)
+    return job
+
+
+def test_admit_join_list_and_remove(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = {"name": "a", "workers": ["w1", "w2"], "slots": 8, "codec": "fixed", "ops": ["ADD32", "MAX"]}
+    admitted = rpc.call(address, rpc.ADMIT, message)
+    assert admitted["workers"] == ["w1", "w2"]
+    assert admitted["placement"] == {"s1": {"role": "", "slot_base": 0, "slots": 8, "shared": False, "group": 1}}
+    ticket = join(controller=address, job="a", worker=1)
+    assert (ticket.worker, ticket.workers, ticket.job) == (1, 2, admitted["job"])
+    assert ticket.ops == (LaneOp.ADD32, LaneOp.MAX)
+    for name, value in {"LANESUM_CONTROLLER": address, "LANESUM_JOB": "a", "RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    assert join().worker == 0
+    assert (listed(address)["name"], listed(address)["joined"]) == ("a", ["w1", "w2"])
+    assert rpc.call(address, rpc.COUNTERS, {})["packets"] == {"claim": 9}
+    rpc.call(address, rpc.REMOVE, {"job": "a"})
+    assert rpc.call(address, rpc.JOBS, {})["jobs"] == []
+    said = [(event["whom"], event["what"]) for event in rpc.call(address, rpc.EVENTS, {})["events"]]
+    assert said[-2:] == [("a", "admitted as job 1"), ("a", "removed")]
+    last = rpc.call(address, rpc.EVENTS, {})["events"][-1]["number"]
+    assert rpc.call(address, rpc.EVENTS, {"since": last})["events"] == []
+
+
+def test_the_service_says_what_is_wrong(address: str) -> None:
+    with pytest.raises(rpc.ControllerError, match="No job 'a' is admitted"):
+        join(controller=address, job="a", worker=0)
+    rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "slots": 8})
+    with pytest.raises(rpc.ControllerError, match="Host x has no part in job 'a'"):
+        rpc.call(address, rpc.JOIN, {"job": "a", "worker": "x"})
+    with pytest.raises(rpc.ControllerError, match=r"1\.5 is no worker number, and no host"):
+        rpc.call(address, rpc.JOIN, {"job": "a", "worker": 1.5})
+    with pytest.raises(rpc.ControllerError, match="has no worker 1; it has 1"):
+        join(controller=address, job="a", worker=1)
+    with pytest.raises(rpc.ControllerError, match="Not a job request"):
+        rpc.call(address, rpc.ADMIT, {"name": "b", "colour": "red"})
+    with pytest.raises(rpc.ControllerError, match="Not a job request: slots: Input should be a valid integer"):
+        rpc.call(address, rpc.ADMIT, {"name": "b", "workers": ["w1"], "slots": "many"})
+    with pytest.raises(rpc.ControllerError, match="tag = None is no number"):
+        rpc.call(address, rpc.READY, {"job": 1})
+
+
+def test_ports_taken_and_controllers_that_are_not_there(
+    address: str, controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigurationError, match="cannot listen"):
+        ControllerService(controller, address)
+    with pytest.raises(rpc.UnreachableError, match="No controller answers"):
+        rpc.call("127.0.0.1:1", rpc.JOBS, {}, timeout_s=0.3)
+    for name in ("LANESUM_CONTROLLER", "LANESUM_JOB", "RANK", "LANESUM_TICKET"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigurationError, match="LANESUM_CONTROLLER, LANESUM_JOB, RANK must be set"):
+        join()
+    monkeypatch.setenv("LANESUM_TICKET", "/nonexistent")
+    with pytest.raises(ConfigurationError, match="There is no ticket /nonexistent"):
+        join()
+
+
+def test_a_ticket_file_is_good_for_one_session(
+    address: str, job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "ticket.json"
+    result = invoke(["job", "ticket", job, "--worker", "w3", "--controller", address, "--out", str(file)])
+    assert result.exit_code == 0, result.output
+    monkeypatch.setenv("LANESUM_TICKET", str(file))
+    assert join().worker == 1
+    with pytest.raises(ConfigurationError, match="was used already"):
+        take_ticket(file)
+
+
+def test_workers_wait_for_each_other(address: str, job: str) -> None:
+    first, outcome = in_thread(lambda: join(controller=address, job=job, worker=0, description="x", wait=True))
+    time.sleep(0.2)
+    assert first.is_alive()
+    assert join(controller=address, job=job, worker=1, description="x", wait=True).worker == 1
+    first.join()
+    assert [ticket.worker for ticket in outcome] == [0]  # type: ignore[attr-defined]
+
+
+def test_all_workers_are_told_of_a_mismatch(address: str, job: str) -> None:
+    first, outcome = in_thread(
+        lambda: join(controller=address, job=job, worker=0, description="thc, 4 bits", wait=True)
+    )
+    while not listed(address)["joined"]:
+        time.sleep(0.01)
+    with pytest.raises(DescriptionMismatchError, match="w1: thc, 4 bits; w3: fixed"):
+        join(controller=address, job=job, worker=1, description="fixed", wait=True)
+    first.join()
+    assert isinstance(outcome[0], DescriptionMismatchError)
+
+
+def test_waiting_ends(address: str, job: str) -> None:
+    with pytest.raises(NotReadyError, match=r"Workers at w3 have not joined job 1 within 0\.1 s"):
+        join(controller=address, job=job, worker=0, wait=True, wait_s=0.1)
+    tag = listed(address)["tag"]
+    waiting, outcome = in_thread(lambda: join(controller=address, job=job, worker=0, wait=True))
+    while listed(address)["tag"] == tag or not listed(address)["joined"]:
+        time.sleep(0.01)
+    rpc.call(address, rpc.REMOVE, {"job": job})
+    waiting.join()
+    assert isinstance(outcome[0], SupersededError)
+
+
+def test_two_processes_with_one_rank(address: str, job: str) -> None:
+    message = {"job": job, "worker": 0, "claimant": "one", "origin": "process 1 at w1"}
+    rpc.call(address, rpc.JOIN, message)
+    with pytest.raises(rpc.ControllerError, match=r"claimed twice: by process 1 at w1, and now by process .* at "):
+        join(controller=address, job=job, worker=0)
+
+
+def test_keeping_a_job_alive(address: str, job: str, site: Site, controller: Controller) -> None:
+    ticket = join(controller=address, job=job, worker=0)
+    other = join(controller=address, job=job, worker=1)
+    site.clock.now += 100
+    with KeepAlive(ticket, address, interval_s=0.02) as keep_alive:
+        while controller._job_seen[ticket.job] != site.clock.now:
+            time.sleep(0.01)
+        assert not keep_alive.superseded
+        rpc.call(address, rpc.LEAVE, {"job": job, "worker": "w3"})
+        while not keep_alive.superseded:
+            time.sleep(0.01)
+    assert not keep_alive._thread.is_alive()
+    assert KeepAlive(other, address).check() == "superseded"
+    nobody = KeepAlive(ticket, "127.0.0.1:1", interval_s=0.05)
+    with nobody:
+        time.sleep(0.2)
+        assert not nobody.superseded
+
+
+def test_members_follow_their_job(address: str, job: str) -> None:
+    with (
+        Membership.join(controller=address, job=job, worker=0, interval_s=0.02) as one,
+        Membership.join(controller=address, job=job, worker=1, interval_s=0.02, description="x") as other,
+    ):
+        assert (one.host, other.host, one.check()) == ("w1", "w3", "ready")
+        rpc.call(address, rpc.EXTEND, {"job": job, "host": "w4"})
+        while not (one.superseded and other.superseded):
+            time.sleep(0.01)
+        tags = {one.rejoin().tag, other.rejoin().tag}
+        third = Membership.join(controller=address, job=job, worker=2, wait=True, interval_s=0.02)
+        assert tags == {third.ticket.tag}
+        one.wait_until_ready()
+        assert [member.ticket.worker for member in (one, other, third)] == [0, 1, 2]
+        rpc.call(address, rpc.LEAVE, {"job": job, "worker": "w1"})
+        assert one.check() == "superseded"
+        with pytest.raises(rpc.ControllerError, match="Host w1 has no part in job 'a'; w3, w4 have"):
+            one.rejoin()
+        assert (other.rejoin().worker, third.rejoin(wait=True).worker) == (0, 1)
+        third.close()
+
+
+def test_the_command_line(address: str, controller: Controller) -> None:
+    def lanesum(*arguments: str) -> str:
+        result = invoke(["job", *arguments, "--controller", address])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    options = ["--slots", "90", "--quota", "10", "--priority", "1", "--quorum", "2", "--lease", "0"]
+    admitted = json.loads(lanesum("admit", "a", "--workers", "w1,w2,w3", *options))
+    assert (admitted["quota"], admitted["priority"], admitted["quorum"], admitted["lease_s"]) == (10, 1, 2, 0)
+    assert admitted["left_out"] == {"s0": "with a quorum the server decides"}
+    assert json.loads(lanesum("admit", "b", "--workers", "w1,w2", "--best-effort"))["placement"]["s1"]["shared"]
+    assert json.loads(lanesum("resize", "a", "20"))["placement"]["s1"]["slots"] == 20
+    assert json.loads(lanesum("join", "a", "w4"))["workers"] == ["w1", "w2", "w3", "w4"]
+    assert json.loads(lanesum("leave", "a", "0"))["workers"] == ["w2", "w3", "w4"]
+    listing = lanesum("list")
+    for text in ("w2, w3, w4", "0..19", "ascend", "left out", "shared"):
+        assert text in listing
+    assert len(json.loads(lanesum("list", "--json"))) == 2
+    assert "a: new incarnation: w1 left" in lanesum("events")
+    assert json.loads(lanesum("events", "--json"))[-1]["what"] == "new incarnation: w1 left"
+    assert json.loads(lanesum("counters"))["server"]["refused"] == {"not a member": 1}
+    lanesum("remove", "a")
+    assert [job.request.name for job in controller.jobs()] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            ["--switch", "s9=127.0.0.1:1"],
+            "names no switch of the topology. Give NAME=ADDRESS with NAME one of s0, s1, s2",
+        ),
+        (["--switch", "127.0.0.1:1"], "names no switch of the topology"),
+        (["--switch", "s1=a:1", "--switch", "s1=b:1"], "--switch names s1 twice"),
+        (["--words", "7"], "No program is built for 7 words per packet"),
+        (["--state", "/nonexistent/state"], "Cannot use the state file /nonexistent/state"),
+    ],
+)
+def test_a_controller_that_cannot_start(options: list[str], says: str) -> None:
+    result = invoke(["controller", "--topology", "tree2x2", *options])
+    assert result.exit_code != 0
+    assert "Traceback" not in result.output
+    assert says in result.output
+
+
+def test_addresses_of_switches() -> None:
+    assert _switch_addresses(["s1"], ["127.0.0.1:9559"]) == {"s1": "127.0.0.1:9559"}
+    assert _switch_addresses(["s1"], ["unix:/run/s1.sock"]) == {"s1": "unix:/run/s1.sock"}
+    assert _switch_addresses(["s0", "s1"], ["s1=unix:/a", "s0=h:1"]) == {"s1": "unix:/a", "s0": "h:1"}
+    assert _switch_addresses(["s1"], []) == {}

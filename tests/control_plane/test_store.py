@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What outlives the controller, and files that are none of ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from lanesum_control.allocation import SlotRange
+from lanesum_control.errors import StoreError
+from lanesum_control.jobs import Taken
+from lanesum_control.store import SCHEMA_VERSION, Store
+from tests.control_plane.control_fakes import Site, request, what
+
+
+def test_a_controller_that_starts_again_has_lost_nothing(tmp_path: Path) -> None:
+    site, state = Site("tree2x2"), tmp_path / "state.db"
+    with Store(state) as store:
+        controller = site.start(store=store)
+        controller.admit(request("gone"))
+        controller.admit(request("a", slots=90, quota=5, quorum=3, priority=2, lease_s=7.5, seed=(1 << 64) - 1))
+        controller.admit(request("b", slots=10, best_effort=True))
+        controller.remove("gone")
+        tickets = [controller.join("b", worker, Taken(f"p{worker}", "x", "thc")) for worker in (0, 1)]
+        controller.leave("a", "w1")
+        before = controller.jobs()
+    held = {name: dict(switch.jobs) for name, switch in site.switches.items()}
+    for switch in site.switches.values():
+        switch.connected = False
+    site.told()
+    with Store(state) as store:
+        again = site.start(store=store)
+        assert again.jobs() == before
+        assert {name: switch.jobs for name, switch in site.switches.items()} == held
+        assert site.told() == ["s0: reconcile", "s1: reconcile", "s2: reconcile"], "nothing that runs is touched"
+        assert what(again, "s1") == ["connected: all was right"]
+        assert again.state(tickets[0].job, tickets[0].tag, 0, "p0") == {"state": "waiting", "for": ["w3", "w4"]}
+        assert again.join("b", 2).tag == tickets[0].tag
+        assert again.admit(request("new", slots=1)).number == 4, "numbers go on"
+
+
+def test_what_happened_in_between_is_repaired(tmp_path: Path) -> None:
+    site, state = Site(), tmp_path / "state.db"
+    with Store(state) as store:
+        controller = site.start(store=store)
+        controller.admit(request("a", slots=10))
+        tag = controller.admit(request("b", slots=10)).tickets[0].tag
+    site.switches["s1"].restart()
+    stranger = dataclasses.replace(site.server.jobs[1], job=77)
+    site.server.restart()
+    site.server.jobs[77] = stranger
+    with Store(state) as store:
+        again = site.start(store=store)
+    assert set(site.switches["s1"].jobs) == set(site.server.jobs) == {1, 2}
+    assert site.switches["s1"].jobs[2].tag == tag
+    assert what(again, "server") == ["connected: 2 jobs admitted again, 1 strangers removed"]
+
+
+def test_a_commit_without_its_effect_takes_effect_later(tmp_path: Path) -> None:
+    """The controller died after it had written a new incarnation down, and before anybody else knew."""
+    site, state = Site(), tmp_path / "state.db"
+    with Store(state) as store:
+        controller = site.start(store=store)
+        controller.admit(request("a", slots=10))
+        (job,) = store.jobs()
+        job.incarnation.tag ^= 1
+        store.save(job, {"s1": {1: SlotRange(50, 10)}})
+    site.switches["s1"].connected = False
+    with Store(state) as store:
+        again = site.start(store=store)
+    on_switch = site.switches["s1"].jobs[1]
+    assert (on_switch.tag, on_switch.slot_base) == (job.incarnation.tag, 50)
+    assert site.server.jobs[1].tag == job.incarnation.tag == again.job("a").tickets[0].tag
+
+
+def test_another_version(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    Store(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (SCHEMA_VERSION + 1,))
+    db.close()
+    with pytest.raises(StoreError, match=f"has version {SCHEMA_VERSION + 1} of the state.*reads version"):
+        Store(path)
+
+
+def test_files_that_are_no_state(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("I am no database, and long enough to be looked at as one." * 20)
+    with pytest.raises(StoreError, match="is broken: file is not a database"):
+        Store(text)
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE cats (name TEXT)")
+    db.close()
+    with pytest.raises(StoreError, match="is no state file of a controller"):
+        Store(other)
+    with pytest.raises(StoreError, match="Cannot use the state file /nonexistent/x"):
+        Store(Path("/nonexistent/x"))
+
+
+def test_a_broken_file(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with Store(path) as store:
+        Site().start(store=store).admit(request())
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 :] = b"\xff" * (len(data) - len(data) // 2)
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match="is broken"):
+        Store(path).jobs()
+
+
+def test_a_second_controller_is_told(tmp_path: Path) -> None:
+    with Store(tmp_path / "state.db"), pytest.raises(StoreError, match="Another controller has it open"):
+        Store(tmp_path / "state.db")
+
+
+def test_a_change_that_fails_changes_nothing() -> None:
+    with Store() as store:
+        Site().start(store=store).admit(request())
+        (job,) = store.jobs()
+        job.incarnation.taken[0] = Taken("x", "y")
+        job.incarnation.taken[1] = Taken(None, "y")  # type: ignore[arg-type]
+        with pytest.raises(StoreError):
+            store.save(job, {})
+        assert not store.jobs()[0].incarnation.taken
+        assert store.ranges() == {"s1": {1: SlotRange(0, 40)}}

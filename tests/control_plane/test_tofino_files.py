@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The committed Tofino build is the sources' own, and the page says what it measured."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+from p4.config.v1 import p4info_pb2
+
+from lanesum_control.manifest import MANIFEST
+from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline
+from lanesum_control.resources import checkout_root
+from lanesum_control.switch import DECISION_TABLES, HOST_TABLES, JOB_TABLES
+from lanesum_control.tofino import build as tofinobuild
+from lanesum_control.tofino.build import manifest_problems, source_files
+from lanesum_control.tofino.profiles import PROFILES
+from lanesum_control.tofino.report import PAGE, generated_parts, page_with
+
+ROOT = checkout_root() or Path()
+NAMES = [built.name for built in PROFILES]
+
+
+def p4info(name: str) -> p4info_pb2.P4Info:
+    text = (ROOT / TOFINO_BUILD_FOLDER / f"{name}.p4info.txtpb").read_text()
+    return text_format.Parse(text, p4info_pb2.P4Info(), allow_unknown_field=True)
+
+
+def test_manifest_agrees_with_sources_outputs_and_profiles() -> None:
+    assert manifest_problems(ROOT) == []
+    assert len(source_files(ROOT / "p4src")) >= 18
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "p4src", tmp_path / "p4src")
+    assert manifest_problems(tmp_path) == []
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["tofino/slots.p4", "shared/protocol.p4"])
+def test_an_edited_source_is_noticed(copy: Path, name: str) -> None:
+    with (copy / "p4src" / name).open("a") as source:
+        source.write("// changed\n")
+    assert manifest_problems(copy) == [f"source {name} is not the one that was compiled: run `make tofino`"]
+
+
+def test_an_edited_output_is_noticed(copy: Path) -> None:
+    (copy / TOFINO_BUILD_FOLDER / "resources.json").write_text("{}\n")
+    assert manifest_problems(copy) == ["output resources.json is not the compiler's: run `make tofino`, never edit it"]
+
+
+def test_another_profile_is_noticed(copy: Path) -> None:
+    path = copy / TOFINO_BUILD_FOLDER / MANIFEST
+    manifest = json.loads(path.read_text())
+    manifest["profiles"][NAMES[0]] = []
+    path.write_text(json.dumps(manifest))
+    assert manifest_problems(copy) == ["the profiles are not those that were compiled: run `make tofino`"]
+
+
+def test_other_flags_are_noticed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tofinobuild, "FLAGS", ("--std", "p4-14"))
+    assert manifest_problems(copy) == ["the compiler's flags are not those that were given: run `make tofino`"]
+
+
+def test_what_a_profile_of_the_past_left_is_noticed(copy: Path) -> None:
+    (copy / TOFINO_BUILD_FOLDER / "tofino1-w16.printed.p4").write_text("")
+    assert manifest_problems(copy) == ["tofino1-w16.printed.p4 is of no profile: delete it"]
+
+
+def test_the_page_is_the_report_s() -> None:
+    text = (ROOT / PAGE).read_text()
+    assert page_with(text, generated_parts(ROOT)) == text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_controller_finds_its_tables(name: str) -> None:
+    """Same names, same keys and same parameters as on BMv2, except tables that the page says are not there."""
+    here = {table.preamble.name: table for table in p4info(name).tables}
+    actions = {action.preamble.name: {param.name for param in action.params} for action in p4info(name).actions}
+    bmv2 = text_format.Parse(bmv2_pipeline(32).p4info, p4info_pb2.P4Info())
+    there = {table.preamble.name: table for table in bmv2.tables}
+    parameters = {action.preamble.name: {param.name for param in action.params} for action in bmv2.actions}
+    for table in (*JOB_TABLES, *HOST_TABLES):
+        if table.endswith("lanes.lookup"):
+            continue  # TABLE8 is not there
+        assert {field.name for field in here[table].match_fields} == {f.name for f in there[table].match_fields}, table
+    for action in ("membership.admit", "forward.route", "arp.reply", "origin.expect", "descend.hand_down"):
+        assert actions[f"IngressPipeline.{action}"] == parameters[f"IngressPipeline.{action}"]
+    assert set(DECISION_TABLES) <= set(here)

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions of workers through the program for Tofino: sockets, controller and server around the embedded switch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lanesum import codecs
+from lanesum.protocol import LaneOp
+from lanesum_control.controller import JobRequest
+from lanesum_control.pipelines import tofino_pipeline
+from lanesum_switch.tna.switch import TofinoSwitch
+from tests.control_plane.sites import HOSTS, SIZE, Site, running
+
+
+@pytest.fixture(scope="module", params=["tofino1-w32", "tofino2-w256"])
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with running(
+        tmp_path_factory.mktemp("tofino"), TofinoSwitch(), tofino_pipeline(request.param), "10.93."
+    ) as running_site:
+        yield running_site
+
+
+@pytest.mark.parametrize(
+    ("codec", "op"),
+    [
+        (codecs.get("thc-uniform", workers=len(HOSTS)), LaneOp.EXPAND8),
+        ("thc", LaneOp.EXPAND8),
+        (codecs.THC(workers=len(HOSTS), bits=4, lanes=16), LaneOp.EXPAND16),
+        (codecs.THC(workers=len(HOSTS), bits=8), LaneOp.EXPAND8TO16),
+        (codecs.get("fixed", workers=len(HOSTS)), LaneOp.ADD32),
+    ],
+    ids=lambda what: what.name if isinstance(what, LaneOp) else "",
+)
+def test_sums_of_the_chip_s_program_are_the_codec_s(site: Site, codec: codecs.Codec | str, op: LaneOp) -> None:
+    before = site.controller.counters()
+    name = codec if isinstance(codec, str) else None
+    job = site.controller.admit(JobRequest(op.name.lower(), HOSTS, slots=8, codec=name))
+    assert op in job.switch_jobs["s1"].ops
+    got, alone = site.reduce(job, codec)
+    assert [sum_.tobytes() for sum_ in got] == [sum_.tobytes() for sum_ in alone]
+    after = site.controller.counters()
+    summed = after["switches"]["s1"]["contribute_and_complete"] - before["switches"]["s1"]["contribute_and_complete"]
+    values = op.shape.uplink_words(site.words) * 32 // op.shape.code_bits
+    assert summed >= 2 * (SIZE // values)
+    site.controller.remove(job.request.name)
+
+
+def test_what_the_program_lacks_is_summed_by_the_server(site: Site) -> None:
+    """TABLE8: the same job has its other operations at the switch."""
+    codec = codecs.get("thc-paper", workers=len(HOSTS))
+    before = site.controller.counters()
+    job = site.controller.admit(JobRequest("paper", HOSTS, slots=8, codec="thc-paper"))
+    assert LaneOp.TABLE8 in job.tickets[0].ops
+    assert LaneOp.TABLE8 not in job.switch_jobs["s1"].ops
+    got, alone = site.reduce(job, codec)
+    assert [sum_.tobytes() for sum_ in got] == [sum_.tobytes() for sum_ in alone]
+    after = site.controller.counters()
+    passed = after["switches"]["s1"]["route_other_size"] - before["switches"]["s1"].get("route_other_size", 0)
+    assert passed >= len(HOSTS) * 2 * (SIZE // (4 * site.words))
+    site.controller.remove("paper")

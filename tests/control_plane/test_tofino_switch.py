@@ -1,0 +1,270 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller beside a switch that runs the program for Tofino: its ports, its pipes, and what it needs once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol import Header, LaneOp, Packet
+from lanesum.protocol.frames import UdpFrame
+from lanesum.protocol.spec import UDP_PORT, Flag
+from lanesum_control.capabilities import OWNER_REGISTER, RECIRCULATION, owner_word
+from lanesum_control.controller import Controller, JobRequest
+from lanesum_control.errors import NotOfferedError, PipelineError
+from lanesum_control.managed import RemoteSwitch
+from lanesum_control.model import NO_ROLE, SWITCH_MAC, HostPort, Member, Role, SwitchJob
+from lanesum_control.network import Network
+from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
+from lanesum_control.switch import DELETE
+from lanesum_control.topology import load
+from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.p4runtime import P4RuntimeServer
+from lanesum_switch.tna.switch import TofinoSwitch
+from tests.control_plane.control_fakes import FakeServer
+
+PIPELINE = tofino_pipeline("tofino1-w32")
+WIDE = tofino_pipeline("tofino2-w256")
+RECIRCULATION_PORTS = (68, 196, 324, 452)
+SECOND = 1_000_000_000
+SERVER = HostPort(5, 0x0A000064, bytes([2, 0, 0, 0, 0, 0x64]))
+
+
+class Process:
+    """The chip's agent; its time begins with the program."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = 0
+        self.device = TofinoSwitch(clock=lambda: self.now)
+        self.address = f"unix:{folder}/p4runtime"
+        self.server = P4RuntimeServer(self.device, self.address, device_id=1)
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Process]:
+    one = Process(tmp_path)
+    with one.server:
+        yield one
+
+
+@pytest.fixture
+def remote(process: Process) -> Iterator[RemoteSwitch]:
+    switch = RemoteSwitch(process.address, PIPELINE)
+    assert switch.connect(5.0) == ["program pushed"]
+    yield switch
+    switch.close()
+
+
+def host(port: int) -> HostPort:
+    return HostPort(port, 0x0A010000 + port, bytes([2, 0, 0, 1, port >> 8, port & 0xFF]))
+
+
+def job(number: int, ports: tuple[int, ...], *, tag: int = 7, role: Role = NO_ROLE, lease: int = 10) -> SwitchJob:
+    members = tuple(Member(bit, (host(port),), 19539) for bit, port in enumerate(ports))
+    return SwitchJob(number, tag, 0, 4, number, members, (LaneOp.ADD32,), role=role, lease=lease)
+
+
+def contribution(of: SwitchJob, worker: int, value: int, words: int = 32) -> tuple[int, bytes]:
+    member = of.members[worker]
+    header = Header(job=of.job, tag=of.tag, racks=words)
+    payload = Packet(header, np.full(words, value, np.uint32)).pack()
+    frame = UdpFrame(member.host.mac, SWITCH_MAC, member.host.ip, SERVER.ip, member.udp_port, UDP_PORT, payload)
+    return member.host.port, frame.pack(checksum=True)
+
+
+def sums(process: Process, port: int, frame: bytes) -> dict[int, int]:
+    """What comes out of each port: the first word of the payload."""
+    out = {}
+    for sent in process.device.process(port, frame):
+        datagram = UdpFrame.unpack(sent.frame)
+        assert datagram is not None
+        out[sent.port] = int(Packet.unpack(datagram.payload).payload[0])
+    return out
+
+
+def turning(remote: RemoteSwitch) -> list[tuple[int, int]]:
+    return sorted((entry.match["pipe"], entry.params["port"]) for entry in remote.device.entries(RECIRCULATION))
+
+
+def test_recirculation_is_set_up_and_kept(remote: RemoteSwitch) -> None:
+    assert remote.reconcile([], []) == ["4 inserted (recirculation 4)"]
+    assert turning(remote) == list(enumerate(RECIRCULATION_PORTS))
+    assert remote.reconcile([], []) == []
+    entity = remote.device.own_entities()[2]
+    remote.device.connection.write([(DELETE, entity)])
+    assert remote.reconcile([], []) == ["1 inserted (recirculation 1)"]
+
+
+def test_recirculation_ports_are_the_configuration_s(process: Process) -> None:
+    switch = RemoteSwitch(process.address, PIPELINE, recirculation=[196])
+    switch.connect(5.0)
+    switch.reconcile([], [])
+    assert turning(switch) == [(1, 196)]
+    switch.close()
+
+
+@pytest.mark.parametrize(
+    ("ports", "message"),
+    [
+        ([69], r"Port 69 is no recirculation port of Tofino 1\. It has 68, 196, 324, 452, one in each pipe"),
+        ([68, 128], r"Port 128 is no recirculation port"),
+        ([68, 68], r"named twice: 68, 68"),
+    ],
+)
+def test_ports_that_send_nothing_around_are_refused_before_the_push(
+    process: Process, ports: list[int], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        RemoteSwitch(process.address, PIPELINE, recirculation=ports)
+    assert process.device.tna is None
+
+
+def test_bmv2_sends_nothing_around(process: Process) -> None:
+    RemoteSwitch(process.address, bmv2_pipeline(), recirculation=[])
+    with pytest.raises(ConfigurationError, match=r"bmv2-w64\.json sends no packets around"):
+        RemoteSwitch(process.address, bmv2_pipeline(), recirculation=[68])
+
+
+def test_a_switch_of_another_kind_says_what_it_would_have_to_be(process: Process, tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r"[^.]\. It has to be a switch for BMv2 programs; .* \(make p4\)\.$"):
+        RemoteSwitch(process.address, bmv2_pipeline()).connect(5.0)
+    address = f"unix:{tmp_path}/bmv2"
+    with (
+        P4RuntimeServer(EmbeddedSwitch(), address, device_id=1),
+        pytest.raises(PipelineError, match=r"It has to be a switch for Tofino 1 programs; .* \(make tofino\)\.$"),
+    ):
+        RemoteSwitch(address, PIPELINE).connect(5.0)
+
+
+def network(**ports: int) -> Network:
+    """star4 with other ports for some hosts."""
+    star = Network.of(load("star4"), loopback=False)
+    seen = {name: dataclasses.replace(one, port=ports.get(name, one.port)) for name, one in star.seen["s1"].items()}
+    return dataclasses.replace(star, seen={"s1": seen})
+
+
+@pytest.mark.parametrize(
+    ("port", "message"),
+    [
+        (100, r"Tofino 1 has no port 100\. Give .* pipe \(0, 1, 2, 3\) times 128, and a number below 72"),
+        (512, r"Tofino 1 has no port 512"),
+        (196, r"Port 196 is the one at which pipe 1 of Tofino 1 sends packets around\. Give the link another port"),
+    ],
+)
+def test_a_network_with_ports_that_the_chip_lacks_is_refused_before_the_push(
+    process: Process, port: int, message: str
+) -> None:
+    switch = RemoteSwitch(process.address, PIPELINE)
+    with pytest.raises(ConfigurationError, match=message):
+        Controller(network(w3=port), FakeServer(), {"s1": switch}, accumulator_words=32)
+    assert process.device.tna is None
+
+
+def test_workers_in_two_pipes_are_the_servers(process: Process) -> None:
+    """Each pipe would sum its own workers, and wait for the others."""
+    switch = RemoteSwitch(process.address, PIPELINE)
+    controller = Controller(network(w3=130), FakeServer(), {"s1": switch}, accumulator_words=32, connect_timeout_s=5.0)
+    here = controller.admit(JobRequest("here", ("w1", "w2"), slots=8))
+    apart = controller.admit(JobRequest("apart", ("w3", "w4"), slots=8))
+    assert set(here.switch_jobs) == {"s1"}
+    assert apart.switch_jobs == {}
+    assert "by pipes 0, 1 of the chip" in apart.left_out["s1"]
+    assert switch.reconcile(list(network(w3=130).seen["s1"].values()), list(here.switch_jobs.values())) == []
+    controller.close()
+
+
+@pytest.mark.parametrize("pipe", range(4))
+def test_an_abandoned_entry_is_taken_over_in_every_pipe(process: Process, remote: RemoteSwitch, pipe: int) -> None:
+    """By going around; what the job before had collected there is gone."""
+    ports = tuple(128 * pipe + port for port in range(3))
+    old, new = job(1, ports[:2], role=Role.SHARED), job(2, ports[1:], role=Role.SHARED)
+    process.now += SECOND
+    remote.reconcile([host(port) for port in ports] + [SERVER], [old, new])
+    assert sums(process, *contribution(old, 0, 1000)) == {}
+    assert set(sums(process, *contribution(new, 0, 3))) == {SERVER.port}
+    process.now += SECOND
+    assert sums(process, *contribution(new, 0, 3)) == {}
+    assert sums(process, *contribution(new, 1, 4)) == dict.fromkeys(ports[1:], 7)
+    decided = remote.device.decisions()
+    # The entry was nobody's, then the old job's. Each of the four packets is counted once, though two went around.
+    assert (decided["take_over"], decided["collide"], decided["claim"]) == (2, 1, 2)
+    assert (decided["aggregate"], decided["accept"], decided["genuine"]) == (4, 4, 4)
+
+
+def test_a_pipe_without_recirculation_leaves_foreign_entries_alone(process: Process) -> None:
+    switch = RemoteSwitch(process.address, PIPELINE, recirculation=[])
+    switch.connect(5.0)
+    old, new = job(1, (0,), role=Role.SHARED), job(2, (1,), role=Role.SHARED)
+    switch.reconcile([host(0), host(1), SERVER], [old, new])
+    process.now += SECOND
+    for _ in range(2):
+        assert set(sums(process, *contribution(new, 0, 3))) == {SERVER.port}
+    switch.close()
+
+
+@pytest.mark.parametrize("pipe", range(4))
+def test_packets_of_several_passes_go_around_in_every_pipe(process: Process, pipe: int) -> None:
+    """With a recirculation port in their own pipe alone."""
+    switch = RemoteSwitch(process.address, WIDE, recirculation=[128 * pipe + 6])
+    switch.connect(5.0)
+    ports = (128 * pipe, 128 * pipe + 1)
+    mine = job(1, ports)
+    switch.reconcile([*map(host, ports), SERVER], [mine])
+    process.now += SECOND
+    assert sums(process, *contribution(mine, 0, 3, 256)) == {}
+    assert sums(process, *contribution(mine, 1, 4, 256)) == dict.fromkeys(ports, 7)
+    switch.close()
+
+
+def test_a_pipe_without_recirculation_gets_no_packets_of_several_passes(process: Process) -> None:
+    switch = RemoteSwitch(process.address, WIDE, recirculation=[134])
+    switch.connect(5.0)
+    switch.reconcile([host(0), host(1), SERVER], [])
+    with pytest.raises(NotOfferedError, match="by pipe 0 of the chip, which has no recirculation port"):
+        switch.device.admit(job(1, (0, 1)))
+    assert switch.reconcile([host(0), host(1), SERVER], []) == []
+    switch.close()
+
+
+def test_workers_in_a_pipe_without_recirculation_are_the_servers(process: Process) -> None:
+    switch = RemoteSwitch(process.address, WIDE, recirculation=[134])
+    controller = Controller(network(), FakeServer(), {"s1": switch}, accumulator_words=256, connect_timeout_s=5.0)
+    still = controller.admit(JobRequest("still", ("w1", "w2"), slots=8))
+    assert still.switch_jobs == {}
+    assert "no recirculation port" in still.left_out["s1"]
+    controller.close()
+
+
+def test_entries_know_their_owner_by_the_owner_word(process: Process, remote: RemoteSwitch) -> None:
+    mine = job(0x1234, (0, 1), tag=0xCAFEF00D)
+    remote.reconcile([host(0), host(1), SERVER], [mine])
+    process.device.process(*contribution(mine, 0, 1))
+    assert process.device.read_register(f"{OWNER_REGISTER}.lo", 0) == owner_word(0x1234, 0xCAFEF00D)
+
+
+def test_what_the_program_lacks_is_refused_before_anything_is_written(remote: RemoteSwitch) -> None:
+    remote.reconcile([host(0), SERVER], [])
+    wrong = dataclasses.replace(job(3, (0,)), ops=(LaneOp.ADD32, LaneOp.TABLE8), code_table=bytes(16))
+    with pytest.raises(NotOfferedError, match="TABLE8"):
+        remote.device.admit(wrong)
+    with pytest.raises(NotOfferedError, match="TABLE8"):
+        remote.reconcile([host(0), SERVER], [wrong])
+    assert remote.reconcile([host(0), SERVER], []) == []
+
+
+def test_operations_that_it_lacks_pass_to_the_server(process: Process, remote: RemoteSwitch) -> None:
+    mine = job(4, (0,))
+    remote.reconcile([host(0), SERVER], [mine])
+    header = Header(job=4, tag=7, racks=32, op=LaneOp.TABLE8)
+    payload = Packet(header, np.arange(16, dtype=np.uint32)).pack()
+    sender = host(0)
+    frame = UdpFrame(sender.mac, SWITCH_MAC, sender.ip, SERVER.ip, 19539, UDP_PORT, payload).pack(checksum=True)
+    (sent,) = process.device.process(0, frame)
+    assert (sent.port, UdpFrame.unpack(sent.frame).payload) == (SERVER.port, payload)  # type: ignore[union-attr]
+    assert not Header.unpack(payload).flags & Flag.COLLISION

@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The fixed-point codec: exact sums, its stated error bound, no overflow, extreme magnitudes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from lanesum import codecs
+from lanesum.codecs import CodecContext, CodecError, FixedPoint
+from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+from lanesum_lab.codec_simulation import simulate
+
+FLOAT32_MAX = np.float32(np.finfo(np.float32).max)
+DENORMAL = np.float32(1e-45)
+finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> tuple[list[np.ndarray], int]:
+    workers = draw(st.integers(1, 9))
+    size = draw(st.integers(0, 40))
+    vectors = [draw(hnp.arrays(np.float32, size, elements=finite)) for _ in range(workers)]
+    return vectors, draw(st.integers(1, 17))
+
+
+def bound(vectors: list[np.ndarray], values: np.ndarray, block: int) -> np.ndarray:
+    """The bound that the docstring of FixedPoint states, per coordinate, for the mean."""
+    n = len(vectors)
+    largest = np.max(np.abs(np.array(vectors, dtype=np.float64)), axis=0)
+    per_block = [largest[i : i + block].max() for i in range(0, largest.size, block)]
+    limit = np.repeat(per_block, block)[: largest.size] / (2 * ((2**31 - 1) // n)) * (1 + 2**-20)
+    return limit + np.abs(values.astype(np.float64)) * 2**-24 + 2**-150
+
+
+@settings(deadline=None, max_examples=150)
+@given(jobs())
+def test_mean_is_within_the_stated_bound_and_the_same_on_all_workers(
+    job: tuple[list[np.ndarray], int],
+) -> None:
+    vectors, block = job
+    run = simulate(FixedPoint(workers=len(vectors), block=block), vectors)
+    mean = np.mean(np.array(vectors, dtype=np.float64), axis=0)
+    if vectors[0].size:
+        assert (np.abs(run.values - mean) <= bound(vectors, run.values, block)).all()
+    for result in run.results:
+        assert result.values.tobytes() == run.values.tobytes()
+        assert result.values.dtype == np.float32
+
+
+@settings(deadline=None, max_examples=100)
+@given(jobs(), st.booleans())
+def test_a_few_values_are_gathered_and_added_worker_after_worker(
+    job: tuple[list[np.ndarray], int], average: bool
+) -> None:
+    vectors, _ = job
+    workers, size = len(vectors), vectors[0].size
+    codec = FixedPoint(workers=workers)
+    run = simulate(codec, vectors, average=average, complete=True, keep_residual=True)
+    assert [words.size for words in run.aggregates] == [shape.words for shape in codec.shapes(size)]
+    assert len(run.aggregates) == bool(size)
+    total = np.zeros(size)
+    for vector in vectors:
+        total += vector
+    with np.errstate(over="ignore"):
+        expected = (total / workers if average else total).astype(np.float32)
+    for result in run.results:
+        assert np.array_equal(result.values, expected) and result.values.dtype == np.float32
+        assert result.values.tobytes() == run.values.tobytes()
+        assert result.residual is not None and not result.residual.any()
+
+
+def test_only_what_fits_is_gathered_and_never_with_a_quorum() -> None:
+    codec = FixedPoint(workers=3, gathered=30)
+    rng = np.random.default_rng(2)
+
+    def rounds(codec: FixedPoint, size: int, **options: bool) -> list[int]:
+        vectors = [rng.normal(size=size).astype(np.float32) for _ in range(3)]
+        run = simulate(codec, vectors, **options)
+        np.testing.assert_allclose(run.values, np.mean(vectors, axis=0), rtol=1e-5, atol=1e-7)
+        return [words.size for words in run.aggregates]
+
+    assert rounds(codec, 10, complete=True) == [30]
+    assert rounds(codec, 11, complete=True) == [1, 11]
+    assert rounds(codec, 10) == [1, 10]
+    assert rounds(FixedPoint(workers=3, gathered=0), 1, complete=True) == [1, 1]
+    # Workers with different limits would have different rounds.
+    assert codecs.description(codec) != codecs.description(FixedPoint(workers=3))
+
+
+def test_a_gathered_value_that_is_not_finite_is_named_before_anything_is_sent() -> None:
+    x = np.array([1, np.inf], np.float32)
+    context = CodecContext(workers=1, worker=0, tensor="bias", complete=True)
+    with pytest.raises(CodecError, match="'bias': element 1 is inf"):
+        next(FixedPoint(workers=1).all_reduce(x, context))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7, 8, 17, 1000])
+def test_the_largest_values_of_all_workers_never_overflow(workers: int) -> None:
+    codec = FixedPoint(workers=workers)
+    assert workers * codec.peak <= 2**31 - 1 < workers * (codec.peak + 1)
+    for sign in (1, -1):
+        run = simulate(codec, [np.full(3, sign * FLOAT32_MAX)] * workers)
+        assert (run.aggregates[1].view(np.int32) == sign * workers * codec.peak).all()
+        assert (run.values == sign * FLOAT32_MAX).all()
+
+
+def test_rounds_half_to_even() -> None:
+    peak = 2**14
+    x = np.array([1.0, 0.5 / peak, 1.5 / peak, 2.5 / peak, -0.5 / peak], dtype=np.float32)
+    integers = np.empty(5, dtype=np.int32)
+    kernels().to_integers(x, np.ones(1, dtype=np.float32), peak, 5, integers)
+    assert integers.tolist() == [peak, 0, 2, 2, 0]
+
+
+@pytest.mark.parametrize("workers", [1, 3, 8])
+def test_units_that_are_powers_of_two_sum_whole_numbers_exactly(workers: int) -> None:
+    generator = np.random.default_rng(workers)
+    vectors = [generator.integers(-10_000, 10_000, 3000).astype(np.float32) for _ in range(workers)]
+    run = simulate(FixedPoint(workers=workers, power_of_two=True), vectors, average=False, keep_residual=True)
+    assert (run.values == sum(vectors)).all()
+    assert all(not np.any(result.residual) for result in run.results)
+
+
+def test_powers_of_two_end_where_float32_does() -> None:
+    x = np.array([0, DENORMAL, 1, 1.5, 2.0**126, FLOAT32_MAX], np.float32)
+    run = simulate(FixedPoint(workers=2, block=1, power_of_two=True), [x, x])
+    assert (run.values == x).all()
+
+
+def test_magnitudes_from_zero_to_the_largest() -> None:
+    x = np.zeros(40, dtype=np.float32)
+    x[10:20] = DENORMAL
+    x[20:30] = FLOAT32_MAX
+    x[30:] = np.linspace(-1, 1, 10)
+    run = simulate(FixedPoint(workers=3, block=10), [x, x, x])
+    assert (run.values[:30] == x[:30]).all()
+    np.testing.assert_allclose(run.values[30:], x[30:], atol=2e-9)
+
+
+def test_a_small_block_beside_a_large_one_keeps_its_precision() -> None:
+    x = np.concatenate([np.full(8, 1e30), np.linspace(-1e-30, 1e-30, 8)]).astype(np.float32)
+    run = simulate(FixedPoint(workers=2, block=8), [x, x])
+    np.testing.assert_allclose(run.values, x, rtol=1e-6, atol=1e-38)
+
+
+def test_an_empty_vector_takes_no_round() -> None:
+    empty = np.zeros(0, dtype=np.float32)
+    codec = FixedPoint(workers=2)
+    assert codec.shapes(0) == ()
+    run = simulate(codec, [empty, empty])
+    assert run.values.size == 0 and run.aggregates == []
+
+
+def test_shapes_are_those_of_the_rounds() -> None:
+    codec = FixedPoint(workers=1, block=16)
+    steps = codec.all_reduce(np.ones(33, dtype=np.float32), CodecContext(workers=1, worker=0))
+    first = next(steps)
+    assert [(s.op, s.words) for s in codec.shapes(33)] == [(LaneOp.ADD32, 33)]
+    assert [(s.op, s.words) for s in codec.shapes(2049)] == [(LaneOp.MAX, 129), (LaneOp.ADD32, 2049)]
+    assert (first.op, first.words.size, first.result_words) == (LaneOp.MAX, 3, 3)
+
+
+def test_sum_and_quorum_count_the_contributors_only() -> None:
+    rng = np.random.default_rng(1)
+    vectors = [rng.normal(size=50).astype(np.float32) for _ in range(4)]
+    codec = FixedPoint(workers=4)
+    total = simulate(codec, vectors, average=False, contributors=[0, 2, 3], keep_residual=True)
+    np.testing.assert_allclose(total.values, vectors[0] + vectors[2] + vectors[3], rtol=1e-5, atol=1e-7)
+    assert (total.results[1].residual == vectors[1]).all()
+    assert total.results[0].residual is not None and np.abs(total.results[0].residual).max() < 1e-8
+
+
+def test_a_worker_that_the_scale_round_left_out_saturates_instead_of_wrapping() -> None:
+    vectors = [np.full(4, 1.0, dtype=np.float32), np.full(4, -50.0, dtype=np.float32)]
+    codec = FixedPoint(workers=2)
+    steps = codec.all_reduce(vectors[1], CodecContext(workers=2, worker=1, keep_residual=True))
+    next(steps)
+    values = steps.send(codecs.Aggregate(np.full(1, 1.0, dtype=np.float32).view(np.uint32), 1, False))
+    assert (values.words.view(np.int32) == -codec.peak).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_not_finite_is_named_before_anything_is_sent(bad: float) -> None:
+    x = np.ones(20, dtype=np.float32)
+    x[13] = bad
+    steps = FixedPoint(workers=1).all_reduce(x, CodecContext(workers=1, worker=0, tensor="layer3.weight"))
+    with pytest.raises(CodecError, match=r"'layer3.weight': element 13 is -?(nan|inf)"):
+        next(steps)
+
+
+def test_wrong_types_lengths_and_settings_are_refused() -> None:
+    codec = FixedPoint(workers=1)
+    one = CodecContext(workers=1, worker=0)
+    with pytest.raises(CodecError, match="float64"):
+        next(codec.all_reduce(np.ones(3), one))  # type: ignore[arg-type]
+    with pytest.raises(CodecError, match="sized for 1"):
+        next(codec.all_reduce(np.ones(3, dtype=np.float32), CodecContext(workers=2, worker=0)))
+    steps = codec.all_reduce(np.ones(3, dtype=np.float32), one)
+    next(steps)
+    with pytest.raises(CodecError, match="not 1 uint32"):
+        steps.send(codecs.Aggregate(np.zeros(2, dtype=np.uint32), 1))
+    for contributors, included in ((np.ones(2, dtype=np.int64), True), (1, np.ones(2, dtype=np.bool_)), (0, True)):
+        steps = codec.all_reduce(np.ones(3, dtype=np.float32), one)
+        words = next(steps).words
+        with pytest.raises(CodecError, match=r"one per word|no contributor"):
+            steps.send(codecs.Aggregate(words, contributors, included))
+    with pytest.raises(ConfigurationError):
+        FixedPoint(workers=0)
+    with pytest.raises(ConfigurationError):
+        FixedPoint(workers=1, block=0)
+    with pytest.raises(ConfigurationError):
+        FixedPoint(workers=1, gathered=-1)
+    with pytest.raises(ConfigurationError):
+        CodecContext(workers=2, worker=2)
+
+
+def test_the_registry_lists_what_it_knows() -> None:
+    assert isinstance(codecs.get("fixed", workers=4, block=64), codecs.Codec)
+    with pytest.raises(ConfigurationError, match=r"Known codecs: .*fixed"):
+        codecs.get("zip", workers=4)
+    with pytest.raises(ConfigurationError, match="Known parameters: block"):
+        codecs.get("fixed", workers=4, blok=64)

@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum doctor`` says what is used and what is missing, whatever is missing."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lanesum._internal import native
+from lanesum._internal.native import Availability
+from lanesum.doctor import Finding, Status, examine, gpus, software, system, usable
+from lanesum.protocol.spec import VERSION
+from lanesum.transport.path import buffer_bytes
+from lanesum.transport.ticket import JobTicket
+from lanesum.transport.udp import DEFAULT_WINDOW
+
+
+def doctor(*arguments: str, prelude: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    program = f"{prelude}\nimport sys; from lanesum.cli import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", program, "doctor", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def report(result: subprocess.CompletedProcess[str]) -> tuple[bool, dict[str, dict[str, str]]]:
+    assert "Traceback" not in result.stderr, result.stderr
+    found = json.loads(result.stdout)
+    return found["usable"], {check["name"]: check for check in found["checks"]}
+
+
+def by_name(findings: list[Finding]) -> dict[str, Finding]:
+    assert len({finding.name for finding in findings}) == len(findings), "two checks of one name"
+    return {finding.name: finding for finding in findings}
+
+
+def test_here_lanesum_can_be_used() -> None:
+    findings = examine()
+    assert usable(findings), [finding for finding in findings if finding.status is Status.PROBLEM]
+    checks = by_name(findings)
+    assert checks["protocol"].what == f"Version {VERSION}."
+    assert {"Python", "numpy", "transport", "server", "lane operations", "receive buffer", "UDP GSO"} <= set(checks)
+    assert all(finding.what.endswith((".", ")")) for finding in findings)
+
+
+def test_the_command_prints_every_check_and_the_verdict() -> None:
+    result = doctor(LANESUM_NATIVE="off", COLUMNS="200")
+    assert result.returncode == 0, result.stderr
+    for finding in examine():
+        assert finding.name in result.stdout
+    assert result.stdout.endswith("lanesum can be used.\n")
+
+
+def test_without_the_compiled_part_by_choice_nothing_has_to_be_done() -> None:
+    fine, checks = report(doctor("--json", LANESUM_NATIVE="off"))
+    assert fine
+    for name in ("transport", "server"):
+        assert checks[name] == {
+            "name": name,
+            "status": "note",
+            "what": "In Python. LANESUM_NATIVE=off.",
+            "next_step": "",
+        }
+    assert checks["lane operations"]["what"] == "By numpy."
+
+
+def test_a_choice_that_nobody_knows_is_a_problem() -> None:
+    result = doctor("--json", LANESUM_NATIVE="garbage")
+    fine, checks = report(result)
+    assert (fine, result.returncode) == (False, 1)
+    assert checks["native"]["status"] == "problem"
+    assert "LANESUM_NATIVE=garbage is none of auto, off, required" in checks["native"]["what"]
+    assert "auto" in checks["native"]["next_step"]
+    assert "transport" not in checks
+    assert doctor(LANESUM_NATIVE="garbage").stdout.endswith("until the problems are solved.\n")
+
+
+def test_what_is_required_and_missing_is_a_problem() -> None:
+    hidden = "import sys; sys.modules['lanesum_native'] = None"
+    result = doctor("--json", prelude=hidden, LANESUM_NATIVE="required")
+    fine, checks = report(result)
+    assert (fine, result.returncode) == (False, 1)
+    assert "is not installed" in checks["native"]["what"]
+    fine, checks = report(doctor("--json", prelude=hidden, LANESUM_NATIVE="auto"))
+    assert fine
+    assert checks["transport"]["status"] == "note"
+    assert "is not installed" in checks["transport"]["what"]
+    assert "./host/native" in checks["transport"]["next_step"]
+
+
+def test_the_compiled_part_and_its_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Core:
+        lane_level = staticmethod(lambda: "avx2")
+        lane_levels = staticmethod(lambda: ["baseline", "avx2"])
+
+    core: Any = Core
+    monkeypatch.setattr(software, "availability", lambda: Availability(core, "The compiled part is installed (x)."))
+    checks = by_name([*software.implementations(), *software.lanes()])
+    assert {finding.status for finding in checks.values()} == {Status.OK}
+    assert checks["transport"].what == "Compiled. The compiled part is installed (x)."
+    assert "level avx2" in checks["lane operations"].what
+
+
+def test_a_compiled_part_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    core: Any = object()
+    monkeypatch.setattr(software, "availability", lambda: Availability(core, "The compiled part is installed (x)."))
+    (finding,) = software.lanes()
+    assert finding.status is Status.PROBLEM
+    assert "older than lanesum" in finding.what
+
+
+def test_the_compiled_part_as_it_is_here() -> None:
+    found = native.availability()
+    if found.core is None:
+        pytest.skip(found.reason)
+    (finding,) = software.lanes()
+    assert f"level {found.core.lane_level()};" in finding.what
+
+
+def smi(folder: Path, answer: str, status: int = 0) -> None:
+    """A driver's tool that answers so."""
+    tool = folder / "nvidia-smi"
+    tool.write_text(f"#!/bin/sh\ncat <<'END'\n{answer}\nEND\nexit {status}\n")
+    tool.chmod(0o755)
+
+
+@pytest.mark.parametrize(("answer", "status"), [("", 0), ("No devices were found", 0), ("NVIDIA-SMI has failed", 9)])
+def test_without_a_gpu(answer: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    smi(tmp_path, answer, status)
+    (finding,) = gpus.gpus()
+    assert finding.status is Status.OK and finding.what.startswith("None that nvidia-smi knows of")
+
+
+def test_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("LANESUM_GPU", raising=False)
+    smi(tmp_path, "NVIDIA H200, 9.0, 570.10\nTesla V100, 7.0, 570.10")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    good, old = gpus.gpus()
+    assert (good.name, good.status) == ("GPU 0", Status.OK) and good.what.startswith("NVIDIA H200, driver 570.10")
+    assert (old.name, old.status) == ("GPU 1", Status.NOTE)
+    assert "7.0; the kernels need 8.0" in old.what and old.next_step == "Set LANESUM_GPU=off."
+    monkeypatch.setenv("LANESUM_GPU", "off")
+    assert all("copied to the host, because of LANESUM_GPU=off" in one.what for one in gpus.gpus())
+    monkeypatch.setenv("LANESUM_GPU", "on")
+    (wrong,) = gpus.gpus()
+    assert wrong.status is Status.PROBLEM and "LANESUM_GPU=on" in wrong.what
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "triton" else object())
+    (missing,) = gpus.gpus()
+    assert missing.status is Status.NOTE and "triton missing" in missing.what and "[gpu]" in missing.next_step
+
+
+def granting(size: int) -> Callable[..., socket.socket]:
+    class Small(socket.socket):
+        def getsockopt(self, *_: Any) -> Any:
+            return size
+
+    return lambda *_: Small(socket.AF_INET, socket.SOCK_DGRAM)
+
+
+def test_buffers_that_are_small_or_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticket = JobTicket(job=0, tag=0, worker=0, workers=2, slots=DEFAULT_WINDOW)
+    window = buffer_bytes(ticket, DEFAULT_WINDOW)
+    for granted, status, says in (
+        (window - 1, Status.PROBLEM, "the default window of 64 packets takes"),
+        (window, Status.NOTE, "windows of 1 workers"),
+        (5 * window, Status.NOTE, "windows of 5 workers"),
+        (40 * window, Status.OK, "windows of 32 workers"),
+    ):
+        monkeypatch.setattr(system, "open_udp_socket", granting(granted))
+        checks = by_name(list(system.sockets()))
+        for name, setting in (("receive buffer", "net.core.rmem_max"), ("send buffer", "net.core.wmem_max")):
+            assert checks[name].status is status
+            assert says in checks[name].what
+            assert (f"sysctl -w {setting}=" in checks[name].next_step) == (status is not Status.OK)
+
+
+def test_no_socket_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> socket.socket:
+        raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+
+    monkeypatch.setattr(system, "open_udp_socket", refuse)
+    (finding,) = system.sockets()
+    assert finding.status is Status.PROBLEM
+    assert "Cannot assign requested address" in finding.what
+
+
+def test_a_kernel_without_offload(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Old(socket.socket):
+        def setsockopt(self, *_: Any) -> None:
+            raise OSError(errno.ENOPROTOOPT, "Protocol not available")
+
+    monkeypatch.setattr(socket, "socket", Old)
+    findings = list(system.offload())
+    assert usable(findings)
+    assert [finding.status for finding in findings] == [Status.NOTE, Status.NOTE]
+    assert "Protocol not available" in findings[0].what
+
+
+def test_missing_optional_packages_are_notes_with_the_command_that_installs_them() -> None:
+    prelude = "\n".join(
+        (
+            "import sys, importlib.metadata",
+            "sys.modules.update(dict.fromkeys(['torch', 'lanesum_lab']))",
+            "import lanesum.cli.app, lanesum.cli.doctor",
+            "importlib.metadata.entry_points = lambda **_: []",
+            "lanesum.cli.app.command = lambda _: lanesum.cli.doctor.main",
+        )
+    )
+    fine, checks = report(doctor("--json", prelude=prelude))
+    assert fine
+    for name, package in (("torch", "lanesum[torch]"), ("lanesum-lab", "lanesum-lab")):
+        assert checks[name]["status"] == "note"
+        assert package in checks[name]["next_step"]

@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""thc on tensors of a device has the words, values and residuals of the NumPy loops, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
+
+from lanesum._internal.native import VARIABLE  # noqa: E402
+from lanesum.codecs import THC, CodecContext, CodecError, ErrorFeedback  # noqa: E402
+from lanesum.codecs.thc.codec import OPS  # noqa: E402
+from lanesum.gpu import thc as device_thc  # noqa: E402
+from lanesum_lab.codec_simulation import Simulation, simulate  # noqa: E402
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+floats = st.one_of(
+    st.floats(width=32, allow_nan=False, allow_infinity=False),
+    st.floats(-1, 1, width=32),
+    st.sampled_from([0.0, -0.0, 1e-45, -1e-45, 1.17549435e-38, FLOAT32_MAX, -FLOAT32_MAX]).map(np.float32).map(float),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def reference() -> Any:
+    """The host's loops are NumPy's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "off")
+        yield
+
+
+def sample(size: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng([seed, size]).normal(size=size).astype(np.float32)
+
+
+def on_device(vectors: list[np.ndarray]) -> list[Any]:
+    return [torch.from_numpy(vector) for vector in vectors]
+
+
+def check_alike(found: Simulation, expected: Simulation) -> None:
+    assert [one.tobytes() for one in found.aggregates] == [one.tobytes() for one in expected.aggregates]
+    for mine, other in zip(found.results, expected.results, strict=True):
+        for one, reference in ((mine.values, other.values), (mine.residual, other.residual)):
+            if reference is None:
+                assert one is None
+            else:
+                assert np.asarray(one).tobytes() == reference.tobytes()
+
+
+@pytest.mark.parametrize("width", OPS)
+@pytest.mark.parametrize(("block", "size"), [(4096, 4096 + 100), (64, 129), (32, 33), (128, 33)])
+def test_every_packing_and_tail(width: tuple[int, int], block: int, size: int) -> None:
+    codec = THC(workers=3, bits=width[0], lanes=width[1], block=block)
+    vectors = [sample(size, worker) * np.float32(3.0**worker) for worker in range(3)]
+    options: dict[str, Any] = {"seed": 2**63 + 5, "round": 2**31 + 9, "keep_residual": True}
+    expected = simulate(codec, vectors, **options)
+    found = simulate(codec, on_device(vectors), **options)
+    assert all(isinstance(one.values, torch.Tensor) for one in found.results)
+    check_alike(found, expected)
+
+
+@pytest.mark.parametrize("workers", [1, 8, 12])
+def test_every_grid_and_worker_beside_workers_without_a_device(workers: int) -> None:
+    codec = THC(workers=workers, block=256)
+    vectors = [sample(256, worker) for worker in range(workers)]
+    expected = simulate(codec, vectors, seed=workers, keep_residual=True)
+    mixed = [vector if worker % 2 else torch.from_numpy(vector) for worker, vector in enumerate(vectors)]
+    check_alike(simulate(codec, mixed, seed=workers, keep_residual=True), expected)
+
+
+@pytest.mark.parametrize("block", [8192, 1 << 14])
+def test_large_blocks(block: int) -> None:
+    codec = THC(workers=2, block=block)
+    vectors = [sample(block + 4097, worker) for worker in range(2)]
+    check_alike(simulate(codec, on_device(vectors), keep_residual=True), simulate(codec, vectors, keep_residual=True))
+
+
+def test_blocks_without_kernels_go_through_the_host() -> None:
+    codec = THC(workers=2, block=1 << 15)
+    vectors = [sample(100, worker) for worker in range(2)]
+    found = simulate(ErrorFeedback(codec), on_device(vectors), tensor="w")
+    check_alike(found, simulate(ErrorFeedback(codec), vectors, tensor="w"))
+    assert isinstance(found.results[1].values, torch.Tensor)
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    st.sampled_from(list(OPS)),
+    st.sampled_from([32, 64, 128]),
+    st.integers(1, 140).flatmap(lambda size: hnp.arrays(np.float32, size, elements=floats)),
+    st.sampled_from([1.0, 1e-30, 1e-42]),
+    st.integers(0, 2**64 - 1),
+    st.sampled_from([None, [0, 2], [1]]),
+    st.booleans(),
+)
+def test_any_values_and_quorums(
+    width: tuple[int, int],
+    block: int,
+    x: np.ndarray,
+    scale: float,
+    seed: int,
+    contributors: list[int] | None,
+    average: bool,
+) -> None:
+    codec = THC(workers=3, bits=width[0], lanes=width[1], block=block)
+    # Their norms are to be inside float32.
+    vectors = [
+        (x / np.float32(64) * np.float32(scale)).astype(np.float32),
+        np.roll(x, 1) / np.float32(1000),
+        -x / np.float32(99),
+    ]
+    options = {"seed": seed, "keep_residual": True, "contributors": contributors, "average": average}
+    expected = simulate(codec, vectors, **options)  # type: ignore[arg-type]
+    check_alike(simulate(codec, on_device(vectors), **options), expected)  # type: ignore[arg-type]
+
+
+def test_error_feedback_adds_inside_the_kernels_over_rounds() -> None:
+    codec = THC(workers=2, block=128)
+    here, there = ([ErrorFeedback(codec) for _ in range(2)] for _ in range(2))
+    for round_ in range(3):
+        vectors = [sample(150, 10 * round_ + worker) for worker in range(2)]
+        options: dict[str, Any] = {"tensor": "w", "round": round_}
+        check_alike(simulate(there, on_device(vectors), **options), simulate(here, vectors, **options))
+    for mine, other in zip(there, here, strict=True):
+        memory, expected = mine.memory("w"), other.memory("w")
+        assert memory is not None and expected is not None and memory.tobytes() == expected.tobytes()
+        assert mine.takes_device
+
+
+def test_rounds_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_thc, "_PIECE", 256)
+    codec = THC(workers=1, block=128)
+    vector = sample(1000)
+    expected = simulate(codec, [vector], keep_residual=True)
+    steps = codec.all_reduce(
+        torch.from_numpy(vector), CodecContext(workers=1, worker=0, keep_residual=True, complete=True, in_pieces=True)
+    )
+    from lanesum.codecs.base import Aggregate
+    from lanesum.codecs.kernels.packing import lane_contribution
+
+    norms = next(steps)
+    codes = steps.send(Aggregate(norms.words.copy(), 1))
+    pieces = codes.pieces
+    assert pieces is not None and len(pieces) == 4 and codes.last()
+    pieces.encode_all()
+    sums = lane_contribution(codec.op, codes.words, codec.code_table)
+    sums.flags.writeable = False  # as they come from the network
+    pieces.decode_up_to(600 // 4, sums)
+    assert pieces.decoded == 2
+    with pytest.raises(StopIteration) as stopped:
+        steps.send(Aggregate(sums, 1))
+    result = stopped.value.value
+    assert result.values.numpy().tobytes() == expected.values.tobytes()
+    assert result.residual.numpy().tobytes() == expected.results[0].residual.tobytes()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_found_by_the_norms(bad: float) -> None:
+    vector = sample(5000)
+    vector[4500] = bad
+    with pytest.raises(CodecError, match=r"'w': element 4500 is .*1 of 5000"):
+        simulate(THC(workers=1), on_device([vector]), tensor="w")
+    with pytest.raises(CodecError, match="more than float32 holds"):
+        simulate(THC(workers=1), on_device([np.full(100, 1e38, dtype=np.float32)]), tensor="w")
+
+
+@pytest.mark.parametrize(
+    ("x", "memory", "message"),
+    [
+        (lambda: torch.zeros(3, dtype=torch.float16), None, r"float32 tensor of one dimension, not torch\.float16"),
+        (lambda: torch.zeros(3, 2), None, r"of shape \(3, 2\)"),
+        (lambda: torch.zeros(()), None, r"of shape \(\)"),
+        (lambda: torch.zeros(3), lambda: torch.zeros(4), r"memory of 'w' has torch\.float32 of shape \(4,\)"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(x: Any, memory: Any, message: str) -> None:
+    context = CodecContext(workers=1, worker=0, tensor="w", memory=memory and memory())
+    with pytest.raises(CodecError, match=message):
+        next(THC(workers=1).all_reduce(x(), context))
+    with pytest.raises(CodecError, match="sized for 1"):
+        next(THC(workers=1).all_reduce(torch.zeros(3), CodecContext(workers=2, worker=0)))
+
+
+def test_empty_and_not_contiguous() -> None:
+    empty = simulate(THC(workers=1), on_device([sample(0)]), keep_residual=True)
+    assert empty.values.shape == (0,) and empty.results[0].residual is not None and not empty.sent
+    vector = sample(600)
+    found = simulate(THC(workers=1), [torch.from_numpy(vector)[::2]])
+    assert np.asarray(found.values).tobytes() == simulate(THC(workers=1), [vector[::2].copy()]).values.tobytes()

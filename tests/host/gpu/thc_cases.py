@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of thc as they are launched, for usual blocks and for short ones, in planes and side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lanesum.codecs import THC
+from lanesum.gpu.thc import SQUARE_SUMS, Launches
+from tests.host.gpu.compiling import CAPABILITIES, Case
+
+_MODULE = "lanesum.gpu.thc_kernels"
+_TYPES = {
+    **dict.fromkeys(("values", "memory", "residual", "powers", "positions", "scales"), "*fp32"),
+    **dict.fromkeys(("words", "lanes", "signs"), "*i32"),
+    **dict.fromkeys(("first", "length", "round", "key0", "key1", "offset", "flip", "multiplier", "constant"), "i32"),
+    "sums": "*fp64",
+    "size": "i64",
+}
+_OPTIONS = ("num_warps", "enable_fp_fusion", "maxnreg")
+_EVERYTHING = {"MEMORY": True, "RESIDUAL": True}
+
+
+def _case(name: str, arguments: dict[str, Any], capability: int) -> Case:
+    options = {key: value for key, value in arguments.items() if key in _OPTIONS}
+    constants = {key: value for key, value in arguments.items() if key not in _OPTIONS}
+    return Case(_MODULE, name, _TYPES, constants, capability, options)
+
+
+def _encode(codec: THC, masked: bool, capability: int) -> Case:
+    launches = Launches(codec.coder)
+    return _case("encode", {**launches.encode, **_EVERYTHING, "MASKED": masked}, capability)
+
+
+_USUAL = THC(workers=4)
+_SMALL = [THC(workers=4, bits=bits, lanes=lanes, block=64) for bits, lanes in ((5, 8), (4, 16))]
+CASES = [
+    *(_encode(_USUAL, False, capability) for capability in CAPABILITIES),
+    _case("decode", {**Launches(_USUAL.coder).decode, "MASKED": False}, 90),
+    *(_encode(codec, True, 80) for codec in _SMALL),
+    _case("decode", {**Launches(_SMALL[1].coder).decode, "MASKED": True}, 80),
+    _case("square_sums", {**SQUARE_SUMS, "PART": 4096, "UNROLL": 8, "MEMORY": True}, 80),
+]

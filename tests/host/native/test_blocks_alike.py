@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled loops of thc have the bits of NumPy's, at every level of vector instructions that the processor has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from lanesum._internal.native import VARIABLE
+from lanesum.codecs import THC, CodecContext
+from lanesum.codecs.kernels import dispatch as kernels
+from lanesum.codecs.kernels.packing import lane_contribution
+from lanesum.codecs.kernels.philox import sign_words
+from lanesum.codecs.thc import reference as thc_reference
+from lanesum.codecs.thc.blocks import Run
+from lanesum.codecs.thc.codec import OPS
+from lanesum.codecs.thc.dither import dither_sum
+from lanesum_lab.codec_simulation import simulate
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+floats = st.one_of(
+    st.floats(width=32, allow_nan=False, allow_infinity=False),
+    st.floats(-1, 1, width=32),
+    st.sampled_from([0.0, -0.0, 1e-45, -1e-45, 1.17549435e-38, FLOAT32_MAX, -FLOAT32_MAX]).map(np.float32).map(float),
+)
+
+
+def sample(size: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng([seed, size]).normal(size=size).astype(np.float32)
+
+
+@pytest.fixture(scope="module", params=["baseline", "avx2", "avx512"])
+def level(request: pytest.FixtureRequest, native: Any) -> Any:
+    """The compiled loops of one level."""
+    if request.param not in native.CodecKernels.levels():
+        pytest.skip(f"This processor has no {request.param}.")
+    return native.BlockKernels(request.param)
+
+
+def alike(level: Any, name: str, arguments: tuple[Any, ...], result: np.ndarray) -> np.ndarray:
+    """Call both; ``result``: an array of the result's size and type, which is the last argument."""
+    outcomes = []
+    for loops in (thc_reference, level):
+        # What is not written to would differ.
+        filled = np.full_like(result, 3)
+        copies = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+        getattr(loops, name)(*copies, filled)
+        outcomes.append(filled)
+    assert outcomes[0].tobytes() == outcomes[1].tobytes()
+    return outcomes[1]
+
+
+SIZES = [1, 31, 32, 33, 64, 65, 100, 128, 1000, 1024, 4095, 4096, 4097, 4128, 5000, 8192, 12_345, 70_000]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("block", [32, 64, 1024, 4096, 1 << 15])
+def test_blocks_of_any_length_in_every_packing(level: Any, size: int, block: int) -> None:
+    values = sample(size)
+    context = CodecContext(workers=5, worker=3, seed=2**63 + 5, round=9)
+    for bits, lanes in OPS:
+        codec = THC(workers=5, bits=bits, lanes=lanes, block=block)
+        coder, run = codec.coder, Run(0, -(-size // block), size, block)
+        signs = sign_words(block, context.seed, context.round)
+        norms = np.array([np.linalg.norm(values[at : at + block]) for at in range(0, size, block)], dtype=np.float32)
+        powers = np.tile(np.array([0.25, 2.0], dtype=np.float32), norms.size)
+        rotated = np.empty(run.padded.stop, dtype=np.float32)
+        rotated = alike(level, "rotate_blocks", (values, powers, signs, block), rotated)
+        factors = (np.float32(2 * 65536 * 2.5) / norms * np.float32(1.1)).astype(np.float32)
+        factors[1::7] = 0
+        own = coder._own(run, context)
+        words = np.empty(run.words(bits).stop, dtype=np.uint32)
+        alike(level, "quantize_blocks", (rotated, block, factors, *own), words)
+        words = alike(level, "encode_blocks", (values, powers, signs, block, factors, *own), words)
+        sums = lane_contribution(codec.op, words, codec.code_table) * np.uint32(3)
+        back = np.tile(np.array([0.7, 2.0**-9], dtype=np.float32), norms.size)
+        back[::6] = 0
+        key = (context.seed, context.round, 7)
+        for there in (None, np.arange(5) != 1, np.arange(5) == 4):
+            taken = dither_sum(5, codec.grid.granularity, there)
+            how = (*key, taken.multiplier, taken.offsets, taken.sign, taken.constant)
+            estimates = alike(level, "estimate_blocks", (sums, lanes, block, *how), rotated)
+            alike(level, "restore_blocks", (estimates, signs, block, back), values)
+            alike(level, "decode_blocks", (sums, lanes, signs, block, back, *how), values)
+        own = (codec.grid.granularity, *key, 40_000)
+        alike(level, "residual_blocks", (values, words, int(codec.op), coder._levels, signs, block, back, *own), values)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8, 12, 15, 17])
+def test_every_cell_of_every_table(level: Any, workers: int) -> None:
+    codec = THC(workers=workers)
+    granularity = codec.grid.granularity
+    # From below the grid to above it, on its integers, and just beside them.
+    places = np.linspace(-0.6, granularity + 0.6, 8192)
+    integers = np.rint(places)
+    for positions in (places, integers, integers - 1e-6, integers + 1e-6):
+        rotated = (positions - granularity / 2).astype(np.float32)
+        factors = np.full(2, 65536, dtype=np.float32)
+        for worker in range(min(3, workers)):
+            own = codec.coder._own(Run(0, 2, 8192, 4096), CodecContext(workers=workers, worker=worker))
+            alike(level, "quantize_blocks", (rotated, 4096, factors, *own), np.empty(1024, dtype=np.uint32))
+
+
+@pytest.fixture(scope="module")
+def chosen(level: Any, native: Any) -> Iterator[Any]:
+    """The codec uses the loops of the level; a context in which it uses NumPy's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "compiled_blocks", lambda core: level)
+        patch.delenv(VARIABLE, raising=False)
+        assert kernels.block_kernels() is level
+        yield level
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(list(OPS)),
+    st.sampled_from([32, 64, 128]),
+    st.integers(1, 300).flatmap(lambda size: hnp.arrays(np.float32, size, elements=floats)),
+    st.sampled_from([1.0, 1e-30, 1e-42]),
+    st.integers(0, 2**64 - 1),
+    st.sampled_from([None, [0, 2], [1]]),
+    st.booleans(),
+)
+def test_what_workers_send_and_decode(
+    chosen: Any,
+    width: tuple[int, int],
+    block: int,
+    x: np.ndarray,
+    scale: float,
+    seed: int,
+    contributors: list[int] | None,
+    average: bool,
+) -> None:
+    codec = THC(workers=3, bits=width[0], lanes=width[1], block=block)
+    # Their norms are to be inside float32.
+    jobs = [
+        (x / np.float32(64) * np.float32(scale)).astype(np.float32),
+        np.roll(x, 1) / np.float32(1000),
+        -x / np.float32(99),
+    ]
+    options = {"seed": seed, "keep_residual": True, "contributors": contributors, "average": average}
+    found = simulate(codec, jobs, **options)  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "off")
+        expected = simulate(codec, jobs, **options)  # type: ignore[arg-type]
+    assert [one.tobytes() for one in found.aggregates] == [one.tobytes() for one in expected.aggregates]
+    for mine, other in zip(found.results, expected.results, strict=True):
+        assert mine.values.tobytes() == other.values.tobytes()
+        assert mine.residual is not None and other.residual is not None
+        assert mine.residual.tobytes() == other.residual.tobytes()
+
+
+def test_several_threads_do_not_disturb_each_other(level: Any) -> None:
+    signs, powers = sign_words(4096, 42), np.ones(8, dtype=np.float32)
+    factors = np.full(4, 2000, dtype=np.float32)
+    own = THC(workers=4).coder._own(Run(0, 4, 1 << 14, 4096), CodecContext(workers=4, worker=1))
+
+    def encoded(values: np.ndarray) -> bytes:
+        words = np.empty(1 << 11, dtype=np.uint32)
+        level.encode_blocks(values, powers, signs, 4096, factors, *own, words)
+        return words.tobytes()
+
+    inputs = [sample(1 << 14, seed) for seed in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(encoded, inputs)) == [encoded(values) for values in inputs]
+
+
+def test_arrays_that_do_not_fit_are_refused(level: Any) -> None:
+    signs, values, out = sign_words(64, 42), sample(100), np.empty(128, dtype=np.float32)
+    powers = np.ones(4, dtype=np.float32)
+    for arguments in (
+        (values, powers, signs, 48, out),
+        (values, powers, signs, 16, out),
+        (values, powers, signs[:1], 64, out),
+        (values, powers[:3], signs, 64, out),
+        (values, powers, signs, 64, out[:100]),
+    ):
+        with pytest.raises(ValueError, match="block kernel"):
+            level.rotate_blocks(*arguments)
+    with pytest.raises(TypeError):
+        level.rotate_blocks(values.astype(np.float64), powers, signs, 64, out)
+    with pytest.raises(ValueError, match="a lane for each"):
+        level.estimate_blocks(signs, 8, 64, 1, 2, 3, 4, np.zeros(0, dtype=np.uint16), 1, 0, out)
+    cells = np.zeros(16, dtype=np.uint8)
+    for wrong in ((16, cells, 1, 2, 3, 4, 0, 1), (15, cells, 1, 2, 3, 4, 0, 6), (15, cells[:0], 1, 2, 3, 4, 0, 0)):
+        with pytest.raises(ValueError, match="block kernel"):
+            level.quantize_blocks(out, 64, powers[:2], *wrong, np.empty(16, dtype=np.uint32))
+    with pytest.raises(ValueError, match="no mmx"):
+        type(level)("mmx")

@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What memory is said to be needed at most is more than what is measured, and not much more."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanesum._internal.udp_socket import Address
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.packet import Header, Packet
+from lanesum.protocol.spec import Kind
+from lanesum.server import Aggregator, Place, ServerJob
+from lanesum.server.memory import job_memory
+from lanesum.server.native_aggregator import NativeAggregator
+from lanesum.transport.errors import RoundSize
+from lanesum.transport.loop import PythonLoop
+from lanesum.transport.memory import worker_memory
+from lanesum.transport.native_loop import NativeLoop
+from lanesum.transport.native_rounds import NativeRounds
+from lanesum.transport.rounds import MAX_ACTIVE, RoundSequence
+from lanesum.transport.sockets import ServerSockets
+from lanesum.transport.ticket import JobTicket
+
+WORKERS = 3
+WINDOW = 48
+
+
+class _Mallinfo2(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+        )
+    ]  # fmt: skip
+
+
+def heap() -> Callable[[], int]:
+    """Bytes that are allocated, by whatever library."""
+    try:
+        mallinfo2 = ctypes.CDLL(None).mallinfo2
+    except AttributeError:
+        pytest.skip("this C library does not tell how much is allocated (needs glibc 2.33)")
+    mallinfo2.restype = _Mallinfo2
+
+    def measure() -> int:
+        info = mallinfo2()
+        return int(info.uordblks + info.hblkhd)
+
+    before = measure()
+    block = bytearray(1 << 20)
+    if measure() - before < len(block):
+        pytest.skip("another allocator stands in for the C library's, and does not tell (a sanitizer's)")
+    return measure
+
+
+def traced() -> int:
+    """Bytes that were allocated at the time when that was most."""
+    return tracemalloc.get_traced_memory()[1]
+
+
+def ticket(slots: int, accumulator_words: int, servers: int = 1) -> JobTicket:
+    names = tuple((f"127.0.0.{number + 1}", 9) for number in range(servers))
+    return JobTicket(
+        job=1, tag=2, worker=0, workers=WORKERS, slots=slots, accumulator_words=accumulator_words, servers=names
+    )
+
+
+def answer(rounds: Any, to: JobTicket, datagrams: list[memoryview], skip: set[int], now: float) -> None:
+    everybody = (1 << WORKERS) - 1
+    payload = np.zeros(to.accumulator_words, np.uint32)
+    for header in [Header.unpack(datagram) for datagram in datagrams]:
+        result = Header(
+            kind=Kind.RESULT, job=1, tag=2, epoch=header.epoch, chunk=header.chunk, op=header.op,
+            workers=everybody, fan_in_workers=WORKERS,
+        )  # fmt: skip
+        if header.chunk in skip and header.epoch == rounds.epoch:
+            pending = Header(
+                kind=Kind.PENDING, job=1, tag=2, epoch=header.epoch, chunk=header.chunk, op=header.op, workers=1
+            )
+            rounds.receive(pending.pack(), now)
+        else:
+            rounds.receive(Packet(result, payload).pack(), now)
+
+
+def work(rounds: Any, to: JobTicket, words: list[np.ndarray[Any, Any]], earlier: int) -> list[Any]:
+    """Small rounds first, which fill the history; then all of ``words`` under way, with as much as can be done."""
+    now = 0.0
+    for _ in range(earlier):
+        window = rounds.start(LaneOp.ADD32, words[0][: to.accumulator_words])
+        while not window.finished:
+            now += 0.01
+            answer(rounds, to, [memoryview(bytes(one)) for one in rounds.due(now)], set(), now)
+        rounds.finish(window)
+    windows = [rounds.start(LaneOp.ADD32, one) for one in words]
+    skip = set(range(to.slots - 4, to.slots))  # the first round does not end
+    for _ in range(2 * sum(window.chunks for window in windows) // to.slots + 20):
+        now += 0.001
+        answer(rounds, to, [memoryview(bytes(one)) for one in rounds.due(now)], skip, now)
+    for window in windows[1:]:
+        for chunk in range(window.chunks):
+            lacked = Header(kind=Kind.PENDING, job=1, tag=2, epoch=window.epoch, chunk=chunk, workers=2)
+            rounds.receive(lacked.pack(), now)
+    rounds.due(now + 1)
+    assert not windows[0].finished
+    return [window.result() for window in windows if window.finished]
+
+
+def make(native: ModuleType | None, to: JobTicket) -> tuple[Any, Any, Any]:
+    sockets = ServerSockets(("127.0.0.1", 0), to.servers, shared=False)
+    if native is None:
+        rounds: Any = RoundSequence(to, window=WINDOW)
+        return rounds, PythonLoop(to, rounds, sockets), sockets
+    rounds = NativeRounds(native, to, window=WINDOW)
+    return rounds, NativeLoop(native, to, rounds, sockets, "on"), sockets
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["python", "native"])
+@pytest.mark.parametrize(
+    ("slots", "accumulator_words", "packets", "earlier", "slack"),
+    [
+        (64, 360, (1000, 1000, 300), 150, 2.0),  # rounds are most of it
+        (512, 64, (600,), 1100, 8.0),  # history and slots are
+        (64, 32, (200,) * MAX_ACTIVE, 0, 8.0),
+    ],
+)
+def test_a_worker_needs_no_more_than_said(
+    request: pytest.FixtureRequest,
+    compiled: bool,
+    slots: int,
+    accumulator_words: int,
+    packets: tuple[int, ...],
+    earlier: int,
+    slack: float,
+) -> None:
+    native: ModuleType | None = request.getfixturevalue("native") if compiled else None
+    measure = heap() if compiled else traced
+    to = ticket(slots, accumulator_words)
+    words = [np.ones(count * accumulator_words - 3, np.uint32) for count in packets]
+    sizes = [RoundSize(LaneOp.ADD32, one.size) for one in words]
+    said = worker_memory(to, sizes, window=WINDOW, native=compiled)
+    first = make(native, to)  # what is loaded or cached once is nobody's
+    work(first[0], to, [one[: 8 * accumulator_words * slots] for one in words[:1]], 1)
+    first[1].close()
+    first[2].close()
+    del first
+    gc.collect()
+    if not compiled:
+        tracemalloc.start()
+    try:
+        before = measure()
+        rounds, loop, sockets = make(native, to)
+        results = work(rounds, to, words, earlier)
+        gc.collect()
+        needed = measure() - before
+    finally:
+        tracemalloc.stop()
+        loop.close()
+        sockets.close()
+    del results
+    assert needed <= said.total, said
+    assert said.total <= slack * needed, f"{needed} bytes are needed, and {said} were said"
+
+
+def test_more_rounds_than_there_can_be() -> None:
+    with pytest.raises(ConfigurationError, match="rounds"):
+        worker_memory(ticket(8, 8), [RoundSize(LaneOp.ADD32, 8)] * (MAX_ACTIVE + 1))
+
+
+def contribute(
+    server: Any, job: int, worker: int, position: int, slots: int, payload: np.ndarray[Any, Any], sender: Address
+) -> None:
+    header = Header(
+        job=job, tag=2, op=LaneOp.ADD32, chunk=position, slot=position % slots, shadow=position // slots % 2,
+        workers=1 << worker, racks=3 * slots * payload.size, fan_in_workers=worker,
+    )  # fmt: skip
+    assert server.handle(sender, Packet(header, payload).pack()) is not None
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["python", "native"])
+@pytest.mark.parametrize("on_switches", [False, True])
+@pytest.mark.parametrize(("slots", "accumulator_words"), [(64, 360), (256, 32)])
+def test_a_job_needs_no_more_at_the_server_than_said(
+    request: pytest.FixtureRequest, compiled: bool, on_switches: bool, slots: int, accumulator_words: int
+) -> None:
+    native: ModuleType | None = request.getfixturevalue("native") if compiled else None
+    measure = heap() if compiled else traced
+    workers = 6
+    job = ServerJob(
+        job=1, tag=2, members={("10.0.0.1", 5000 + worker): Place.in_one_level(worker) for worker in range(workers)},
+        slots=slots, ops=(LaneOp.ADD32,), accumulator_words=accumulator_words, on_switches=on_switches,
+    )  # fmt: skip
+    said = job_memory(job, native=compiled)
+    payload = np.zeros(accumulator_words, np.uint32)
+    gc.collect()
+    if not compiled:
+        tracemalloc.start()
+    try:
+        server: Any = Aggregator() if native is None else NativeAggregator(native)
+        # Whatever a server has for its jobs together is not this one's.
+        server.admit(replace(job, job=2, members={("10.0.0.9", 9): Place.in_one_level(0)}))
+        contribute(server, 2, 0, 0, slots, payload, ("10.0.0.9", 9))
+        before = measure()
+        server.admit(job)
+        for position in range(3 * slots):
+            for worker in range(workers - (position >= 2 * slots)):  # a turn with results, and one without
+                contribute(server, 1, worker, position, slots, payload, ("10.0.0.1", 5000 + worker))
+        gc.collect()
+        needed = measure() - before
+    finally:
+        tracemalloc.stop()
+    assert 2 * slots * accumulator_words * 4 < needed <= said
+    assert said < 4 * needed + (256 << 10), f"{needed} bytes are needed, and {said} were said"
+
+
+def test_a_quorum_is_not_told() -> None:
+    members = {("10.0.0.1", 5000 + worker): Place.in_one_level(worker) for worker in range(2)}
+    with pytest.raises(ConfigurationError, match="quorum"):
+        job_memory(ServerJob(job=1, tag=2, members=members, slots=8, quorum=1))

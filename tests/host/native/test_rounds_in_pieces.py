@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds that are made and used piece by piece: the same packets, the same sums, in whatever order things happen."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lanesum._internal.native import VARIABLE
+from lanesum.aggregation.pieces import RoundPieces
+from lanesum.codecs import fixed
+from lanesum.codecs.base import Codec
+from lanesum.codecs.error_feedback import ErrorFeedback
+from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.thc.codec import THC
+from lanesum.codecs.thc_paper.codec import PaperTHC
+from lanesum.protocol import Header, Kind, LaneOp, Packet
+from lanesum.server import AggregationServer, ServerJob
+from lanesum.session import Session
+from lanesum.transport import JobTicket
+from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
+from lanesum.transport.native_rounds import NativeRounds
+
+LOCALHOST = "127.0.0.1"
+SIZE = 20_000  # five pieces
+
+
+@pytest.fixture(autouse=True)
+def with_native(native: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "required")
+    monkeypatch.setattr(fixed, "_PIECE", 1 << 12)
+
+
+def ticket(worker: int, workers: int, **fields: Any) -> JobTicket:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind((LOCALHOST, 0))
+        local = probe.getsockname()
+    values: dict[str, Any] = {"job": 3, "tag": 99, "slots": 64, "seed": 5, "local": local, **fields}
+    return JobTicket(worker=worker, workers=workers, **values)
+
+
+def codec(name: str, workers: int) -> Codec:
+    if name == "fixed":
+        return FixedPoint(workers=workers)
+    if name == "error feedback":
+        return ErrorFeedback(THC(workers=workers))
+    if name == "thc":
+        return THC(workers=workers)
+    return PaperTHC(workers=workers, chunk=1 << 12, codes="uniform" if name == "thc-uniform" else "table")
+
+
+class OneByOne:
+    """A socket that is not handed to the compiled part, so that its session knows no pieces."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.send, self.recv_into, self.fileno, self.close = sock.send, sock.recv_into, sock.fileno, sock.close
+        self.getsockopt = sock.getsockopt
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.05])
+@pytest.mark.parametrize("name", ["thc", "thc-paper", "thc-uniform", "fixed", "error feedback"])
+def test_whoever_knows_pieces_has_what_the_others_have(name: str, loss: float) -> None:
+    """Two of three workers go by pieces; rounds follow each other, and vectors of one piece come in between."""
+    generator = np.random.default_rng(7)
+    sizes = (SIZE, 100, SIZE + 1, 4096)
+    vectors = [[generator.standard_normal(size).astype(np.float32) for size in sizes] for _ in range(3)]
+    lost = random.Random(1)
+    results: list[list[Any]] = [[] for _ in range(3)]
+    tickets = [ticket(worker, 3, code_table=_table(name)) for worker in range(3)]
+
+    def work(worker: int, server: AggregationServer) -> None:
+        options: dict[str, Any] = {"wrap_socket": OneByOne} if worker == 2 else {}
+        one = JobTicket(**{**_fields(tickets[worker]), "servers": (server.address,)})
+        with Session(one, codec=codec(name, 3), **options) as session:
+            assert session._transport.takes_pieces == (worker != 2)
+            for vector in vectors[worker]:
+                results[worker].append(session.all_reduce(vector, name=f"of {vector.size}"))
+
+    with AggregationServer((LOCALHOST, 0), loss=lambda *_: lost.random() < loss) as server:
+        server.admit(ServerJob.from_tickets(tickets))
+        threads = [threading.Thread(target=work, args=(worker, server)) for worker in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    for number, size in enumerate(sizes):
+        first = results[0][number]
+        assert first.shape == (size,)
+        for worker in (1, 2):
+            assert results[worker][number].tobytes() == first.tobytes()
+        exact = np.sum([vectors[worker][number] for worker in range(3)], axis=0, dtype=np.float64)
+        error = float(np.square(first - exact).sum() / np.square(exact).sum())
+        assert error < (1e-12 if name == "fixed" else 0.1)
+
+
+def _fields(one: JobTicket) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in JobTicket.__slots__}
+
+
+def _table(name: str) -> bytes | None:
+    table = None if name == "fixed" else codec(name, 3).code_table
+    return None if table is None else table.tobytes()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), words=st.integers(1, 60), slots=st.integers(1, 6), window=st.integers(1, 6))
+def test_nothing_goes_before_it_is_offered_and_then_all_does(
+    data: st.DataObject, native: ModuleType, words: int, slots: int, window: int
+) -> None:
+    """Results in any order, windows of any size: no packet has a word that was not made, none is forgotten."""
+    one = JobTicket(job=1, tag=2, worker=0, workers=1, slots=slots, accumulator_words=2)
+    rounds = NativeRounds(native, one, window=window)
+    made = np.full(words, 0xDEAD, np.uint32)
+    round_ = rounds.start(LaneOp.ADD32, made, withheld=True)
+    there, now = 0, 0.0
+    under_way: list[Header] = []
+    while not round_.finished:
+        now += 1e-3
+        for datagram in rounds.due(now):
+            packet = Packet.unpack(bytes(datagram))
+            chunk = packet.header.chunk
+            sent = packet.payload[: words - 2 * chunk]
+            assert 2 * chunk + sent.size <= there, "a packet has words that were not offered"
+            np.testing.assert_array_equal(sent, np.arange(2 * chunk, 2 * chunk + sent.size))
+            under_way.append(packet.header)
+        if there < words and (not under_way or data.draw(st.booleans())):
+            more = data.draw(st.integers(1, words - there))
+            made[there : there + more] = np.arange(there, there + more)
+            there += more
+            round_.offer(there)
+        elif under_way:
+            header = under_way.pop(data.draw(st.integers(0, len(under_way) - 1)))
+            header.kind, header.workers, header.fan_in_workers, header.words = Kind.RESULT, 1, 1, 2
+            payload = np.arange(2 * header.chunk, 2 * header.chunk + 2, dtype=np.uint32)
+            rounds.receive(Packet(header, payload).pack(), now)
+        done = min(round_.done_words, words)
+        np.testing.assert_array_equal(round_.arriving()[:done], np.arange(done))
+    assert there == words
+    np.testing.assert_array_equal(round_.result(), np.arange(words))
+
+
+def test_pieces_of_bit_planes_are_whole_groups() -> None:
+    """Three uplink words become eight."""
+    used: list[list[int]] = []
+    pieces = RoundPieces(lambda _: None, lambda _, words: used.append(words.tolist()), [3, 9], LaneOp.EXPAND3TO8.shape)
+    pieces.encode_all()
+    pieces.decode_up_to(24, np.arange(24, dtype=np.uint32))
+    assert used == [list(range(8)), list(range(8, 24))]
+
+
+def test_pieces_are_used_once_and_in_order() -> None:
+    seen: list[tuple[str, int, list[int]]] = []
+    sums = np.arange(12, dtype=np.uint32)
+    pieces = RoundPieces(
+        lambda number: seen.append(("encode", number, [])),
+        lambda number, words: seen.append(("decode", number, words.tolist())),
+        [1, 4, 6],
+        LaneOp.EXPAND8.shape,
+    )
+    assert (pieces.encode_next(), pieces.encode_next(), pieces.needed) == (1, 4, 2)
+    pieces.decode_up_to(1, sums)
+    pieces.decode_up_to(9, sums)
+    pieces.encode_all()
+    pieces.decode_up_to(12, sums)
+    pieces.decode_up_to(12, sums)
+    decoded = [("decode", 0, [0, 1]), ("decode", 1, [2, 3, 4, 5, 6, 7]), ("decode", 2, [8, 9, 10, 11])]
+    assert [one for one in seen if one[0] == "decode"] == decoded
+    assert [number for what, number, _ in seen if what == "encode"] == [0, 1, 2]
+
+
+def test_a_silent_worker_ends_a_round_in_pieces_with_its_name() -> None:
+    tickets = [ticket(worker, 2) for worker in range(2)]
+    with AggregationServer((LOCALHOST, 0)) as server:
+        server.admit(ServerJob.from_tickets(tickets))
+        one = JobTicket(**{**_fields(tickets[0]), "servers": (server.address,)})
+        with Session(one, codec=codec("fixed", 2), deadline_s=0.3) as session:
+            words = np.arange(SIZE, dtype=np.uint32)
+            pieces = RoundPieces(
+                lambda _: None, lambda *_: pytest.fail("nothing to decode"), [9_000, SIZE], LaneOp.ADD32.shape
+            )
+            with pytest.raises(AggregationTimeoutError) as caught:
+                session._transport.all_reduce_words(LaneOp.ADD32, words, None, pieces)
+            assert caught.value.missing == (1,)
+            with pytest.raises(SessionClosedError):
+                session.all_reduce(np.ones(4, np.float32))
+
+
+def test_with_a_quorum_rounds_stay_whole() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        one = ticket(0, 2, quorum=1, servers=(server.address,))
+        server.admit(ServerJob.from_tickets([one, ticket(1, 2, quorum=1)]))
+        with Session(one, codec=codec("thc-uniform", 2)) as session:
+            assert not session._transport.takes_pieces
+            vector = np.random.default_rng(0).standard_normal(SIZE).astype(np.float32)
+            error = np.square(session.all_reduce(vector) - vector).sum() / np.square(vector).sum()
+            assert error < 0.1

@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the server answers where all workers make a result, with one level and with two."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.packet import Packet
+from lanesum.protocol.spec import Flag, Kind
+from lanesum.server import Decision
+from lanesum.server.choose import make_aggregator
+from tests.host.server.contributions import ROUND_WORDS, Workers, flat, racks, served
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+PENDING_BYPASS = (Kind.PENDING, Flag.BYPASS)
+
+
+def kinds(answers: dict[int, Packet]) -> dict[int, tuple[int, int]]:
+    return {worker: (answer.header.kind, answer.header.flags) for worker, answer in answers.items()}
+
+
+@pytest.mark.parametrize("op", LaneOp)
+def test_one_level_sums_exactly(op: LaneOp) -> None:
+    workers = Workers(served(flat(3)))
+    assert workers.send(2, op=op, chunk=5) == workers.send(0, op=op, chunk=5) == {}
+    answers = workers.send(1, op=op, chunk=5)
+    assert list(answers) == [0, 1, 2]
+    for answer in answers.values():
+        header = answer.header
+        assert workers.check(answer) == 0b111
+        assert (header.kind, header.flags, header.workers, header.racks) == (Kind.RESULT, 0, 0b111, 0)
+        assert (header.fan_in_workers, header.fan_in_racks) == (3, 0)
+        assert (header.chunk, header.slot, header.shadow, header.op) == (5, 1, 1, op)
+
+
+def test_one_worker_completes_alone() -> None:
+    workers = Workers(served(flat(1)))
+    assert workers.check(workers.send(0)[0]) == 1
+    assert workers.aggregator.decisions == {Decision.CLAIM_AND_COMPLETE: 1}
+
+
+def test_duplicates_ask_everybody_who_is_missing() -> None:
+    workers = Workers(served(flat(4)))
+    workers.send(1)
+    workers.send(2)
+    answers = workers.send(1, flags=Flag.RESEND)
+    assert kinds(answers) == dict.fromkeys((0, 1, 3), PENDING_BYPASS)
+    assert {answer.header.workers for answer in answers.values()} == {0b110}
+    assert {answer.header.fan_in_workers for answer in answers.values()} == {4}
+    assert workers.aggregator.decisions[Decision.REPORT_PENDING] == 1
+
+
+def test_replay_goes_to_who_asks() -> None:
+    workers = Workers(served(flat(2)))
+    workers.send(0)
+    workers.send(1)
+    answers = workers.send(0, flags=Flag.RESEND)
+    assert kinds(answers) == {0: (Kind.RESULT, Flag.RESEND)}
+    assert workers.check(answers[0]) == 0b11
+
+
+def test_congestion_and_collisions_are_repeated() -> None:
+    workers = Workers(served(flat(3)))
+    workers.send(0, flags=Flag.COLLISION)
+    workers.send(1, flags=Flag.ECN | Flag.RESEND)
+    result = workers.send(2)[0]
+    assert result.header.flags == Flag.ECN | Flag.COLLISION
+    assert workers.send(0)[0].header.flags == Flag.ECN | Flag.COLLISION | Flag.RESEND
+
+    # A chunk begins without them; a replay has its own packet's congestion, but never a collision of its own:
+    # workers choose by collisions, and have to choose alike.
+    for worker in range(2):
+        workers.send(worker, chunk=8)
+    assert workers.send(2, chunk=8)[0].header.flags == 0
+    assert workers.send(1, chunk=8, flags=Flag.ECN | Flag.COLLISION)[1].header.flags == Flag.ECN | Flag.RESEND
+
+
+def test_congestion_of_the_ipv4_header_counts() -> None:
+    workers = Workers(served(flat(2)))
+    workers.aggregator.handle(workers.roster.addresses[0], workers.packet(0), congested=True)
+    assert workers.send(1)[0].header.flags == Flag.ECN
+
+
+def test_newer_chunks_overwrite_and_older_ones_are_dropped() -> None:
+    workers = Workers(served(flat(2)))
+    workers.send(0, chunk=8, epoch=0xFFFFFFFF)
+    workers.send(0, chunk=0, epoch=0)  # the epoch has wrapped: newer
+    assert workers.send(1, chunk=8, epoch=0xFFFFFFFF) == {}
+    assert workers.aggregator.decisions[Decision.DROP_LATE] == 1
+    assert workers.check(workers.send(1, chunk=0, epoch=0)[0]) == 0b11
+
+
+@pytest.mark.parametrize("fields", [{"racks": ROUND_WORDS + 4}, {"op": LaneOp.EXPAND8}])
+def test_disagreement_is_told_to_everybody(fields: dict[str, int]) -> None:
+    workers = Workers(served(flat(3)))
+    workers.send(0)
+    answers = workers.send(2, **{"op": LaneOp.ADD32, **fields}, fan_in_workers=2)
+    assert kinds(answers) == dict.fromkeys(range(3), (Kind.CONFLICT, 0))
+    header = answers[1].header
+    assert (header.racks, header.op) == (ROUND_WORDS, LaneOp.ADD32)
+    assert (header.workers, header.fan_in_racks) == (
+        fields.get("racks", ROUND_WORDS),
+        fields.get("op", LaneOp.ADD32),
+    )
+    assert header.fan_in_workers == 2 and header.words == 0
+    assert workers.aggregator.decisions[Decision.REPORT_CONFLICT] == 1
+    # Who comes later and agrees with the first is told the same: there is to be no result any more.
+    for worker in (1, 0):
+        again = workers.send(worker)
+        assert {one: answer.header for one, answer in again.items()} == dict.fromkeys(range(3), header)
+    assert workers.aggregator.decisions[Decision.REPORT_CONFLICT] == 3
+
+
+@pytest.mark.parametrize("op", LaneOp)
+def test_pieces_of_a_switch_are_merged_with_single_contributions(op: LaneOp) -> None:
+    workers = Workers(served(flat(4), on_switches=True))
+    workers.send(3, op=op)
+    answers = workers.send(1, workers.aggregate(0b0111, op=op))
+    assert kinds(answers) == dict.fromkeys(range(4), (Kind.RESULT, 0))
+    assert workers.check(answers[3]) == 0b1111
+    # The switch sends it again: none of its workers has the result.
+    again = workers.send(0, workers.aggregate(0b0111, op=op, flags=Flag.UPPER | Flag.RESEND))
+    assert kinds(again) == dict.fromkeys(range(3), (Kind.RESULT, Flag.RESEND))
+
+
+def test_a_piece_that_does_not_fit_is_asked_for_again_one_by_one() -> None:
+    workers = Workers(served(flat(4), on_switches=True))
+    workers.send(0, workers.aggregate(0b0011))
+    answers = workers.send(1, workers.aggregate(0b0110))
+    assert kinds(answers) == dict.fromkeys((1, 2, 3), PENDING_BYPASS)
+    assert workers.aggregator.decisions[Decision.REPORT_OVERLAP] == 1
+    workers.send(2, flags=Flag.BYPASS)
+    assert workers.check(workers.send(3, flags=Flag.BYPASS)[0]) == 0b1111
+
+
+def test_two_levels_name_racks() -> None:
+    workers = Workers(served(racks(2, 3, 1), on_switches=True))
+    by_rack = [workers.roster.workers_in_racks(1 << rack) or 0 for rack in range(3)]
+    first = [(rack & -rack).bit_length() - 1 for rack in by_rack]
+    assert workers.send(first[0], workers.aggregate(by_rack[0])) == {}
+    assert workers.send(first[1]) == {}
+
+    answers = workers.send(first[1], flags=Flag.RESEND)
+    missing = workers.roster.everybody & ~by_rack[0] | 1 << first[1]
+    assert kinds(answers) == {worker: PENDING_BYPASS for worker in range(6) if missing >> worker & 1}
+    for worker, answer in answers.items():
+        place = workers.roster.places[worker]
+        assert answer.header.workers == (1 << workers.roster.places[first[1]].bit if place.rack == 1 else 0)
+        assert (answer.header.racks, answer.header.fan_in_workers, answer.header.fan_in_racks) == (0b001, 0, 3)
+
+    workers.send(first[2])
+    answers = workers.send(first[1], workers.aggregate(by_rack[1]))
+    assert list(answers) == list(range(6))
+    header = answers[0].header
+    assert workers.check(answers[0]) == workers.roster.everybody
+    assert (header.flags, header.workers, header.racks, header.fan_in_racks) == (0, 0, 0b111, 3)
+
+
+def test_sums_of_whole_racks() -> None:
+    workers = Workers(served(racks(2, 2, 2), on_switches=True))
+    assert workers.send(0, workers.of_racks(0b011)) == {}
+    assert kinds(workers.send(1, workers.of_racks(0b011))) == dict.fromkeys((1, 2, 5), PENDING_BYPASS)
+    assert workers.check(workers.send(2, workers.of_racks(0b111))[0]) == workers.roster.everybody
+
+
+def test_a_thousand_workers() -> None:
+    workers = Workers(served(racks(*[32] * 32), on_switches=True))
+    rng = random.Random(5)
+    pieces: list[tuple[int, bytes]] = []
+    for rack in range(32):
+        members = [one for one in range(1024) if workers.roster.places[one].rack == rack]
+        part = sum(1 << one for one in rng.sample(members, 20))
+        pieces.append(((part & -part).bit_length() - 1, workers.aggregate(part)))
+        pieces += [(one, workers.packet(one)) for one in members if not part >> one & 1]
+    rng.shuffle(pieces)
+    *early, last = pieces
+    assert all(workers.send(*piece) == {} for piece in early)
+    answers = workers.send(*last)
+    assert len(answers) == 1024
+    assert workers.check(answers[0]) == (1 << 1024) - 1
+    assert answers[0].header.racks == 0xFFFFFFFF
+
+
+def test_many_jobs_do_not_meet() -> None:
+    aggregator = make_aggregator()
+    jobs = [
+        Workers(served(flat(2, host=number), job=number, tag=number * 31, quorum=number % 2), aggregator, seed=number)
+        for number in range(200)
+    ]
+    for chunk in range(3):
+        for job in jobs:
+            job.send(0, chunk=chunk)
+        for job in jobs:
+            assert job.check(job.send(1, chunk=chunk)[1]) == (0b11 if not job.job.quorum else 0b01)
+    for job in jobs[::2]:
+        aggregator.remove(job.job.job)
+    assert jobs[0].send(0) == {} and jobs[1].send(0) != {}
+    assert aggregator.refused == {"not a member": 1}
+
+
+def test_what_is_admitted_again_keeps_its_contributions() -> None:
+    workers = Workers(served(flat(2)))
+    workers.send(0)
+    changed = served(flat(2), on_switches=True)
+    workers.aggregator.admit(changed)
+    assert workers.aggregator.jobs == {7: changed}
+    assert workers.check(workers.send(1, workers.aggregate(0b11))[0]) == 0b11
+
+
+def test_another_incarnation_begins_anew() -> None:
+    workers = Workers(served(flat(2)))
+    workers.send(0)
+    workers.aggregator.admit(served(flat(2), tag=5))
+    assert workers.send(1) == {}
+    assert workers.aggregator.refused == {"wrong tag": 1}
+
+
+def test_a_job_does_not_change_under_its_tag() -> None:
+    workers = Workers(served(flat(2)))
+    with pytest.raises(ConfigurationError, match="gets a new tag"):
+        workers.aggregator.admit(served(flat(3)))
+    assert workers.aggregator.jobs == {7: workers.job}

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The server's control service and the controller's end of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum.rpc import json_grpc
+from lanesum.server import AggregationServer
+from lanesum.server.client import RemoteServer, ServerError, ServerStatus, ServerUnreachableError
+from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS, ServerService, serve
+from tests.host.server.contributions import Workers, flat, racks, served
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+LOCALHOST = "127.0.0.1"
+Running = tuple[AggregationServer, RemoteServer]
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    with serve((LOCALHOST, 0), f"{LOCALHOST}:0", tmp_path) as (server, service):
+        yield server, RemoteServer(f"{LOCALHOST}:{service.port}", timeout_s=60)
+
+
+def test_jobs_are_admitted_listed_and_removed(running: Running) -> None:
+    server, remote = running
+    jobs = {7: served(racks(2, 1), quorum=2, on_switches=True), 8: served(flat(2), job=8)}
+    for job in jobs.values():
+        remote.admit(job)
+        remote.admit(job)
+    assert remote.status() == ServerStatus(server.instance, server.address, True, jobs, {}, {}, 0)
+    remote.remove(7)
+    remote.remove(7)
+    assert remote.status().jobs == {8: jobs[8]} == server.aggregator.jobs
+
+
+@pytest.mark.parametrize("number", [-1, 2**32, 2**64, 10**30])
+def test_what_is_no_job_s_number_is_none_of_its_business(running: Running, number: int) -> None:
+    _, remote = running
+    job = served(flat(2))
+    remote.admit(job)
+    remote.remove(number)
+    assert remote.status().jobs == {job.job: job}
+
+
+def test_status_counts(running: Running) -> None:
+    server, remote = running
+    workers = Workers(served(flat(2)), server.aggregator)
+    for worker in (0, 0, 1):
+        workers.send(worker)
+    workers.handle(0, b"short")
+    status = remote.status()
+    assert status.decisions == {"claim": 1, "report_pending": 1, "contribute_and_complete": 1}
+    assert status.refused == {"malformed": 1}
+
+
+def test_refusals_arrive_in_the_server_s_own_words(running: Running) -> None:
+    _, remote = running
+    remote.admit(served(flat(2)))
+    with pytest.raises(ServerError, match="A job that changes gets a new tag"):
+        remote.admit(served(flat(3)))
+
+
+def test_without_journals_nothing_is_durable() -> None:
+    with serve((LOCALHOST, 0), f"{LOCALHOST}:0") as (_, service):
+        assert not RemoteServer(f"{LOCALHOST}:{service.port}", timeout_s=60).status().durable
+
+
+def test_a_thousand_workers_pass(running: Running) -> None:
+    _, remote = running
+    job = served(racks(*[32] * 32))
+    remote.admit(job)
+    assert remote.status().jobs == {7: job}
+
+
+@pytest.mark.parametrize(
+    ("method", "message", "words"),
+    [
+        (ADMIT, {}, "has no job"),
+        (ADMIT, {"job": 5}, "has no job"),
+        (ADMIT, {"job": "{}"}, "Not a job for the server"),
+        (REMOVE, {}, "has no job"),
+        (REMOVE, {"job": "7"}, "of type int"),
+        (REMOVE, {"job": True}, "of type int"),
+    ],
+)
+def test_bad_messages(running: Running, method: str, message: dict[str, Any], words: str) -> None:
+    _, remote = running
+    with pytest.raises(json_grpc.RefusedCallError, match=words):
+        json_grpc.call(remote.address, SERVICE, method, message, 60)
+    assert remote.status().jobs == {}
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", b"[]", b"{", b"7", b'{"job": '])
+def test_bytes_that_are_no_message(running: Running, data: bytes) -> None:
+    _, remote = running
+    with grpc.insecure_channel(remote.address) as channel:
+        with pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary(f"/{SERVICE}/{STATUS}")(data, timeout=60, wait_for_ready=True)
+        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert remote.status().jobs == {}
+
+
+def test_another_service_s_answer_is_not_taken() -> None:
+    replies: list[dict[str, Any]] = [{}, {"jobs": 5}, {"jobs": ["x"]}, {"jobs": [], "address": 1}]
+    answering = iter(replies)
+    with json_grpc.JsonService(f"{LOCALHOST}:0", SERVICE, {STATUS: lambda _: next(answering)}, owner="test") as service:
+        remote = RemoteServer(f"{LOCALHOST}:{service.port}", timeout_s=60)
+        for _ in replies:
+            with pytest.raises(ServerError, match="cannot be read"):
+                remote.status()
+        with pytest.raises(ServerError, match="not found"):
+            remote.remove(1)
+
+
+def test_unreachable() -> None:
+    with pytest.raises(ServerUnreachableError, match=r"No aggregation server answers at .*:1 within 0\.2 s"):
+        RemoteServer(f"{LOCALHOST}:1", timeout_s=0.2).status()
+
+
+def test_control_port_taken() -> None:
+    with serve((LOCALHOST, 0), f"{LOCALHOST}:0") as (server, service):
+        address = f"{LOCALHOST}:{service.port}"
+        with pytest.raises(ConfigurationError, match=f"aggregation server cannot listen at {address}"):
+            ServerService(server, address)
+        with pytest.raises(ConfigurationError, match="cannot listen"), serve((LOCALHOST, 0), address):
+            pass

@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every codec through sessions and an aggregation server: the bits of the codec alone, for all lanes, types of floats
+and values that are not finite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanesum import codecs
+from lanesum.codecs import THC, CodecError
+from lanesum.errors import ConfigurationError
+from lanesum.server import AggregationServer, ServerJob
+from lanesum.session import Session
+from lanesum_lab import codec_simulation as simulate
+from tests.host.session.test_session import LOCALHOST, random_loss, run_workers, tickets_for
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+WORKERS = 3
+# A piece is 2**17 coordinates: this is one and some, with a last block that is padded.
+SIZES = (140_007, 1, 4096, 31)
+
+
+def gradient(worker: int, size: int, of: Any = np.float32) -> np.ndarray:
+    return np.random.default_rng((worker, size)).normal(size=size).astype(of)
+
+
+def job(server: AggregationServer, codec: codecs.Codec, **fields: Any) -> list[Any]:
+    table = None if codec.code_table is None else codec.code_table.tobytes()
+    tickets = tickets_for(server, WORKERS, code_table=table, **fields)
+    server.aggregator.admit(ServerJob.from_tickets(tickets))
+    return tickets
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.02])
+@pytest.mark.parametrize(
+    "options",
+    [{"bits": 3}, {"bits": 4}, {"bits": 4, "lanes": 16}, {"bits": 5}, {"bits": 8}],
+    ids=lambda options: "-".join(map(str, options.values())),
+)
+def test_thc_has_the_bits_of_the_codec_alone(options: dict[str, int], loss: float) -> None:
+    codec = THC(workers=WORKERS, **options)
+    with AggregationServer((LOCALHOST, 0), loss=random_loss(2, loss)) as server:
+        tickets = job(server, codec)
+
+        def work(session: Session) -> list[np.ndarray]:
+            return [session.all_reduce(gradient(session.ticket.worker, n), average=True) for n in SIZES]
+
+        results = run_workers(tickets, work, codec=codec)
+    for number, size in enumerate(SIZES):
+        vectors = [gradient(worker, size) for worker in range(WORKERS)]
+        alone = simulate.simulate(codec, vectors, seed=tickets[0].seed, round=number, complete=True)
+        for result in results:
+            assert result[number].tobytes() == alone.values.tobytes()
+        mean = np.mean(vectors, axis=0)
+        error = float(np.square(alone.values - mean).sum() / np.square(mean).sum())
+        assert error < {3: 0.05, 4: 0.015, 5: 0.005, 8: 0.0002}[codec.bits] or size < 4096
+
+
+@pytest.mark.parametrize("codec", ["thc", "fixed", "auto"])
+@pytest.mark.parametrize("kind", [np.float16, np.float64, ">f8", np.longdouble])
+def test_any_floats_come_back_as_float32(codec: str, kind: Any) -> None:
+    one = codecs.get(codec, workers=WORKERS)
+    given = [gradient(worker, 6000, kind).reshape(60, 100) for worker in range(WORKERS)]
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = job(server, one)
+        results = run_workers(
+            tickets,
+            # Every other row: what is summed need not be contiguous.
+            lambda session: session.all_reduce(given[session.ticket.worker][::2], average=True),
+            codec=codec,
+        )
+    vectors = [x[::2].astype(np.float32).reshape(-1) for x in given]
+    alone = simulate.simulate(one, vectors, seed=tickets[0].seed, complete=True)
+    for result in results:
+        assert result.dtype == np.float32 and result.shape == (30, 100)
+        assert result.tobytes() == alone.values.tobytes()
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint8, np.bool_, np.complex64, "S3", object])
+def test_what_is_no_float_is_refused_and_the_session_goes_on(kind: Any) -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        (ticket,) = tickets_for(server, 1)
+        server.aggregator.admit(ServerJob.from_tickets([ticket]))
+        with Session(ticket, codec="fixed") as session:
+            for call in (session.all_reduce, session.all_reduce_async, session.reduce):
+                with pytest.raises(ConfigurationError, match="takes floating-point arrays, not"):
+                    call(np.ones(3).astype(kind))
+            assert session.all_reduce(np.ones(3, np.float32)).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("size", [50, 9000])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", codecs.names())
+def test_values_that_are_not_finite_are_named(name: str, bad: float, size: int) -> None:
+    codec = codecs.get(name, workers=1)
+    table = None if codec.code_table is None else codec.code_table.tobytes()
+    x = gradient(0, size)
+    x[37] = bad
+    with AggregationServer((LOCALHOST, 0)) as server:
+        (ticket,) = tickets_for(server, 1, code_table=table)
+        server.aggregator.admit(ServerJob.from_tickets([ticket]))
+        # A policy tells all workers, by the parameter; the others say where it is, before anything is sent.
+        place = "gradient of 'layer1'" if name == "policy" else "'layer1': element 37 is -?(nan|inf)"
+        with Session(ticket, codec=codec) as session, pytest.raises(CodecError, match=place):
+            session.all_reduce(x, name="layer1")
+
+
+def test_a_float64_beyond_float32_is_not_finite() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        (ticket,) = tickets_for(server, 1)
+        server.aggregator.admit(ServerJob.from_tickets([ticket]))
+        with (
+            Session(ticket, codec="fixed") as session,
+            np.errstate(over="ignore"),
+            pytest.raises(CodecError, match="element 1 is inf"),
+        ):
+            session.all_reduce(np.array([1, 1e39]))

@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds that go from beginning to end in one call: the same as step by step, whatever happens in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanesum.codecs import CodecContext, Result, Round, RoundGroup, RoundShape, Steps
+from lanesum.protocol import LaneOp
+from lanesum.server import AggregationServer, ServerJob
+from lanesum.session import FinishedRound, Session
+from lanesum.transport import JobTicket, UdpTransport
+from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
+from tests.host.session.test_session import run_workers
+from tests.host.transport.test_loop import FOREVER_S, HOST, tickets, wait_until_sending
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+SIZES = (1, 0, 63, 64, 65, 1000, 5000)
+
+
+@pytest.fixture
+def server() -> Iterator[AggregationServer]:
+    with AggregationServer((HOST, 0)) as server:
+        yield server
+
+
+def admitted(server: AggregationServer, workers: int, **fields: Any) -> list[JobTicket]:
+    made = tickets(server.address, workers, **fields)
+    server.admit(ServerJob.from_tickets(made))
+    return made
+
+
+def in_one_call(transport: UdpTransport, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    over = transport.exchange(LaneOp.ADD32, words)
+    return over.result(), over.contributors()
+
+
+def step_by_step(transport: UdpTransport, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    round_ = transport.begin_round(LaneOp.ADD32, words)
+    transport.attend()
+    while not round_.finished:
+        transport.wait([round_])
+    return transport.finish(round_)
+
+
+@pytest.mark.parametrize("quorum", [0, 2])
+def test_both_ways_have_the_same_results_and_counts(server: AggregationServer, quorum: int) -> None:
+    ways: list[Callable[[UdpTransport, np.ndarray], tuple[np.ndarray, np.ndarray]]] = [in_one_call, step_by_step]
+    given = [[np.random.default_rng([w, size]).integers(0, 2**32, size, np.uint32) for size in SIZES] for w in (0, 1)]
+    with ExitStack() as cleanup:
+        transports = [
+            cleanup.enter_context(closing(UdpTransport(ticket, deadline_s=FOREVER_S)))
+            for ticket in admitted(server, 2, quorum=quorum)
+        ]
+        with ThreadPoolExecutor(2) as pool:
+            came = list(
+                pool.map(lambda way, to, words: [way(to, one) for one in words], ways, transports, given, timeout=None)
+            )
+        for one, other, mine, theirs in zip(*came, *given, strict=True):
+            assert one[0].tolist() == other[0].tolist() == (mine + theirs).tolist()
+            assert one[1].tolist() == other[1].tolist() == [[3]] * max(1, -(-mine.size // 64))
+        for transport in transports:
+            assert transport._in_flight == 0
+        counts = [transport.stats.counts() for transport in transports]
+        # A late worker may make the other one send again.
+        for name in ("rounds", "foreign_packets", "conflicts", "partial_results"):
+            assert counts[0][name] == counts[1][name] == (len(SIZES) if name == "rounds" else 0)
+        first_sends = [one["packets_sent"] - one["retransmissions"] for one in counts]
+        assert first_sends == [sum(max(1, -(-size // 64)) for size in SIZES)] * 2
+
+
+def test_a_wake_in_the_middle_changes_nothing(server: AggregationServer) -> None:
+    words = np.arange(1000, dtype=np.uint32)
+    one, other = (UdpTransport(ticket, deadline_s=FOREVER_S) for ticket in admitted(server, 2))
+    with closing(one), closing(other), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(in_one_call, one, words)
+        wait_until_sending(one)
+        one.wake()
+        assert in_one_call(other, words)[0].tolist() == (2 * words).tolist()
+        assert waiting.result()[0].tolist() == (2 * words).tolist()
+        one.wake()  # for nobody: the next one is not over at once
+        waiting = pool.submit(in_one_call, one, words)
+        assert in_one_call(other, words)[0].tolist() == (2 * words).tolist()
+        assert waiting.result()[0].tolist() == (2 * words).tolist()
+
+
+@pytest.mark.parametrize("deadline_s", [0.01, 0.12])
+def test_its_deadline_is_that_of_all_rounds(server: AggregationServer, deadline_s: float) -> None:
+    """Shorter and longer than the compiled part looks after signals."""
+    ticket, _ = admitted(server, 2)
+    with closing(UdpTransport(ticket, deadline_s=deadline_s)) as transport:
+        with pytest.raises(AggregationTimeoutError, match=f"round 0: no progress for {deadline_s:g} s"):
+            in_one_call(transport, np.ones(3, np.uint32))
+        with pytest.raises(SessionClosedError):
+            in_one_call(transport, np.ones(3, np.uint32))
+
+
+def test_another_round_under_way_is_not_in_its_way(server: AggregationServer) -> None:
+    """Nor done for in its place: what was begun before is there, and is finished after it."""
+    words = np.arange(500, dtype=np.uint32)
+    one, other = (UdpTransport(ticket, deadline_s=FOREVER_S) for ticket in admitted(server, 2))
+    with closing(one), closing(other), ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(lambda: [in_one_call(other, factor * words)[0] for factor in (1, 3)])
+        before = one.begin_round(LaneOp.ADD32, words)
+        over = one.exchange(LaneOp.ADD32, 3 * words)
+        while not before.finished:
+            one.wait([before])
+        mine = [one.finish(before)[0], over.result()]
+        for ours, of_other, factor in zip(mine, theirs.result(), (1, 3), strict=True):
+            assert ours.tolist() == of_other.tolist() == (2 * factor * words).tolist()
+        assert one._in_flight == 0 and one.stats.rounds == 2
+
+
+def test_a_signal_ends_an_all_reduce_that_waits_and_the_session() -> None:
+    session = Session(tickets((HOST, 9), 2)[0], codec="fixed", deadline_s=FOREVER_S)
+
+    def interrupt() -> None:
+        wait_until_sending(session._transport)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        session.all_reduce(np.ones(10, np.float32))
+    thread.join()
+    with pytest.raises(SessionClosedError):
+        session.all_reduce(np.ones(10, np.float32))
+    session.close()
+
+
+class _Rounds:
+    """Sums whole numbers in one round after another, of which some are not plain: each doubles the sum before."""
+
+    name = "rounds"
+    code_table = None
+    workers = 2
+
+    def __init__(self, kinds: str) -> None:
+        self.kinds = kinds
+
+    def shapes(self, size: int) -> tuple[RoundShape, ...]:
+        return (RoundShape(LaneOp.ADD32, size),) * (len(self.kinds) + self.kinds.count("g"))
+
+    def all_reduce(self, x: np.ndarray, context: CodecContext) -> Steps:
+        words = x.astype(np.int32).view(np.uint32)
+        for kind in self.kinds:
+            called: list[bool] = []
+            overlap = None if kind != "o" else lambda called=called: called.append(True)
+            one = Round(LaneOp.ADD32, words, overlap)
+            if kind == "g":
+                words = (yield RoundGroup((one, one)))[1].words
+            else:
+                words = (yield one).words
+            assert len(called) <= 1
+        return Result(words.view(np.int32).astype(np.float32))
+
+
+@pytest.mark.parametrize("kinds", ["p", "ppp", "o", "pop", "pgp", "g"])
+def test_all_reduces_go_straight_as_far_as_their_rounds_are_plain(server: AggregationServer, kinds: str) -> None:
+    """Worker 0 does; worker 1 takes the same ones as they were submitted."""
+    given = [np.arange(300, dtype=np.float32), np.ones(7, np.float32)]
+
+    def work(session: Session) -> list[np.ndarray]:
+        if session.ticket.worker == 0:
+            return [session.all_reduce(one) for one in given]
+        return [one.result() for one in [session.all_reduce_async(one) for one in given]]
+
+    for came in run_workers(admitted(server, 2), work, codec=_Rounds(kinds), deadline_s=FOREVER_S):
+        for total, one in zip(came, given, strict=True):
+            assert total.tolist() == (one * 2 ** len(kinds)).tolist()
+
+
+def test_what_is_submitted_in_the_middle_comes_afterwards(server: AggregationServer) -> None:
+    """By an observer of the first round; rounds keep the order that they have at a worker who waits for nothing."""
+    given = [np.arange(300, dtype=np.float32), np.ones(7, np.float32)]
+
+    def work(ticket: JobTicket) -> list[np.ndarray]:
+        pending = []
+
+        def watch(finished: FinishedRound) -> None:
+            if not pending:
+                pending.append(session.all_reduce_async(given[1]))
+
+        observer = watch if ticket.worker == 0 else None
+        with Session(ticket, codec=_Rounds("ppp"), observer=observer, deadline_s=FOREVER_S) as session:
+            if ticket.worker == 0:
+                first = session.all_reduce(given[0])
+                return [first, pending[0].result()]
+            return [one.result() for one in [session.all_reduce_async(one) for one in given]]
+
+    with ThreadPoolExecutor(2) as pool:
+        for came in pool.map(work, admitted(server, 2)):
+            for total, one in zip(came, given, strict=True):
+                assert total.tolist() == (one * 8).tolist()

@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The independent check: silent on right sums, loud on wrong ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch.distributed as dist
+
+import lanesum.torch
+from lanesum.codecs import FixedPoint, PaperTHC
+from lanesum.codecs.base import Aggregate, Round
+from lanesum.codecs.kernels.packing import lane_contribution
+from lanesum.errors import ConfigurationError
+from lanesum.protocol import LaneOp
+from lanesum.session import FinishedRound
+from tests.host.torch.torch_ranks import Ranks
+
+WORDS = 990  # whole groups of any operation
+
+
+def own_words(op: LaneOp, worker: int) -> np.ndarray:
+    words = np.random.default_rng(worker).integers(0, 2**32, WORDS, np.uint32)
+    # MAX compares non-negative int32.
+    return words >> np.uint32(1) if op is LaneOp.MAX else words
+
+
+def corrupted(rank: int, op: LaneOp, wrong_words: int) -> tuple[int, int]:
+    """A round of two workers whose result has ``wrong_words`` wrong ones on rank 1 only."""
+    workers = dist.get_world_size()
+    codec = PaperTHC(workers=workers) if op is LaneOp.TABLE8 else FixedPoint(workers=workers)
+    first, second = (lane_contribution(op, own_words(op, worker), codec.code_table) for worker in range(workers))
+    combine = {LaneOp.OR: np.bitwise_or, LaneOp.MAX: np.maximum}.get(op, np.add)
+    result = combine(first, second)
+    if rank == 1:
+        result[10 : 10 + wrong_words] ^= np.uint32(1 << 31)
+    check = lanesum.torch.SumCheck(workers=workers)
+    everybody = np.full((1, 1), 3, np.uint32)
+    check(FinishedRound(codec, Round(op, own_words(op, rank)), Aggregate(result, workers), everybody))
+    return check.checked, check.wrong
+
+
+@pytest.mark.parametrize("op", list(LaneOp), ids=lambda op: op.name)
+@pytest.mark.parametrize("wrong_words", [0, 3])
+def test_every_wrong_word_is_counted_where_it_arrived(ranks: Ranks, op: LaneOp, wrong_words: int) -> None:
+    checked = op.shape.accumulator_words(WORDS)
+    assert ranks.run(corrupted, [0, 1], op, wrong_words) == [(checked, 0), (checked, wrong_words)]
+
+
+def quorum(rank: int, wrong_words: int) -> tuple[int, int]:
+    """The first half of the words is of both workers, the second of worker 0 alone."""
+    first, second = (own_words(LaneOp.ADD32, worker) for worker in range(2))
+    half = np.arange(WORDS) < WORDS // 2
+    result = first + np.where(half, second, np.uint32(0)).astype(np.uint32)
+    result[WORDS - wrong_words :] += second[WORDS - wrong_words :]  # of both, although one is named
+    aggregate = Aggregate(result, 1 + half.astype(np.int64), np.ones(WORDS, np.bool_) if rank == 0 else half)
+    named = np.array([[3], [1]], np.uint32)
+    check = lanesum.torch.SumCheck(workers=2)
+    check(FinishedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, own_words(LaneOp.ADD32, rank)), aggregate, named))
+    return check.checked, check.wrong
+
+
+@pytest.mark.parametrize("wrong_words", [0, 5])
+def test_a_quorum_is_compared_with_the_sum_of_those_it_names(ranks: Ranks, wrong_words: int) -> None:
+    assert ranks.run(quorum, [0, 1], wrong_words) == [(WORDS, wrong_words)] * 2
+
+
+def other_size(rank: int) -> str:
+    try:
+        lanesum.torch.SumCheck(workers=3)
+    except ConfigurationError as error:
+        return str(error)
+    return ""
+
+
+def test_workers_and_ranks_must_match(ranks: Ranks) -> None:
+    for message in ranks.run(other_size, [0, 1]):
+        assert "3 workers, the process group 2 ranks" in message
+
+
+def lonely(rank: int) -> str:
+    check = lanesum.torch.SumCheck(workers=2, timeout_s=1.0)
+    if rank == 1:
+        return ""
+    words = np.zeros(8, np.uint32)
+    try:
+        everybody = np.full((1, 1), 3, np.uint32)
+        check(FinishedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, words), Aggregate(words, 2), everybody))
+    except lanesum.torch.SumCheckError as error:
+        return str(error)
+    return "no error"
+
+
+def test_missing_rank_ends_the_check(ranks: Ranks) -> None:
+    message, _ = ranks.run(lonely, [0, 1])
+    assert message.startswith("The check of a sum failed")

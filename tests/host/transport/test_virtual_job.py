@@ -1,0 +1,255 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whole jobs in virtual time: whatever network and aggregation points do, sums are exact and nobody hangs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from lanesum.protocol import Flag, Header, Kind, LaneOp
+from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize
+from lanesum.transport.rtt import MIN_RTO_S
+from tests.host.transport.virtual_job import PATH_S, VirtualJob, check_sums, random_plans
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.MAX, LaneOp.OR, LaneOp.ADD8X4)
+sizes = st.lists(st.integers(0, 24), min_size=1, max_size=6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    workers=st.integers(1, 3),
+    slots=st.integers(1, 5),
+    window=st.integers(1, 8),
+    loss=st.sampled_from([0.0, 0.05, 0.3]),
+    duplicates=st.sampled_from([0.0, 0.3]),
+    jitter_s=st.sampled_from([0.0, 2e-3]),
+    switch=st.booleans(),
+    sizes=sizes,
+)
+@example(
+    # Windows shrink to a packet each while they hold other chunks: then whatever was sent first waited for ever.
+    seed=78134, workers=2, slots=4, window=4, loss=0.3, duplicates=0.0, jitter_s=0.002, switch=False, sizes=[7, 16],
+)  # fmt: skip
+def test_sums_are_exact_in_any_network(
+    seed: int,
+    workers: int,
+    slots: int,
+    window: int,
+    loss: float,
+    duplicates: float,
+    jitter_s: float,
+    switch: bool,
+    sizes: list[int],
+) -> None:
+    job = VirtualJob(
+        random_plans(seed, workers, sizes, OPS),
+        seed=seed,
+        loss=loss,
+        duplicates=duplicates,
+        jitter_s=jitter_s,
+        switch=switch,
+        window=window,
+        slots=slots,
+    )
+    job.run()
+    check_sums(job)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    workers=st.integers(2, 3),
+    slots=st.integers(1, 4),
+    loss=st.sampled_from([0.0, 0.1]),
+    switch=st.booleans(),
+    restarts=st.lists(st.floats(0, 40 * PATH_S), min_size=1, max_size=4),
+)
+def test_points_that_start_anew_cost_time_only(
+    seed: int, workers: int, slots: int, loss: float, switch: bool, restarts: list[float]
+) -> None:
+    """All they held is lost, results that not everybody has included: histories bring it back."""
+    job = VirtualJob(random_plans(seed, workers, [10, 3, 17, 1]), seed=seed, loss=loss, switch=switch, slots=slots)
+    for when in restarts:
+        job.at(when, job.restart)
+    job.run()
+    check_sums(job)
+
+
+def test_a_lost_result_after_a_restart_comes_from_the_others_histories() -> None:
+    """Worker 1 lacks the last result of the round before, and the others are a round further."""
+    lost_until = 20 * PATH_S
+
+    def lost(worker: int, sends: bool, header: Header) -> bool:
+        return worker == 1 and not sends and header.chunk == 1 and job.now < lost_until
+
+    job = VirtualJob(random_plans(1, 3, [4, 4]), lost=lost)
+    job.at(lost_until / 2, job.restart)
+    job.run()
+    check_sums(job)
+    assert all(job.workers[one].stats.answered_pendings > 0 for one in (0, 2))
+
+
+@pytest.mark.parametrize("loss", [0.05, 0.1])
+def test_loss_is_repaired_quickly(loss: float) -> None:
+    """Long before the timers: what later packets overtook is sent again within round trips. And the window stands."""
+    chunks = 2000
+    job = VirtualJob(random_plans(3, 2, [2 * chunks]), seed=3, loss=loss, slots=64, window=32)
+    job.run()
+    check_sums(job)
+    round_trips = job.now / (2 * PATH_S)
+    assert round_trips < 20 * chunks / 32
+    for worker in job.workers:
+        assert worker.rounds._link.congestion.packets == 32
+
+
+def test_who_gets_nowhere_goes_past_the_switch_and_takes_the_others_along() -> None:
+    def lost(worker: int, sends: bool, header: Header) -> bool:
+        return worker == 0 and sends and not header.flags & Flag.BYPASS
+
+    job = VirtualJob(random_plans(5, 3, [6]), lost=lost, switch=True)
+    job.run()
+    check_sums(job)
+    assert all(worker.stats.bypasses > 0 for worker in job.workers)
+
+
+def test_contributions_at_two_places_come_together() -> None:
+    """The first ones of worker 1 went to the server, the others' to the switch."""
+    job = VirtualJob(random_plans(5, 3, [6]), switch=True)
+    slots = job.workers[1].rounds._link.slots
+    for slot in range(4):
+        slots.result(slot, collided=True)
+    job.run()
+    check_sums(job)
+
+
+def test_a_worker_that_the_switch_does_not_know_costs_a_timer_per_window() -> None:
+    """Its contributions are at the server, the others' at the switch; asked for one, they send all there."""
+    chunks, window = 600, 32
+    unknown: set[int] = set()
+    job = VirtualJob(random_plans(5, 3, [2 * chunks]), switch=True, unknown=unknown, slots=64, window=window)
+    job.at(10 * PATH_S, lambda: unknown.add(1))
+    job.run()
+    check_sums(job)
+    assert job.now < 2 * MIN_RTO_S * chunks / window
+
+
+def late_worker(starts: float, rounds: int, **fields: int) -> VirtualJob:
+    job = VirtualJob(random_plans(9, 3, [6] * rounds), starts={2: starts}, quorum=2, **fields)
+    job.run()
+    return job
+
+
+def test_a_late_worker_gets_what_the_quorum_decided() -> None:
+    job = late_worker(100 * PATH_S, 5)
+    check_sums(job)
+    for worker in job.workers:
+        assert worker.contributors[0].tolist() == [[3], [3], [3]]
+        assert worker.stats.partial_results > 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    loss=st.sampled_from([0.0, 0.1]),
+    jitter_s=st.sampled_from([0.0, 3e-3]),
+    starts=st.floats(0, 50 * PATH_S),
+    quorum=st.integers(0, 3),
+    places=st.sampled_from([(), ((0, 0), (0, 1), (1, 0)), ((3, 7), (0, 31), (3, 0))]),
+)
+def test_levels_and_quorums_give_everybody_the_same_in_any_network(
+    seed: int, loss: float, jitter_s: float, starts: float, quorum: int, places: tuple[tuple[int, int], ...]
+) -> None:
+    plans = random_plans(seed, 3, [6, 11, 2, 5])
+    job = VirtualJob(plans, seed=seed, loss=loss, jitter_s=jitter_s, starts={2: starts}, quorum=quorum, places=places)
+    job.run()
+    check_sums(job)
+
+
+def test_too_late_for_a_quorum_says_so() -> None:
+    """The server keeps decisions for a while only."""
+    job = VirtualJob(random_plans(9, 3, [6] * 20), starts={2: 5.0}, quorum=2, history=8)
+    job.run()
+    error = job.workers[2].error
+    assert isinstance(error, ResultGoneError)
+    assert "worker 2 is too late" in str(error) and "Join the job again" in str(error)
+    assert [len(worker.results) for worker in job.workers] == [20, 20, 0]
+
+
+@pytest.mark.parametrize(("op", "words"), [(LaneOp.ADD32, 7), (LaneOp.ADD32, 5), (LaneOp.OR, 6), (LaneOp.ADD32, 0)])
+def test_a_mismatch_is_reported_on_every_worker_with_both_values(op: LaneOp, words: int) -> None:
+    """Also where both sizes make as many packets; 0 words is what a worker brings that leaves."""
+    plans = random_plans(2, 3, [4, 6])
+    plans[1][1] = (op, np.zeros(words, np.uint32))
+    job = VirtualJob(plans)
+    job.run()
+    two = {RoundSize(LaneOp.ADD32, 6), RoundSize(op, words)}
+    for worker in job.workers:
+        assert isinstance(worker.error, MismatchError)
+        assert {worker.error.brought, worker.error.expected} == two
+        assert worker.error.worker in (0, 1, 2)
+        assert str(RoundSize(op, words)) in str(worker.error) and "6 words for ADD32" in str(worker.error)
+        assert f"worker {worker.ticket.worker} itself has" in str(worker.error)
+        assert worker.stats.conflicts == 1 and len(worker.results) == 1
+
+
+@pytest.mark.parametrize("late", [0, 2])
+@pytest.mark.parametrize("switch", [False, True])
+def test_who_comes_after_a_conflict_is_told_of_it_too(late: int, switch: bool) -> None:
+    """The others are gone; the late one agrees with one of them, and only the server can tell it of the other."""
+    plans = random_plans(2, 3, [6])
+    plans[1][0] = (LaneOp.ADD32, np.zeros(7, np.uint32))
+    job = VirtualJob(plans, switch=switch, starts={late: 1.0})
+    job.run()
+    two = {RoundSize(LaneOp.ADD32, 6), RoundSize(LaneOp.ADD32, 7)}
+    for worker in job.workers:
+        assert isinstance(worker.error, MismatchError)
+        assert {worker.error.brought, worker.error.expected} == two
+    assert job.now < 1.5
+
+
+def test_leaving_helps_who_lacks_the_very_last_result() -> None:
+    """A point that starts anew just after the last round, and a goodbye: nobody goes before all have everything."""
+    lost_until = 12 * PATH_S
+
+    def lost(worker: int, sends: bool, header: Header) -> bool:
+        return worker == 1 and not sends and header.kind == Kind.RESULT and header.epoch == 1 and job.now < lost_until
+
+    job = VirtualJob(random_plans(4, 2, [4, 4, 0]), lost=lost)
+    job.at(lost_until / 2, job.restart)
+    while not all(worker.done for worker in job.workers):
+        job.run(until=job.now + PATH_S)
+        for worker in job.workers:
+            worker.gone = worker.done
+    check_sums(job)
+    assert job.workers[0].stats.answered_pendings > 0
+    # Without the goodbye worker 0 would have been gone by then.
+    assert len(job.workers[0].results) == 3
+
+
+@pytest.mark.parametrize("sends", [True, False], ids=["contributions", "results"])
+@pytest.mark.parametrize("switch", [False, True])
+def test_the_end_of_a_burst_does_not_take_a_timeout_for_each_packet(sends: bool, switch: bool) -> None:
+    """A queue that is full loses all of it, on the way there or back."""
+    first: set[int] = set()
+
+    def lost(worker: int, sent: bool, header: Header) -> bool:
+        at_the_end = worker == 0 and sent == sends and header.kind in (Kind.CONTRIBUTION, Kind.RESULT)
+        if not at_the_end or header.chunk < 30 or header.chunk in first:
+            return False
+        first.add(header.chunk)
+        return True
+
+    plans = random_plans(1, 2, [250], (LaneOp.ADD32,))
+    job = VirtualJob(plans, lost=lost, slots=256, window=256, accumulator_words=2, switch=switch)
+    job.run()
+    check_sums(job)
+    assert len(first) == 95
+    # One timeout, and a round trip for twice as many each time; there were 95 timeouts.
+    assert job.now < 2 * MIN_RTO_S + 20 * PATH_S
+    assert job.workers[0].stats.retransmissions < 2 * len(first)

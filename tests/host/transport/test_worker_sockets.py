@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's sockets: one address, a server each, every contribution to the server of its slot."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from lanesum._internal.udp_socket import Address, open_udp_socket
+from lanesum.protocol.packet import Header, server_of
+from lanesum.protocol.spec import MAX_SLOTS
+from lanesum.transport.sockets import ServerSockets
+
+LOCALHOST = "127.0.0.1"
+
+
+@pytest.fixture
+def servers() -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(open_udp_socket((LOCALHOST, 0))) for _ in range(3)]
+
+
+def addresses(servers: list[socket.socket]) -> list[Address]:
+    return [server.getsockname() for server in servers]
+
+
+def take(sockets: ServerSockets, seconds: float = 10.0) -> bytes:
+    """The next datagram; waits for it at the descriptors, as a transport does."""
+    poll = select.poll()
+    for descriptor in sockets.filenos():
+        poll.register(descriptor, select.POLLIN)
+    assert poll.poll(seconds * 1000), "nothing came"
+    buffer = bytearray(100)
+    return bytes(buffer[: sockets.receive_into(buffer)])
+
+
+def received(server: socket.socket) -> list[tuple[bytes, Address]]:
+    """What has arrived: a datagram on loopback is there when ``send`` has returned."""
+    found = []
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            found.append(server.recvfrom(100))
+    return found
+
+
+@pytest.mark.parametrize("shadow", [0, 1])
+def test_the_server_of_a_slot_does_not_depend_on_its_turn(shadow: int) -> None:
+    for slot in (0, 1, 2, 3, 255, 256, MAX_SLOTS - 1):
+        assert server_of(Header(slot=slot, shadow=shadow).pack(), 3) == slot % 3
+        assert server_of(memoryview(Header(slot=slot, shadow=shadow).pack()), 1) == 0
+
+
+def test_contributions_go_by_slot_and_all_from_one_address(servers: list[socket.socket]) -> None:
+    with ServerSockets((LOCALHOST, 0), addresses(servers)) as sockets:
+        sent = [Header(slot=slot, shadow=slot % 2).pack() for slot in range(7)]
+        for datagram in sent:
+            sockets.send(datagram)
+        for number, server in enumerate(servers):
+            assert received(server) == [(datagram, sockets.local) for datagram in sent[number::3]]
+    assert sockets.local[1] != 0
+
+
+def test_answers_come_from_every_server_in_turns_and_from_nobody_else(servers: list[socket.socket]) -> None:
+    with ServerSockets((LOCALHOST, 0), addresses(servers)) as sockets, open_udp_socket((LOCALHOST, 0)) as stranger:
+        stranger.sendto(b"stranger", sockets.local)
+        for number in range(40):
+            servers[0].sendto(b"first %d" % number, sockets.local)
+        servers[2].sendto(b"last", sockets.local)
+        taken = [take(sockets) for _ in range(41)]
+        assert [one for one in taken if one != b"last"] == [b"first %d" % number for number in range(40)]
+        assert taken.index(b"last") < 40, "one busy server keeps the others waiting"
+        with pytest.raises(BlockingIOError):
+            sockets.receive_into(bytearray(100))
+        servers[1].sendto(b"again", sockets.local)
+        assert take(sockets) == b"again"
+
+
+def test_a_server_that_is_away_hides_no_answer_of_another(servers: list[socket.socket]) -> None:
+    """ICMP says so in the next call on that one socket, once; the next call after that has the answer."""
+    everyone = addresses(servers)
+    servers[0].close()
+    with ServerSockets((LOCALHOST, 0), everyone) as sockets:
+        sockets.send(Header(slot=0).pack())
+        servers[1].sendto(b"here", sockets.local)
+        with pytest.raises(ConnectionRefusedError):
+            take(sockets)
+        assert take(sockets) == b"here"
+
+
+def test_several_sockets_share_an_address_that_nobody_else_has(servers: list[socket.socket]) -> None:
+    with ServerSockets((LOCALHOST, 0), addresses(servers)) as sockets:
+        with pytest.raises(OSError, match="in use"):
+            ServerSockets(sockets.local, addresses(servers))
+        with pytest.raises(OSError, match="in use"):
+            open_udp_socket(sockets.local)
+    ServerSockets(sockets.local, addresses(servers)).close()  # nothing was left open
+
+
+def test_sockets_on_an_address_that_a_switch_has_too(servers: list[socket.socket]) -> None:
+    with (
+        open_udp_socket(("127.0.0.9", 0), shared=True) as stand_in,
+        ServerSockets(stand_in.getsockname(), addresses(servers), shared=True) as sockets,
+    ):
+        assert sockets.local == stand_in.getsockname()
+
+
+def test_datagrams_may_be_marked_on_the_way(servers: list[socket.socket]) -> None:
+    for ecn, expected in ((True, 0x02), (False, 0)):
+        opened: list[socket.socket] = []
+
+        def remember(sock: socket.socket, opened: list[socket.socket] = opened) -> socket.socket:
+            opened.append(sock)
+            return sock
+
+        with ServerSockets((LOCALHOST, 0), addresses(servers), ecn=ecn, wrap_socket=remember):
+            assert [sock.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) for sock in opened] == [expected] * 3
+        assert all(sock.fileno() == -1 for sock in opened)

@@ -1,0 +1,247 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduce beside gloo: every sum is compared, every figure is there, nothing stays behind. No speed is judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from lanesum.codecs import get
+from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.protocol import LaneOp
+from lanesum.protocol.spec import WORD_BYTES
+from lanesum_lab.bench import allreduce, pictures, vectors
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.links import HUB, limited_links
+from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Loopback, make_tickets
+from lanesum_lab.bench.reducer import GLOO, Reduced, Reduction
+from lanesum_lab.bench.timed import Phases, TimedCodec
+from lanesum_lab.bench.workers import Measured
+from lanesum_lab.bench.workers import Wire as WireBytes
+from lanesum_lab.codec_simulation import simulate
+from lanesum_lab.veth import obstacle
+
+pytestmark = pytest.mark.long
+
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+needs_namespaces = pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "-")
+COMMAND = [sys.executable, "-m", "lanesum.cli", "bench", "allreduce", "--quick", "--json"]
+
+
+def namespaces(pid: int) -> list[str]:
+    folder = Path("/run/netns")
+    return [path.name for path in folder.glob(f"lanesum-{pid}-*")] if folder.is_dir() else []
+
+
+def run(*arguments: str) -> dict[str, Any]:
+    with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        printed, said = process.communicate(timeout=280)
+    assert process.returncode == 0, said.decode()
+    assert not namespaces(process.pid)
+    result: dict[str, Any] = json.loads(printed)
+    return result
+
+
+@needs_torch
+def test_every_case_has_its_figures(tmp_path: Path) -> None:
+    result = run("--picture", str(tmp_path / "all.png"))
+    cases = {(figure["case"], figure["by"]) for figure in result["figures"]}
+    expected = {("loopback", by) for by in (GLOO, "thc", "fixed")}
+    if obstacle():
+        assert result["left_out"].keys() >= {"hub", "sharded"}
+    else:
+        expected |= {(GLOO, GLOO)} | {(case, by) for case in ("hub", "sharded") for by in ("thc", "fixed")}
+    assert cases == expected
+    for figure in result["figures"]:
+        for name in ("seconds", "times_gloo", "goodput_mbyte_s", "cpu_s_per_gbyte", "network_s"):
+            assert 0 < figure[name]["min"] <= figure[name]["median"] <= figure[name]["max"]
+        # Nothing that has to cross a link can have stayed away from it; loopback has other traffic too.
+        assert 0 < figure["wire_efficiency"]["max"] < 1
+        assert figure["exact_sum_checked"] == (figure["by"] == "fixed")
+        assert figure["error"] < (0.1 if figure["by"] == "thc" else 1e-12)
+        assert (figure["packets"] > 0) == (figure["by"] != GLOO)
+        if figure["by"] == GLOO:
+            assert figure["chunk_p50_s"] is figure["chunk_p99_s"] is None
+        else:
+            longest = 1.02 * figure["seconds"]["max"] * figure["iterations"]
+            assert 0 < figure["chunk_p50_s"]["median"] <= figure["chunk_p99_s"]["median"] <= longest
+    assert [figure["times_gloo"]["median"] for figure in result["figures"] if figure["by"] == GLOO] == [1.0] * (
+        1 if obstacle() else 2
+    )
+    assert len(list(allreduce.chunk_rows(result))) == len(result["figures"]) - (1 if obstacle() else 2)
+    assert result["machine"].keys() >= {"processor", "cores", "commit"}
+    assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("case", "crossing"), [("hub", 3000), ("sharded", 2 * 3000 // 2)])
+def test_what_a_sparse_codec_needs_is_what_it_sends(case: str, crossing: int) -> None:
+    """Its shapes are those of a first, dense all-reduce."""
+    done = [Reduced(0, 1, 1, Phases(), 9, 0, "", words=words) for words in (2000, 1000)]
+    measured = Measured(Reduction("sketch", 1_000_000, 2), tuple(done), 1.0, 1.0, WireBytes(9000, 9000))
+    group = allreduce._Group(allreduce.QUICK, Loopback(), 2, [case])
+    assert group._needed(allreduce.Method("sketch", case, "sketch"), measured) == crossing * WORD_BYTES / 2
+
+
+@needs_torch
+def test_buckets_go_one_after_another_and_in_flight() -> None:
+    settings = dataclasses.replace(allreduce.QUICK, cases=("loopback",), repeats=1, bucket_mib=0.02)
+    result = allreduce.run(settings)
+    ways = [(figure["by"], figure["buckets"]) for figure in result["figures"]]
+    both = (None, allreduce.ONE_BY_ONE, allreduce.IN_FLIGHT)
+    assert ways == [(GLOO, None), *((codec, way) for codec in ("thc", "fixed") for way in both)]
+    for figure in result["figures"]:
+        in_flight = figure["buckets"] == allreduce.IN_FLIGHT
+        assert ("times_one_by_one" in figure) == in_flight
+        # Scales are of the pieces, and the sum of those is known from having done it one after another.
+        assert figure["exact_sum_checked"] == (figure["by"] == "fixed" and figure["buckets"] != allreduce.ONE_BY_ONE)
+        assert figure["error"] < (0.1 if figure["by"] == "thc" else 1e-12)
+    rows = list(allreduce.bucket_rows(result))
+    assert [row[3] for row in rows] == ["thc", "fixed"]
+
+
+@needs_torch
+def test_an_interrupt_leaves_nothing() -> None:
+    process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    started: set[psutil.Process] = set()
+    # Server and workers, and where there are namespaces, those of them that are in one.
+    while process.poll() is None and (len(started) < 3 or (not obstacle() and not namespaces(process.pid))):
+        started |= set(psutil.Process(process.pid).children(recursive=True))
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said.decode()
+    assert b"Traceback" not in said
+    assert not namespaces(process.pid)
+    assert not [one for one in started if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_limited_links_need_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum_lab.bench.links.obstacle", lambda: "network namespaces need root")
+    settings = dataclasses.replace(allreduce.QUICK, cases=(HUB,))
+    with pytest.raises(MissingToolError, match="need root"):
+        allreduce.run(settings)
+
+
+@needs_torch
+def test_what_cannot_be_made_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allreduce, "obstacle", lambda: "network namespaces need root")
+    result = allreduce.run(dataclasses.replace(allreduce.QUICK, codecs=("fixed",), repeats=1))
+    assert [figure["by"] for figure in result["figures"]] == [GLOO, "fixed"]
+    assert result["left_out"][HUB] == result["left_out"]["sharded"] == "network namespaces need root"
+    assert len(list(allreduce.speed_rows(result))) == len(list(allreduce.cost_rows(result))) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cases": ("mars",)},
+        {"values": ()},
+        {"workers": (1,)},
+        {"rates_mbit": (0.0,)},
+        {"codecs": ("zip",)},
+        {"bucket_mib": 1e-7},
+    ],
+)
+def test_settings_that_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        dataclasses.replace(allreduce.QUICK, **wrong)
+
+
+@needs_namespaces
+def test_links_have_two_ends_and_count() -> None:
+    with limited_links(2) as links:
+        links.limit(50.0)
+        before = links.wire()
+        program = (
+            "import socket, sys\n"
+            "sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+            "for _ in range(10):\n"
+            "    sock.sendto(bytes(958), (sys.argv[1], 9))\n"
+        )
+        command = [sys.executable, "-c", program, links.address("w1")]
+        subprocess.run(links.command("w0", command), check=True)
+        carried = links.wire() - before
+        # From one worker by way of the hub to the other; headers of Ethernet, IPv4 and UDP are 42 bytes.
+        assert carried.up >= 10_000
+        assert carried.down >= 10_000
+        assert len(namespaces(0)) == 0
+        names = [links.namespace(node) for node in links.nodes()]
+        assert all((Path("/run/netns") / name).exists() for name in names)
+    assert not any((Path("/run/netns") / name).exists() for name in names)
+
+
+def measured(*digests: str) -> Measured:
+    workers = tuple(Reduced(0.0, 1.0, 0.1, Phases(), 1, 0, digest) for digest in digests)
+    return Measured(Reduction("fixed hub", 8, 1), workers, 1.0, 0.1, WireBytes(1, 1))
+
+
+def test_a_wrong_sum_ends_the_benchmark() -> None:
+    method = allreduce.Method("fixed hub", HUB, "fixed")
+    assert measured("a", "a").equal
+    assert not measured("a", "b").equal
+    allreduce.compare(method, measured("a", "a"), "a")
+    allreduce.compare(method, measured("a", "a"), None)
+    with pytest.raises(BenchError, match="8 values by fixed hub is wrong"):
+        allreduce.compare(method, measured("a", "a"), "b")
+
+
+def test_the_known_sum_is_that_of_whole_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "TILE", 2048)
+    size, codec = 5000, get("fixed", workers=3)
+    whole = [vectors.vector(worker, size) for worker in range(3)]
+    assert not np.array_equal(whole[0][:2048], whole[0][2048:4096])
+    values = simulate(codec, whole, average=False).values
+    assert vectors.fixed_sum(codec, 3, size) == vectors.digest_of(values)
+    assert vectors.error_of(values, 3) < 1e-12
+    values[1] += 1
+    assert vectors.fixed_sum(codec, 3, size) != vectors.digest_of(values)
+
+
+@pytest.mark.parametrize("name", ["thc", "fixed"])
+def test_a_timed_codec_is_the_codec(name: str) -> None:
+    plain, timed = get(name, workers=2), TimedCodec(get(name, workers=2))
+    whole = [vectors.vector(worker, 3000) for worker in range(2)]
+    assert np.array_equal(simulate(plain, whole).values, simulate([timed, TimedCodec(plain)], whole).values)
+    assert timed.shapes(3000) == plain.shapes(3000)
+    assert timed.phases.encode > 0
+    assert timed.phases.decode > 0
+
+
+def test_packets_fill_the_mtu() -> None:
+    tickets = make_tickets(
+        3, get("thc", workers=2), ["127.9.0.1", "127.9.0.2"], [("127.9.1.1", 1), ("127.9.1.2", 1)],
+        accumulator_words=FULL_ACCUMULATOR_WORDS, slots=8,
+    )  # fmt: skip
+    assert 1500 - 32 < 20 + 8 + 32 + 4 * FULL_ACCUMULATOR_WORDS <= 1500
+    assert [ticket.worker for ticket in tickets] == [0, 1]
+    assert len({ticket.tag for ticket in tickets}) == len({ticket.seed for ticket in tickets}) == 1
+    assert LaneOp.TABLE8 in tickets[0].ops
+    assert Loopback().address("w1").startswith("127.")
+
+
+def figure(by: str, values: int, rate: float | None = None) -> dict[str, Any]:
+    some = {"median": 2.0, "min": 1.0, "max": 3.0}
+    return {
+        "case": "hub", "rate_mbit": rate, "workers": 4, "values": values, "by": by,
+        "seconds": some, "times_gloo": some,
+    }  # fmt: skip
+
+
+def test_a_sweep_is_a_picture_of_curves(tmp_path: Path) -> None:
+    machine = {"processor": "one", "cores": 2, "commit": "abc"}
+    figures = [figure(by, values, rate) for by in (GLOO, "thc") for values in (1000, 10_000) for rate in (None, 200.0)]
+    pictures.allreduce({"figures": figures, "machine": machine}, tmp_path / "sweep.png")
+    assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Errors and speed of the codecs: what is measured is what it says, and what is left out is said."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanesum import codecs
+from lanesum._internal.native import VARIABLE
+from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum_lab.bench import codec, comparison, learning, nmse, pictures
+from tests.command_line import invoke
+
+pytestmark = pytest.mark.long
+
+
+has_torch = importlib.util.find_spec("torch") is not None
+
+
+def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
+    result = nmse.run(nmse.Settings(size=4096, runs=2, workers=(1, 4, 64), recorded=False))
+    json.dumps(result)
+    found = {(one["vectors"], one["workers"], one["that"], one["by"]): one for one in result["figures"]}
+    one, same = found["Gaussian", 1, "differ", "thc 4"], found["Gaussian", 4, "agree", "thc 4"]
+    assert 0.009 < one["nmse"] < 0.0125 and same["nmse"] < one["nmse"] / 5
+    assert one["bits_up"] == 4 + 32 / 4096 and found["Gaussian", 1, "differ", "QSGD 4"]["bits_up"] == 4 + 32 / 512
+    assert one["nmse"] < 0.7 * found["Gaussian", 1, "differ", "paper"]["nmse"]
+    assert found["layers", 1, "differ", "paper, blocks"]["nmse"] > 5 * found["layers", 1, "differ", "thc 4"]["nmse"]
+    # What has no lanes for 64 workers has no figure.
+    there = {by for _, workers, _, by in found if workers == 64}
+    assert there == {"QSGD 4", "thc 4", "thc 8"}
+    rows = list(nmse.rows(result))
+    assert len(rows) == 3 * 5 and all(len(row) == len(nmse.COLUMNS) for row in rows)
+    assert sum(cell == "-" for cell in rows[-1]) == 4
+    pictures.nmse(result, tmp_path / "nmse.png")
+    assert (tmp_path / "nmse.png").stat().st_size > 10_000
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_recorded_gradients_are_those_of_different_batches_at_the_same_weights() -> None:
+    from lanesum_lab.bench import gradients
+
+    for record in (gradients.digits, gradients.transformer):
+        (first, second), (third, fourth) = record(2, 2)
+        assert first.dtype == np.float32 and first.shape == second.shape == third.shape == fourth.shape
+        assert np.isfinite(first).all() and not np.array_equal(first, second) and not np.array_equal(first, third)
+        again = record(2, 1)[0]
+        assert np.array_equal(again[0], first) and np.array_equal(again[1], second)
+
+
+def test_speed_beside_pytorch(tmp_path: Path) -> None:
+    result = codec.run(dataclasses.replace(codec.QUICK, parts=("speed",)))
+    json.dumps(result)
+    assert result["comparison"] == []
+    figures = {(one["codec"], one["by"]): one for one in result["figures"]}
+    assert {name for name, _ in figures} == {"thc, 3 bits", "thc, 4 bits", "thc, 5 bits", "thc, 8 bits", "thc-paper"}
+    assert (("thc, 4 bits", codec.PEER) in figures) == has_torch == (codec.PEER not in result["left_out"])
+    for one in result["figures"]:
+        assert set(one["ns_per_value"]) == {"norm", "encode", "decode"}
+        assert 0 <= one["together"]["min"] <= one["together"]["median"] <= one["together"]["max"]
+        assert (one["times_peer"] is None) == (not has_torch)
+    assert all(len(row) == len(codec.COLUMNS) for row in codec.rows(result))
+    pictures.codec(result, tmp_path / "codec.png")
+    assert (tmp_path / "codec.png").stat().st_size > 10_000
+
+
+def test_levels_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = codec.Settings(values=4096, repeats=1, levels=("mmx",), parts=("speed",))
+    assert "mmx" in codec.run(settings)["left_out"] or "compiled loops" in codec.run(settings)["left_out"]
+    monkeypatch.setenv(VARIABLE, "off")
+    result = codec.run(settings)
+    assert "compiled loops" in result["left_out"]
+    assert {one["by"] for one in result["figures"]} <= {"NumPy", codec.PEER}
+
+
+def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
+    result = codec.run(dataclasses.replace(codec.QUICK, parts=("comparison",)))
+    json.dumps(result)
+    assert result["figures"] == []
+    normal, sparse = (
+        {one["codec"]: one for one in result["comparison"] if one["vectors"] == kind}
+        for kind in (comparison.GAUSSIAN, comparison.SPARSE)
+    )
+    there = set(comparison.CODECS) | {comparison.HOOK}
+    assert set(normal) == (there if has_torch else {name for name in there if "lgc" not in name and "'" not in name})
+    assert set(sparse) == set(normal) | set(comparison.SPARSE_CODECS)
+    assert {name for name, _ in comparison.ALL_CODECS.values()} == set(codecs.names())
+    for one in result["comparison"]:
+        assert 0 <= one["nmse"] < 2 and one["bits_up"] > 0 and one["bits_down"] > 0 and one["ns_per_value"]["min"] > 0
+    # What adds in the switch costs as much for any number of workers; what is gathered, for each of them.
+    assert normal["none"]["bits_up"] == 32 * 4 and normal["none"]["nmse"] < 1e-14
+    assert normal["fixed"]["bits_up"] < 33 and normal["fp16"]["bits_up"] == 16 * 4
+    assert normal["thc 4"]["nmse"] < normal["qsgd 4"]["nmse"] < normal["terngrad"]["nmse"]
+    assert normal["dgc"]["nmse"] == pytest.approx(normal["topk"]["nmse"], rel=1e-3)
+    if has_torch:
+        assert normal["powersgd"]["nmse"] == pytest.approx(normal[comparison.HOOK]["nmse"], rel=0.05)
+        assert normal["lgc"]["bits_up"] < 0.3 * normal["topk"]["bits_up"]
+    for lossless in ("sketch", "union", "auto"):
+        assert sparse[lossless]["nmse"] < 1e-12 and sparse[lossless]["bits_up"] < 4
+    assert all(len(row) == len(comparison.COLUMNS) for row in comparison.rows(result))
+    pictures.codec(result, tmp_path / "codec.png")
+    assert (tmp_path / "codec.png").stat().st_size > 10_000
+    assert pictures.shown(tmp_path / "codec.png") == pictures.fingerprint(result)
+    assert pictures.shown(tmp_path / "codec.png") != pictures.fingerprint({**result, "repeats": 0})
+    assert pictures.shown(tmp_path / "absent.png") is None
+
+
+def test_a_gpu_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is measured, and said by the command line in a line."""
+    if has_torch:
+        monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for names in (("cuda",), ("cpu", "cuda")):
+        with pytest.raises(MissingToolError, match=r"finds no CUDA device on this machine|needs PyTorch"):
+            codec.run(dataclasses.replace(codec.QUICK, devices=names))
+    with pytest.raises(ConfigurationError, match=r"no device 'tpu'.*cpu, cuda"):
+        codec.run(dataclasses.replace(codec.QUICK, devices=("tpu",)))
+    with pytest.raises(ConfigurationError, match=r"compared as 'thc'.*thc 4"):
+        codec.Settings(codecs=("thc",))
+    ended = invoke(["bench", "codec", "--device", "cuda", "--quick", "--json"])
+    assert isinstance(ended.exception, MissingToolError) and not ended.stdout
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_codecs_on_several_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The other device is the host's memory again, through which tensors are staged; without kernels of any kind."""
+    import torch
+
+    from lanesum_lab.bench import devices
+
+    monkeypatch.setenv("LANESUM_GPU", "interpret")
+    fake = devices.Device(torch.device("cpu"), {"kind": "none", "name": "Another 9000"})
+    found = devices.device
+    monkeypatch.setattr(codec, "device", lambda name: fake if name == "cuda" else found(name))
+    some = ("none", "fixed", "thc-paper", "signsgd")
+    settings = dataclasses.replace(codec.QUICK, parts=("comparison",), devices=("cpu", "cuda"), codecs=some)
+    result = codec.run(settings)
+    json.dumps(result)
+    assert [one["kind"] for one in result["devices"]] == ["cpu", "none"]
+    by: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for one in result["comparison"]:
+        by.setdefault((one["codec"], one["vectors"]), []).append(one)
+    assert set(by) == {(name, kind) for name in some for kind in (comparison.GAUSSIAN, comparison.SPARSE)}
+    for here, there in by.values():
+        assert here["device"] == result["machine"]["processor"] and there["device"] == "Another 9000"
+        assert {**here, "device": 0, "ns_per_value": 0} == {**there, "device": 0, "ns_per_value": 0}
+        assert there["ns_per_value"]["min"] > 0
+    labels = [row[1] for row in comparison.rows(result)]
+    assert labels[0].startswith("none, ") and labels[1] == "none, Another 9000"
+    pictures.codec(result, tmp_path / "codec.png")
+    assert (tmp_path / "codec.png").stat().st_size > 10_000
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_trainings_beside_each_other(tmp_path: Path) -> None:
+    result = learning.run(learning.QUICK)
+    json.dumps(result)
+    figures = {one["codec"]: one for one in result["figures"]}
+    assert set(figures) == {"topk", learning.PLACES, "lgc", "lgc x workers"}
+    for one in figures.values():
+        assert 0 < one["accuracy"] <= 1 and one["loss"] > 0 and one["bytes_up"] == one["bytes_down"]
+    phases = figures["lgc"]["phases"]
+    assert sum(one["bytes_up"] for one in phases.values()) == figures["lgc"]["bytes_up"]
+    assert sum(one["all_reduces"] for one in phases.values()) == 40
+    rows = list(learning.rows(result))
+    assert all(len(row) == len(learning.COLUMNS) for row in rows) and "compressed 31 x" in rows[2][-1]
+    # Four times as many places, and latents; the few dense all-reduces are the same.
+    one, four = (figures[name]["phases"]["compressed"] for name in ("lgc", "lgc x workers"))
+    assert 3 < (four["bytes_up"] - four["network_bytes"]) / (one["bytes_up"] - one["network_bytes"]) < 4
+    assert "training 39 x" in rows[1][-1] and "compressed" not in rows[1][-1]
+    base, other = (figures[name]["losses"][0] for name in ("topk", "lgc"))
+    assert rows[0][6] == "-" and rows[2][6] == f"{100 * (other / base - 1):+.2f} %"
+    figures["topk"]["losses"], figures["lgc"]["losses"] = [1.0, 3.0], [1.0, 4.0]
+    assert list(learning.rows(result))[2][6] == "+25.00 ± 25.00 %"
+    pictures.learning(result, tmp_path / "learning.png")
+    assert (tmp_path / "learning.png").stat().st_size > 10_000

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks of the whole path: their processes come up, every sum is checked, and they leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lanesum.protocol import LaneOp
+from lanesum.transport import JobTicket, TransportStats
+from lanesum_lab.bench.agents import Agents, Progress, common
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.rounds import KnownRounds, RoundsTask, RoundsWorker
+from lanesum_lab.run.plan import mininet_obstacle
+from lanesum_lab.run.supervisor import ProcessFailedError, Supervisor
+
+pytestmark = pytest.mark.long
+
+
+needs_mininet = pytest.mark.skipif(bool(mininet_obstacle()), reason=f"Mininet: {mininet_obstacle()}")
+
+
+def bench(*arguments: str) -> dict[str, Any]:
+    interfaces = {name for _, name in socket.if_nameindex()}
+    command = [sys.executable, "-m", "lanesum.cli", "bench", *arguments, "--quick", "--json"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert result.returncode == 0, result.stderr
+    assert {name for _, name in socket.if_nameindex()} == interfaces
+    printed: dict[str, Any] = json.loads(result.stdout)
+    return printed
+
+
+def test_loss_and_sharing() -> None:
+    result = bench("faults")
+    assert result["words_wrong"] == 0
+    assert result["words_checked"] > 100_000
+    assert {(case["op"], case["loss"]) for case in result["loss"]} == {
+        ("ADD32", 0.0), ("ADD32", 0.05), ("EXPAND8", 0.0), ("EXPAND8", 0.05),
+    }  # fmt: skip
+    for case in result["loss"]:
+        assert case["payload_mbyte_s"]["min"] > 0
+        assert (case["packets_lost"] > 0) == (case["loss"] > 0)
+        # Nobody could repair a loss without sending again.
+        assert (case["retransmissions"] > 0) >= (case["packets_lost"] > 0)
+    assert [case["ratio"]["median"] for case in result["loss"] if case["loss"] == 0] == [1.0, 1.0]
+    own, pool = result["sharing"]
+    # Not none by the server: a busy machine that is late several times in a row has a chunk go there.
+    assert own["chunks_by_server"] < own["chunks_by_switch"]
+    for case in (own, pool):
+        assert 0 < case["fairness"]["min"] <= case["fairness"]["max"] <= 1
+        assert case["workers_per_job"] == 2
+        # Two jobs, at least one round each. No multiple of whole rounds: a chunk that a busy machine had sent again
+        # can have been completed by the switch and by the server, with the same sum.
+        assert case["chunks_by_switch"] + case["chunks_by_server"] >= 2 * result["chunks_per_round"]
+
+
+@needs_mininet
+def test_congestion() -> None:
+    result = bench("congestion")
+    assert result["words_wrong"] == 0
+    assert result["words_checked"] > 10_000
+    cases = {(case["congestion"], case["background"]): case for case in result["cases"]}
+    assert cases.keys() == {(control, flow) for control in ("fixed", "aimd") for flow in (False, True)}
+    for (_, flow), case in cases.items():
+        assert case["job_mbit_s"]["min"] > 0
+        assert case["delay_p50_ms"]["median"] <= case["delay_p99_ms"]["median"]
+        assert (case["background_mbit_s"] is not None) == flow
+    # A window of twice the depth cannot but be marked: from the kernel's queue to the worker, by way of the program.
+    assert cases["fixed", False]["results_marked"] > 0
+    assert cases["fixed", False]["packets_marked"] > 0
+
+
+class Transport:
+    """Sums with one wrong bit in the second round, and an end after the third."""
+
+    def __init__(self, ticket: JobTicket, op: LaneOp, chunks: int) -> None:
+        self.ticket, self._stats = ticket, TransportStats()
+        self._known = KnownRounds(op, ticket, chunks)
+        self._rounds = 0
+
+    @property
+    def stats(self) -> TransportStats:
+        return self._stats.copy()
+
+    def all_reduce_words(self, op: LaneOp, words: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], None]:
+        sums = self._known.sums[self._rounds].copy()
+        self._rounds += 1
+        self._stats.packets_sent += 5
+        sums[7] ^= self._rounds == 2
+        sums[-1] = self._rounds == 3
+        return sums, None
+
+
+@pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8])
+def test_a_wrong_word_is_counted(op: LaneOp) -> None:
+    ticket = JobTicket(job=1, tag=2, worker=1, workers=3, slots=8)
+    worker = RoundsWorker(Transport(ticket, op, 4))  # type: ignore[arg-type]
+    done = worker.work(RoundsTask(op, 4, seconds=3600.0))
+    assert (done.wrong, len(done.progress.times)) == (1, 3)
+    assert done.words == 3 * (4 * ticket.accumulator_words - op.shape.accumulator_words_per_group)
+    assert done.stats["packets_sent"] == 15
+
+
+def test_known_sums_are_sums() -> None:
+    tickets = [JobTicket(job=1, tag=2, worker=worker, workers=3, slots=8) for worker in range(3)]
+    rounds = [KnownRounds(LaneOp.ADD32, ticket, 2) for ticket in tickets]
+    for variant, words in enumerate(zip(*(one.words for one in rounds), strict=True)):
+        for one in rounds:
+            assert (one.sums[variant] == np.sum(words, axis=0, dtype=np.uint32)).all()
+    assert not (rounds[0].sums[0] == rounds[0].sums[1]).all()
+
+
+def test_rates_over_a_common_time() -> None:
+    rounds, flow = Progress([10.0, 11.0, 13.0]), Progress([10.5, 12.0, 14.0], [0.0, 300.0, 300.0])
+    start, end = common([rounds, flow])
+    assert (start, end) == (10.5, 13.0)
+    assert rounds.rate(10.0, 11.0) == 1.0
+    assert rounds.rate(11.0, 13.0) == 0.5
+    assert flow.rate(10.5, 12.0) == 200.0
+    assert flow.rate(11.25, 12.75) == 100.0
+    with pytest.raises(BenchError, match="did not run at the same time"):
+        common([rounds, Progress([13.5, 14.0])])
+
+
+def test_a_process_that_fails_ends_the_benchmark(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from lanesum_lab.bench.agents import serve\n"
+        "serve(sys.argv[1], lambda task: task if task == 'well' else sys.exit('it broke'))\n"
+    )
+    with Supervisor(tmp_path / "logs") as supervisor:
+        agents = Agents(supervisor, tmp_path)
+        supervisor.start("one", [sys.executable, "-c", program, agents.path("one")])
+        agents.connect(["one"])
+        assert agents.ask({"one": "well"}) == {"one": "well"}
+        with pytest.raises((ProcessFailedError, BenchError), match="one"):
+            agents.ask({"one": "badly"})
+        agents.close()
+
+
+def test_a_process_that_never_comes_up_is_told_of(tmp_path: Path) -> None:
+    with Supervisor(tmp_path / "logs") as supervisor:
+        supervisor.start("one", [sys.executable, "-c", "import sys; sys.exit('no such host')"])
+        with pytest.raises(ProcessFailedError, match="no such host"):
+            Agents(supervisor, tmp_path).connect(["one"])

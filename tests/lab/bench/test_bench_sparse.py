@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse all-reduces beside dense ones: every sum is compared, every figure is there. No speed is judged."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum_lab.bench import sparse
+from lanesum_lab.bench.reducer import ALL_GATHER
+from lanesum_lab.bench.vectors import Sparse, sparse_vector
+from lanesum_lab.veth import obstacle
+
+pytestmark = pytest.mark.long
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+@pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "-")
+def test_every_method_has_its_figures_and_the_words_of_the_formula() -> None:
+    command = [sys.executable, "-m", "lanesum.cli", "bench", "sparse", "--quick", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    figures = {figure["by"]: figure for figure in json.loads(done.stdout)["figures"]}
+    assert set(figures) == {*sparse.CODECS, ALL_GATHER}
+    for figure in figures.values():
+        assert figure["seconds"]["median"] > 0 and figure["wire_mbyte"]["median"] > 0
+    for by in ("sketch", "union"):
+        assert figures[by]["words"] == pytest.approx(figures[by]["formula_words"], rel=0.05)
+        assert figures[by]["words"] < figures["fixed"]["words"] / 10
+        assert figures[by]["times_fewer_bytes"]["median"] > 8 > figures["fixed"]["times_fewer_bytes"]["median"] == 1
+        # What the links have carried is the words, headers, acknowledgements and what was sent again.
+        assert figures[by]["wire_mbyte"]["median"] * 1e6 > 4 * figures[by]["words"]
+    assert len(list(sparse.rows({"values": 100_000, "figures": list(figures.values())}))) == len(figures)
+
+
+@pytest.mark.parametrize("overlap", [0.0, 0.5, 1.0])
+def test_vectors_have_the_union_and_the_overlap_asked_for(overlap: float) -> None:
+    size, workers = 200_000, 4
+    vectors = np.array([sparse_vector(worker, workers, size, Sparse(0.1, overlap)) for worker in range(workers)])
+    there = vectors != 0
+    assert np.mean(there.any(axis=0)) == pytest.approx(0.1, rel=0.05)
+    common = np.count_nonzero(there.all(axis=0))
+    assert common / np.count_nonzero(there[0]) == pytest.approx(overlap, abs=0.03)
+    assert np.count_nonzero(there.sum(axis=0) > 1) == common
+    assert (vectors == np.rint(vectors)).all() and np.abs(vectors).max() < 1000
+
+
+def test_settings_that_mean_nothing_are_refused() -> None:
+    for wrong in ({"sparsities": (1.0,)}, {"rates_mbit": (0.0,)}, {"workers": (1,)}):
+        with pytest.raises(ConfigurationError):
+            sparse.Settings(**wrong)  # type: ignore[arg-type]

@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command line and wrong input: one message with a next step, exit code not 0, no traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lanesum import codecs
+from lanesum.cli import main
+from lanesum_control.topology import available
+from lanesum_lab.run import plan as plan_module
+from lanesum_lab.run.plan import make_plan
+
+
+def lanesum(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own."""
+    command = [sys.executable, "-m", "lanesum.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def lanesum_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """The same in this process, where a traceback is the exception itself: a process takes a second to start."""
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["lanesum", *arguments])
+        handler = signal.getsignal(signal.SIGTERM)
+        try:
+            status = main()
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+        return subprocess.CompletedProcess(arguments, status, *capsys.readouterr())
+
+    return call
+
+
+def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None:
+    assert result.returncode not in (0, -2), result.stdout
+    assert "Traceback" not in result.stderr, result.stderr
+    message = " ".join(result.stderr.split())
+    for text in says:
+        assert text in message, message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("run", "--codec", "zip"), ("no codec 'zip'", ", ".join(codecs.names()))),
+        (("run", "--workers", "9"), ("9 workers are asked for, but the topology has 4", "fewer workers")),
+        (("run", "--workers", "0"), ("workers = 0 must be at least 1",)),
+        (("run", "--epochs", "0"), ("epochs = 0 must be at least 1",)),
+        (("run", "--quorum", "5"), ("quorum = 5 is not between 0 and the 4 workers",)),
+        (("run", "--deadline", "0"), ("deadline = 0 must be positive",)),
+        (("run", "--faults", "nosuch"), ("Cannot read the fault plan 'nosuch'", "everything-dies, lossy")),
+        (("run", "--runner", "cloud"), ("no runner 'cloud'", "loopback, mininet")),
+        (("run", "--switch", "magic"), ("no switch 'magic'", "embedded, bmv2, none")),
+        (("run", "--topology", "nowhere"), ("no topology 'nowhere'", "star4")),
+        (("run", "--bogus"), ("No such option: --bogus",)),
+        (("fly",), ("No such command 'fly'",)),
+        (("switch",), ("needs ports", "--loopback or --interface")),
+        (("switch", "--topology", "tree2x2", "--loopback"), ("tree2x2 has several switches", "--name s0|s1|s2")),
+        (("switch", "--name", "s9", "--loopback"), ("star4 has no switch 's9'", "s1")),
+        (("server", "--loopback", "--threads", "0"), ("threads = 0", "at least one")),
+        (("server", "--loopback", "--offload", "maybe"), ("offload = 'maybe' is none of auto, on, off",)),
+        (("faults", "check", "/nonexistent.yaml"), ("Cannot read the fault plan '/nonexistent.yaml'",)),
+        (("switch", "--interface", "eth0"), ("is not port@name",)),
+        (("switch", "--interface", "1@nosuchlink0"), ("nosuchlink0",)),
+        (("switch", "--loopback", "--program", "/nonexistent.json"), ("Cannot read the program /nonexistent.json",)),
+        (("controller", "--words", "48"), ("No program is built for 48 words", "32, 64, 128")),
+        (
+            ("controller", "--tofino", "tofino1-w33"),
+            ("no Tofino profile 'tofino1-w33'", "tofino1-w32, tofino1-w256, tofino2-w64, tofino2-w256"),
+        ),
+        (("controller", "--tofino", "tofino1-w32", "--words", "64"), ("--words 64 is not what tofino1-w32 has: 32",)),
+        (("controller", "--recirculation", "68"), ("are for --tofino", "Name a profile")),
+        (("controller", "--tofino", "tofino1-w32", "--device-config", "/none.bin"), ("no device config /none.bin",)),
+        (
+            ("controller", "--tofino", "tofino1-w32", "--recirculation", "7", "--switch", "127.0.0.1:1"),
+            ("Port 7 is no recirculation port of Tofino 1", "68, 196, 324, 452"),
+        ),
+        (("controller", "--switch", "nonsense"), ("is no P4Runtime address",)),
+        (("job", "list", "--controller", "127.0.0.1:1"), ("No controller answers at 127.0.0.1:1",)),
+        (("bench", "switch", "--ops", "MUL"), ("no lane operation MUL", "ADD32")),
+        (("topology", "check", "/nonexistent.yaml"), ("no topology '/nonexistent.yaml'",)),
+    ],
+)
+def test_one_message_with_the_next_step(arguments: tuple[str, ...], says: tuple[str, ...], lanesum_here: Call) -> None:
+    assert_refused(lanesum_here(*arguments), *says)
+
+
+def test_a_process_says_it_too() -> None:
+    assert_refused(lanesum("run", "--codec", "zip"), "no codec 'zip'", ", ".join(codecs.names()))
+    assert_refused(lanesum("run", "--bogus"), "No such option: --bogus")
+
+
+def test_a_broken_topology_names_the_line(tmp_path: Path) -> None:
+    broken = tmp_path / "net.yaml"
+    broken.write_text(available()["star4"].read_text().replace("10.19.0.3", "10.19.0.2"))
+    assert_refused(lanesum("topology", "check", str(broken)), f"{broken}:14: nodes.w3.ip: 10.19.0.2 is the address of")
+    assert_refused(lanesum("run", "--topology", str(broken)), f"{broken}:14:")
+
+
+def test_programs_that_are_no_programs(tmp_path: Path, lanesum_here: Call) -> None:
+    for text in ("not json", "{}", '{"parsers": []}'):
+        program = tmp_path / "program.json"
+        program.write_text(text)
+        assert_refused(lanesum_here("switch", "--loopback", "--program", str(program)), "lanesum:")
+
+
+def test_the_switch_address_is_taken() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.19.0.100", 19539))
+        assert_refused(lanesum("switch", "--loopback", "--p4runtime", "127.0.0.1:0"), "127.19.0.100:19539", "is taken")
+
+
+def test_the_p4runtime_port_is_taken() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        assert_refused(lanesum("switch", "--loopback", "--p4runtime", address), address)
+
+
+def obstacle_of(monkeypatch: pytest.MonkeyPatch, change: Callable[[pytest.MonkeyPatch], None]) -> str:
+    change(monkeypatch)
+    with pytest.raises(plan_module.MissingToolError) as caught:
+        make_plan(topology="mininet", runner=None, workers=None, codec="thc", epochs=1, out=Path("x"))
+    return str(caught.value)
+
+
+def test_mininet_without_root_or_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "needs root" in obstacle_of(monkeypatch, lambda patch: patch.setattr(os, "geteuid", lambda: 1000))
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    message = obstacle_of(monkeypatch, lambda patch: patch.setattr(plan_module.shutil, "which", lambda _: None))
+    assert "mnexec, ip is not installed (apt install mininet iproute2)" in message
+
+
+def test_without_mininet_the_plan_is_loopback_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    plan = make_plan(topology="star4", runner=None, workers=2, codec="fixed", epochs=1, out=Path("x"))
+    assert (plan.runner, plan.switch, plan.workers) == ("loopback", "embedded", ("w1", "w2"))
+    assert plan.why == "Mininet needs root"
+    assert plan.target == "embedded switch on loopback"
+
+
+def test_root_without_privileges_gets_loopback(tmp_path: Path) -> None:
+    """As in a container: root by name, but no network namespaces."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root and setpriv, to give up privileges")
+    code = (
+        "from pathlib import Path; from lanesum_lab.run.plan import make_plan; "
+        "p = make_plan(topology='star4', runner=None, workers=None, codec='thc', epochs=1, out=Path('x')); "
+        "print(p.runner, '|', p.why)"
+    )
+    command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    runner, _, why = result.stdout.partition("|")
+    assert runner.strip() == "loopback"
+    assert "may not make network namespaces" in why or "not installed" in why

@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Training through faults: the same weights bit for bit, or an error that says who is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lanesum_lab.run.plan import mininet_obstacle
+from tests.lab.run.trainings import needs_bmv2, needs_mininet, path_without_bmv2, start, train
+
+pytestmark = pytest.mark.long
+
+
+Report = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """A training without faults, through the embedded switch on Mininet where Mininet is there."""
+    runner = "loopback" if mininet_obstacle() else "mininet"
+    return train(tmp_path_factory.mktemp("undisturbed"), "--topology", runner, PATH=path_without_bmv2())
+
+
+def weights(report: Report) -> str:
+    """Digest of all parameters at the end."""
+    digest: str = report["detail"]["weights_sha256"]
+    return digest
+
+
+@needs_mininet
+def test_mininet_with_the_embedded_switch(undisturbed: Report) -> None:
+    assert undisturbed["target"] == "embedded switch on mininet"
+
+
+def test_without_faults_the_switch_sums(undisturbed: Report) -> None:
+    assert (undisturbed["workers"], undisturbed["codec"]) == (4, "thc")
+    assert undisturbed["detail"]["completed"]["s1"] > 0
+
+
+def assert_all_died_and_came_back(detail: Report) -> None:
+    happened = [(one["process"], one["what"]) for one in detail["faults"]["processes"]]
+    for process in ("s1", "controller", "server"):
+        assert happened.index((process, "killed")) < happened.index((process, "started again"))
+    assert detail["faults"]["rules"]["loss"]["hit"] > 0
+    pushed = [event for event in detail["events"] if event["what"].startswith("connected: program pushed")]
+    assert sum(event["whom"] == "s1" for event in pushed) == 2, detail["events"]
+
+
+def test_everything_dies_once_and_the_weights_are_the_same(tmp_path: Path, undisturbed: Report) -> None:
+    report = train(tmp_path, "--topology", "loopback", "--faults", "everything-dies")
+    detail = report["detail"]
+    assert_all_died_and_came_back(detail)
+    assert weights(report) == weights(undisturbed)
+
+
+def test_racks_on_lossy_links(tmp_path: Path, undisturbed: Report) -> None:
+    report = train(tmp_path, "--topology", "tree2x2", "--runner", "loopback", "--faults", "lossy")
+    detail = report["detail"]
+    assert all(detail["completed"][switch] > 0 for switch in ("s0", "s1", "s2"))
+    for label, counts in detail["faults"]["rules"].items():
+        assert counts["matched"] > counts["hit"] > 0, label
+        assert counts["lost"] == 0, label
+    assert detail["switch_packets"]["drop_corrupt"] > 0, "a switch notices what is damaged"
+    assert weights(report) == weights(undisturbed)
+
+
+def test_without_a_switch_a_relay_has_the_faults(tmp_path: Path, undisturbed: Report) -> None:
+    report = train(tmp_path, "--switch", "none", "--faults", "lossy")
+    detail = report["detail"]
+    assert detail["completed"]["server"] > 0
+    assert all(counts["hit"] > 0 for counts in detail["faults"]["rules"].values())
+    assert weights(report) == weights(undisturbed)
+
+
+def test_one_of_three_servers_dies(tmp_path: Path, undisturbed: Report) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "rules: [{kind: drop, probability: 0.05}]\n"
+        "processes: [{kind: kill, process: server2, step: 3, restart_after_s: 1}]\n"
+    )
+    report = train(tmp_path, "--switch", "none", "--servers", "3", "--faults", str(plan))
+    detail = report["detail"]
+    assert [(one["process"], one["what"]) for one in detail["faults"]["processes"]] == [
+        ("server2", "killed"),
+        ("server2", "started again"),
+    ]
+    assert any(event["whom"] == "server2" and "started again" in event["what"] for event in detail["events"])
+    assert all(detail["completed"][server] > 0 for server in ("server", "server2", "server3"))
+    assert weights(report) == weights(undisturbed)
+
+
+@needs_mininet
+def test_servers_beside_the_first_workers(tmp_path: Path, undisturbed: Report) -> None:
+    """The switch only routes: it would wait in vain for what a worker sends to the server on its own host."""
+    options = ("--topology", "mininet", "--switch", "embedded", "--servers", "2", "--servers-on-workers")
+    report = train(tmp_path, *options)
+    completed = report["detail"]["completed"]
+    assert (completed["s1"], completed["server"] > 0, completed["server2"] > 0) == (0, True, True)
+    assert weights(report) == weights(undisturbed)
+
+
+@needs_mininet
+@needs_bmv2
+def test_bmv2_dies_in_a_tree(tmp_path: Path, undisturbed: Report) -> None:
+    options = ("--topology", "tree2x2", "--runner", "mininet", "--switch", "bmv2", "--faults", "everything-dies")
+    report = train(tmp_path, *options)
+    detail = report["detail"]
+    assert_all_died_and_came_back(detail)
+    assert weights(report) == weights(undisturbed)
+
+
+def test_a_worker_that_dies_is_named_by_the_other(tmp_path: Path) -> None:
+    """In a round that cannot end without it; its process is worker 1 of the job."""
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "rules: [{kind: drop, where: w2, direction: up, epoch: 5}]\n"
+        "processes: [{kind: kill, process: w2, after: {where: w2, direction: up, epoch: 5}}]\n"
+    )
+    result = start(tmp_path, "--topology", "loopback", "--workers", "2", "--faults", str(plan), "--deadline", "8")
+    assert result.returncode == 1
+    output = " ".join((result.stdout + result.stderr).split())
+    assert "After w2 had been killed as planned" in output
+    assert "still missing: worker 1" in output
+    assert not (tmp_path / "report.json").exists()
+
+
+def test_a_worker_cannot_come_back(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("processes: [{kind: kill, process: w2, step: 1, restart_after_s: 1}]\n")
+    result = start(tmp_path, "--topology", "loopback", "--faults", str(plan))
+    assert result.returncode == 2
+    assert "starts worker w2 again" in " ".join(result.stderr.split())
+
+
+def test_a_plan_for_another_network_is_refused_with_its_line(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("rules:\n  - {kind: drop, where: s1-s0}\n")
+    result = start(tmp_path, "--topology", "loopback", "--faults", str(plan))
+    assert result.returncode == 2
+    assert f"{plan}:2: rules.0: there is no link 's1-s0'" in " ".join(result.stderr.split())

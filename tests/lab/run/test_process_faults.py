@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that die, pause and come back as planned; and those that die otherwise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lanesum_lab.run.process_faults import ProcessFaults
+from lanesum_lab.run.supervisor import ProcessFailedError, Supervisor
+from lanesum_switch.faults.plan import FaultPlan
+
+SLEEP = ["sh", "-c", "echo up; exec sleep 600"]
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    with Supervisor(tmp_path / "logs") as one:
+        yield one
+
+
+class World:
+    """What a run would tell: time, training steps, packets."""
+
+    def __init__(self, supervisor: Supervisor, plan: str) -> None:
+        self.now, self.step, self.seen = 100.0, None, [0]
+        self.step: int | None
+        self.faults = ProcessFaults(
+            FaultPlan.parse(f"processes: [{plan}]\n", "test"),
+            supervisor,
+            step=lambda: self.step,
+            seen=lambda: self.seen,
+            clock=lambda: self.now,
+        )
+
+    def tick(self, after_s: float = 0.0) -> list[str]:
+        self.now += after_s
+        self.faults.tick()
+        return [f"{one.process} {one.what}" for one in self.faults.happened]
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_kill_at_a_step_and_come_back(supervisor: Supervisor, tmp_path: Path) -> None:
+    child = supervisor.start("s1", SLEEP)
+    eventually(lambda: (tmp_path / "logs" / "s1.log").read_text() == "up\n")
+    first = child.process.pid
+    world = World(supervisor, "{kind: kill, process: s1, step: 3, restart_after_s: 2}")
+    assert world.tick(50) == []
+    world.step = 2
+    assert world.tick() == []
+    world.step = 3
+    assert world.tick(1.5) == ["s1 killed"]
+    assert not psutil.pid_exists(first)
+    supervisor.check()  # nobody misses it
+    assert world.tick(1.9) == ["s1 killed"]
+    assert world.tick(0.2) == ["s1 killed", "s1 started again"]
+    supervisor.check()
+    assert child.process.pid != first
+    assert world.tick(50) == ["s1 killed", "s1 started again"]
+    eventually(lambda: (tmp_path / "logs" / "s1.log").read_text() == "up\nup\n")
+    assert world.faults.report() == [
+        {"at_s": 1.5, "step": 3, "process": "s1", "what": "killed"},
+        {"at_s": 3.6, "step": 3, "process": "s1", "what": "started again"},
+    ]
+    child.process.kill()  # by nobody's plan
+    child.process.wait()
+    with pytest.raises(ProcessFailedError, match="s1 was ended by SIGKILL"):
+        supervisor.check()
+
+
+def test_pause_after_packets(supervisor: Supervisor) -> None:
+    child = supervisor.start("server", SLEEP)
+    world = World(supervisor, "{kind: pause, process: server, after: {packet: result, nth: 5}, for_s: 1}")
+    world.seen = [4]
+    assert world.tick() == []
+    world.seen = [6]
+    assert world.tick() == ["server paused"]
+    process = psutil.Process(child.process.pid)
+    eventually(lambda: process.status() == psutil.STATUS_STOPPED)
+    assert world.tick(1.0) == ["server paused", "server resumed"]
+    eventually(lambda: process.status() != psutil.STATUS_STOPPED)
+
+
+def test_seconds_count_from_the_beginning_of_the_training(supervisor: Supervisor) -> None:
+    supervisor.start("s1", SLEEP)
+    world = World(supervisor, "{kind: kill, process: s1, at_s: 2}")
+    assert world.tick(100) == []
+    world.step = 0
+    assert world.tick() == []
+    assert world.tick(1.9) == []
+    assert world.tick(0.2) == ["s1 killed"]
+
+
+def test_the_end_brings_back_what_is_away(supervisor: Supervisor) -> None:
+    child = supervisor.start("controller", SLEEP)
+    world = World(
+        supervisor,
+        "{kind: kill, process: controller, step: 0, restart_after_s: 60}, {kind: kill, process: controller, step: 9}",
+    )
+    world.step = 0
+    assert world.tick() == ["controller killed"]
+    world.faults.finish()
+    assert child.process.poll() is None
+    assert [one["what"] for one in world.faults.report()] == [
+        "killed", "started again", "kill: its moment did not come",
+    ]  # fmt: skip
+
+
+def test_a_process_that_is_away_already(supervisor: Supervisor) -> None:
+    supervisor.start("s1", SLEEP)
+    world = World(supervisor, "{kind: kill, process: s1, step: 0}, {kind: pause, process: s1, step: 1, for_s: 1}")
+    world.step = 1
+    assert world.tick() == ["s1 killed", "s1 pause: it was not running"]
+
+
+def test_others_fail_after_a_planned_death(supervisor: Supervisor) -> None:
+    worker = supervisor.start("w1", SLEEP)
+    other = supervisor.start("w2", ["sh", "-c", "echo worker 0 is missing; sleep 0.2; exit 4"])
+    supervisor.kill(worker)
+    with pytest.raises(
+        ProcessFailedError, match="After w1 had been killed as planned, w2 ended with exit code 4"
+    ) as error:
+        supervisor.wait([worker, other])
+    assert "worker 0 is missing" in str(error.value)
+
+
+def test_waiting_goes_on_without_those_that_were_killed(supervisor: Supervisor) -> None:
+    worker = supervisor.start("w1", SLEEP)
+    other = supervisor.start("w2", ["true"])
+    calls: list[int] = []
+
+    def meanwhile() -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            supervisor.kill(worker)
+
+    supervisor.wait([worker, other], meanwhile=meanwhile)
+    assert len(calls) >= 3
+
+
+def test_a_paused_process_ends_with_the_run(tmp_path: Path) -> None:
+    with Supervisor(tmp_path / "logs") as supervisor:
+        child = supervisor.start("s1", SLEEP)
+        supervisor.pause(child)
+        start = time.monotonic()
+    assert child.process.poll() is not None
+    assert time.monotonic() - start < 4, "SIGTERM was not enough"
+
+
+def test_a_name_that_nobody_has(supervisor: Supervisor) -> None:
+    with pytest.raises(KeyError):
+        supervisor.child("s9")

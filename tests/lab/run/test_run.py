@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum run`` as a user starts it, and as a user ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.lab.run.trainings import command, interfaces, needs_bmv2, needs_mininet, path_without_bmv2, train
+
+pytestmark = pytest.mark.long
+
+
+def test_loopback_with_two_workers_and_fixed_point(tmp_path: Path) -> None:
+    report = train(tmp_path, "--topology", "loopback", "--workers", "2", "--codec", "fixed")
+    assert (report["target"], report["workers"], report["codec"]) == ("embedded switch on loopback", 2, "fixed")
+    counts = report["detail"]["switch_packets"]
+    # Every chunk is claimed once and completed once, whatever was sent again.
+    assert counts["claim"] == counts["contribute_and_complete"] > 0
+    assert counts["contribute"] == 0
+
+
+def test_without_a_switch_the_server_sums(tmp_path: Path) -> None:
+    report = train(tmp_path, "--switch", "none", "--workers", "3")
+    assert (report["target"], report["workers"]) == ("aggregation server, no switch, on loopback", 3)
+    counts = report["detail"]["switch_packets"]
+    assert counts["claim"] == counts["contribute"] == counts["contribute_and_complete"] > 0
+
+
+@pytest.mark.parametrize("profile", ["tofino1-w32", "tofino2-w256"])
+def test_the_program_for_tofino_sums_a_training(tmp_path: Path, profile: str) -> None:
+    """The codes of THC as well, though the chip looks none up."""
+    report = train(tmp_path, "--topology", "loopback", "--switch", profile, "--workers", "2")
+    assert (report["target"], report["codec"]) == (f"embedded switch with {profile} on loopback", "thc")
+    counts = report["detail"]["switch_packets"]
+    assert counts["contribute_and_complete"] > 0
+    assert counts["refuse_op"] == counts["route_other_size"] == 0, "nothing was left to the server"
+
+
+def test_four_workers_reach_the_uncompressed_accuracy(tmp_path: Path) -> None:
+    """The main job as ``make run`` does it: 4-bit THC, ten epochs."""
+    report = train(tmp_path, "--topology", "loopback", "--epochs", "10")
+    assert (report["workers"], report["codec"], report["steps"]) == (4, "thc", 110)
+    assert report["accuracy_uncompressed"] > 0.95
+    assert report["accuracy"] >= report["accuracy_uncompressed"] - 0.01
+    assert report["loss_last"] < 0.1 * report["loss_first"]
+    assert report["detail"]["replicas_identical"]
+    # What was sent again says how busy the machine was.
+    once = 1 - report["retransmissions"] / report["packets"]
+    assert once * report["bytes_up"] < report["bytes_fp32"] / 5
+
+
+@needs_mininet
+@needs_bmv2
+def test_mininet_with_bmv2(tmp_path: Path) -> None:
+    report = train(tmp_path, "--topology", "mininet")
+    assert report["target"] == "simple_switch_grpc (BMv2) on mininet"
+
+
+@contextlib.contextmanager
+def training(out: Path, runner: str) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
+    """A run of two workers that has reached its first epoch, and all processes that it has started by then."""
+    process = subprocess.Popen(
+        command(out, "--topology", runner, "--workers", "2", "--epochs", "200"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PATH": path_without_bmv2()},
+    )
+    try:
+        yield process, first_epoch(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def first_epoch(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Wait for it; returns the processes that are there by then."""
+    assert process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if "epoch 1/" in line:
+            descendants = psutil.Process(process.pid).children(recursive=True)
+            assert len(descendants) >= 5  # switch, server, controller and two workers
+            return descendants
+    raise AssertionError(f"no training: {''.join(seen)}")
+
+
+@pytest.mark.parametrize(
+    "runner", ["loopback", pytest.param("mininet", marks=needs_mininet)], ids=["loopback", "mininet"]
+)
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, runner: str) -> None:
+    before = interfaces()
+    with training(tmp_path, runner) as (process, descendants):
+        process.send_signal(signal.SIGINT)
+        output = process.communicate(timeout=60)[0]
+        assert process.returncode == 130, output
+        assert "interrupted" in output
+        assert "Traceback" not in output
+        _, alive = psutil.wait_procs(descendants, timeout=10)
+        assert not alive
+    assert interfaces() == before
+    assert not (tmp_path / "report.json").exists()
+
+
+def test_a_supervisor_killed_outright_leaves_no_process(tmp_path: Path) -> None:
+    with training(tmp_path, "loopback") as (process, descendants):
+        process.kill()
+        _, alive = psutil.wait_procs(descendants, timeout=30)
+        assert not alive
+
+
+def test_a_dead_switch_ends_the_run_with_its_log(tmp_path: Path) -> None:
+    with training(tmp_path, "loopback") as (process, descendants):
+        (switch,) = [child for child in descendants if "lanesum.cli switch" in " ".join(child.cmdline())]
+        switch.kill()
+        started = time.monotonic()
+        output = process.communicate(timeout=60)[0]
+        assert process.returncode not in (0, None)
+        assert "s1 was ended by SIGKILL" in output
+        assert str(tmp_path / "logs" / "s1.log") in output.replace("\n", "")
+        assert time.monotonic() - started < 25, "the workers' own deadline of 30 s must not be waited for"

@@ -1,0 +1,382 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bugs to plant: each replaces one piece of source text in one function of the protocol's code."""
+
+from __future__ import annotations
+import __future__
+
+import inspect
+import textwrap
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+
+import pytest
+
+from lanesum.aggregation import slots
+from lanesum.aggregation.slots import SlotTable
+from lanesum.protocol.packet import ChunkBatch
+from lanesum.server import answers, history
+from lanesum.server.aggregator import Aggregator
+from lanesum.server.history import History
+from lanesum.server.jobs import ServerJob
+from lanesum.server.journal import Journal
+from lanesum.server.ledger import Ledger
+from lanesum.server.pieces import Pieces
+from lanesum.server.roster import Roster
+from lanesum.server.served import ServedJob
+from lanesum.transport import rounds, ticket
+from lanesum.transport.congestion import Aimd, SlotWindow
+from lanesum.transport.flights import Flights
+from lanesum.transport.history import History as PacketHistory
+from lanesum.transport.membership import Membership
+from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.window import RoundWindow
+from lanesum_switch.reference import answer as reference_answer
+from lanesum_switch.reference.frame import Frame
+from lanesum_switch.reference.switch import ReferenceSwitch
+
+Owner = type | ModuleType
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """In function ``function`` of ``owner``, ``old`` becomes ``new``.
+
+    ``seed``: of the schedule that the search begins with; another than 0 for what one in thousands meets.
+    """
+
+    name: str
+    owner: Owner
+    function: str
+    old: str
+    new: str
+    seed: int = 0
+
+    def plant(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        original = inspect.getattr_static(self.owner, self.function)
+        if isinstance(original, property):
+            original = original.fget
+        function = original.__func__ if isinstance(original, staticmethod | classmethod) else original
+        assert isinstance(function, FunctionType)
+        source = textwrap.dedent(inspect.getsource(function))
+        assert source.count(self.old) == 1, f"{self.name}: {self.function} has changed, and this bug has to follow"
+        code = compile(
+            source.replace(self.old, self.new), self.name, "exec", __future__.annotations.compiler_flag, True
+        )
+        names: dict[str, object] = {}
+        exec(code, function.__globals__, names)
+        # A module that has imported a function by name keeps the original: the owner is who looks it up.
+        monkeypatch.setattr(self.owner, self.function, names[self.function])
+
+
+_CLAIMED = "entry.workers, entry.count = worker, 1"
+_OWNER = "(owner.job, owner.tag) != (header.job, header.tag)"
+_ACCUMULATED = "entry.words = combine(op, entry.words, self._accumulator_words(header, words, code_table))"
+
+SLOT_LOGIC = (
+    Mutant("a worker counts twice", SlotTable, "seen", "bool(entry.workers & worker)", "False"),
+    Mutant("the bit of a contributor is not kept", SlotTable, "contribute", "entry.workers |= worker", "pass"),
+    Mutant("the count is not kept", SlotTable, "contribute", "entry.count += 1", "pass"),
+    Mutant("complete with one too few", SlotTable, "decide", "entry.count + 1 >= fan_in", "entry.count + 2 >= fan_in"),
+    Mutant("complete with one too many", SlotTable, "decide", "entry.count + 1 >= fan_in", "entry.count >= fan_in"),
+    Mutant("a single worker never completes", SlotTable, "decide", "if fan_in <= 1", "if fan_in <= 0"),
+    Mutant("older packets overwrite", SlotTable, "decide",
+           "return Decision.PASS_LATE if quorum else Decision.DROP_LATE", "return Decision.CLAIM"),
+    Mutant("epochs are not compared", slots, "order_of", "if epochs_ahead != 0 or", "if"),
+    Mutant("older epochs count as newer", slots, "order_of", "epochs_ahead >= _HALF_RANGE", "False"),
+    Mutant("epochs do not wrap", slots, "order_of", "(header.epoch - owner.epoch) % (1 << 32)",
+           "header.epoch - owner.epoch if header.epoch >= owner.epoch else _HALF_RANGE"),
+    Mutant("epochs are compared as signed numbers", slots, "order_of", "(header.epoch - owner.epoch) % (1 << 32)",
+           "((header.epoch ^ _HALF_RANGE) - (owner.epoch ^ _HALF_RANGE)) "
+           "if (header.epoch ^ _HALF_RANGE) >= (owner.epoch ^ _HALF_RANGE) else _HALF_RANGE"),
+    Mutant("chunks of one epoch are not ordered", slots, "order_of", "header.chunk < owner.chunk", "False"),
+    Mutant("larger chunks of one epoch are the same", slots, "order_of", "or header.chunk > owner.chunk", ""),
+    Mutant("the owner's tag is not looked at", slots, "order_of", _OWNER, "owner.job != header.job"),
+    Mutant("the owner's job is not looked at", slots, "order_of", _OWNER, "owner.tag != header.tag"),
+    Mutant("the owner's operation is not looked at", slots, "order_of",
+           "(header.op, header.racks) == (owner.op, owner.round_words)", "header.racks == owner.round_words"),
+    Mutant("the size of the owner's round is not looked at", slots, "order_of",
+           "(header.op, header.racks) == (owner.op, owner.round_words)", "header.op == owner.op"),
+    Mutant("both shadow sets are one", SlotTable, "entry", "(slot, shadow)", "(slot, 0)"),
+    Mutant("neighbouring slots are one", SlotTable, "entry", "(slot, shadow)", "(slot // 2, shadow)"),
+    Mutant("the first contribution is added to what was there", SlotTable, "contribute",
+           "self._accumulator_words(header, words, code_table).copy()",
+           "self._accumulator_words(header, words, code_table) + (entry.words if entry.words.size else np.uint32(0))"),
+    Mutant("the first contributor keeps the old bitmap", SlotTable, "contribute", _CLAIMED,
+           "entry.workers, entry.count = entry.workers | worker, 1"),
+    Mutant("the first contributor keeps the old count", SlotTable, "contribute", _CLAIMED,
+           "entry.workers, entry.count = worker, entry.count + 1"),
+    Mutant("the first contributor does not become the owner", SlotTable, "contribute",
+           "entry.owner = Owner(", "entry.owner = entry.owner or Owner("),
+    Mutant("who takes an entry leaves it done", SlotTable, "contribute",
+           "entry.done = decision in (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)",
+           "entry.done |= decision in (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)"),
+    Mutant("what is complete is never done", SlotTable, "contribute",
+           "entry.done = decision in (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)", "pass"),
+    Mutant("the last contribution is not combined", SlotTable, "contribute", _ACCUMULATED,
+           "entry.words = entry.words if decision is Decision.CONTRIBUTE_AND_COMPLETE else "
+           "combine(op, entry.words, self._accumulator_words(header, words, code_table))"),
+    Mutant("duplicates are combined again", SlotTable, "contribute",
+           "Decision.CONTRIBUTE, Decision.CONTRIBUTE_AND_COMPLETE):",
+           "Decision.CONTRIBUTE, Decision.CONTRIBUTE_AND_COMPLETE, Decision.REPORT_PENDING):"),
+    Mutant("pending instead of a replay", SlotTable, "decide", "return Decision.REPLAY",
+           "return Decision.REPORT_PENDING"),
+    Mutant("nothing instead of pending", SlotTable, "decide", "return Decision.REPORT_PENDING",
+           "return Decision.DROP_LATE"),
+    Mutant("nothing goes up again", SlotTable, "decide", "Decision.ASCEND_AGAIN if seen", "Decision.DROP_LATE if seen"),
+    Mutant("a complete rack takes one more", SlotTable, "decide",
+           "Decision.ASCEND_AGAIN if seen else Decision.PASS_LATE",
+           "Decision.ASCEND_AGAIN if seen else Decision.CONTRIBUTE_AND_COMPLETE"),
+    Mutant("who is later than a quorum is not passed on", SlotTable, "decide",
+           "return Decision.PASS_LATE if quorum else Decision.DROP_LATE", "return Decision.DROP_LATE"),
+    Mutant("what came from below is widened again", SlotTable, "_accumulator_words", "header.flags & Flag.UPPER",
+           "False"),
+    Mutant("other jobs' unfinished entries are the same", SlotTable, "order", "return Order.FOREIGN",
+           "return Order.SAME"),
+    Mutant("a lease never ends", SlotTable, "order", "(now - entry.touched) % cls.TICKS <= lease", "True"),
+    Mutant("finished entries of other jobs stay theirs", SlotTable, "order",
+           "not entry.done and (now - entry.touched) % cls.TICKS <= lease", "True"),
+    Mutant("colliding contributions are dropped", SlotTable, "decide", "return Decision.COLLIDE",
+           "return Decision.DROP_LATE"),
+    Mutant("MAX adds", slots, "combine", "np.maximum(accumulator, words)", "accumulator + words"),
+    Mutant("sums saturate", slots, "combine", "return accumulator + words",
+           "return np.minimum(accumulator.astype(np.uint64) + words, 0xFFFFFFFF).astype(np.uint32)"),
+    Mutant("the halves of a word are exchanged", slots, "expand", "shifts, mask = _parts(op)",
+           "shifts, mask = _parts(op)[0][::-1], _parts(op)[1]"),
+    Mutant("the upper bit planes are exchanged", slots, "expand", "<< np.uint32(plane)",
+           "<< np.uint32(group - plane)"),
+)  # fmt: skip
+
+SWITCH = (
+    Mutant("the switch does not look at the tag", ReferenceSwitch, "_membership", "header.job, header.tag, aggregate)",
+           "header.job, next((key[-2] for key in self._member if key[-3] == header.job), 0), aggregate)"),
+    Mutant("the switch takes a single contribution for an aggregate", ReferenceSwitch, "_membership",
+           "aggregate = bool(header.flags & Flag.UPPER)",
+           "aggregate = any(key[-3:] == (header.job, header.tag, True) for key in self._member)"),
+    Mutant("the switch allows one slot too many", ReferenceSwitch, "_membership",
+           "header.slot >= admission.job.slot_count", "header.slot > admission.job.slot_count"),
+    Mutant("all jobs begin at slot 0", ReferenceSwitch, "_aggregate", "job.slot_base + header.slot", "header.slot"),
+    Mutant("the switch forgets to take a job out", ReferenceSwitch, "remove", "self._member.pop(key, None)", "pass"),
+    Mutant("the switch takes what should go past it", ReferenceSwitch, "_lanesum_classification",
+           "header.flags & (Flag.BYPASS | Flag.PARTIAL)", "header.flags & Flag.PARTIAL"),
+    Mutant("spoofed addresses pass", ReferenceSwitch, "_check_origin", "host.port != port", "False"),
+    Mutant("workers may send aggregates", ReferenceSwitch, "_check_origin", "host.attached and upper", "False"),
+    Mutant("damaged words are summed", Frame, "checksum_error",
+           "return internet_checksum(pseudo_header + self._datagram()) != 0", "return False"),
+    Mutant("damaged headers are believed", Frame, "checksum_error",
+           "ipv4.checksum != ipv4.fresh_checksum()", "False"),
+    Mutant("the switch answers in the rack's place", ReferenceSwitch, "_aggregate",
+           "Verdict.ASCEND if job.role & Role.ASCEND else Verdict.RESULT", "Verdict.RESULT"),
+    Mutant("answers from above are not handed down", ReferenceSwitch, "_hand_down", "if job is None or",
+           "if True or"),
+    Mutant("pending answers reach the sender alone", ReferenceSwitch, "_aggregate",
+           "self._multicast(job, frame)", "self._multicast(job, frame)[: 1 if verdict is Verdict.PENDING else None]"),
+    Mutant("results reach the first member alone", ReferenceSwitch, "_multicast",
+           "for member in self._groups.get(job.group, ())", "for member in self._groups.get(job.group, ())[:1]"),
+    Mutant("the checksum of a collision is left as it was", ReferenceSwitch, "_mark_collision",
+           "udp.checksum = amended_udp(udp.checksum, (before, header.flags))", "pass"),
+    Mutant("a resize changes nothing but the number of slots", ReferenceSwitch, "modify",
+           "self._member |= after", "self._member |= self._member_entries(replace(new, slot_base=0))"),
+    Mutant("an aggregate forgets who is in it", reference_answer, "ascend",
+           "header.workers, header.racks = entry.workers, round_words",
+           "header.workers, header.racks = header.workers & -header.workers, round_words"),
+    Mutant("an aggregate forgets the size of its round", reference_answer, "ascend",
+           "header.workers, header.racks = entry.workers, round_words", "pass"),
+    Mutant("a part passes for a whole rack", reference_answer, "ascend", "job.role_bits & Role.PARTIAL", "False"),
+    Mutant("an aggregate carries one worker's words", reference_answer, "ascend", "_put_words(frame, entry.words)",
+           "_put_words(frame, entry.words * np.uint32(0) + np.uint32(1))"),
+    Mutant("racks are named as workers", reference_answer, "_name_contributors",
+           "(0, entry.workers) if upper else (entry.workers, 0)", "(entry.workers, 0)"),
+    Mutant("copies keep the checksum of another receiver", reference_answer, "receive", "if not copy.built:",
+           "if False:"),
+)  # fmt: skip
+
+SERVER = (
+    Mutant("the server does not look at the tag", ServedJob, "_check", "header.tag != job.tag", "False"),
+    Mutant("the server does not look at the slot range", ServedJob, "_check", "header.slot >= job.slots", "False"),
+    Mutant("the server sums what anybody calls an aggregate", ServedJob, "_check", "if not job.on_switches",
+           "if False"),
+    Mutant("aggregates name workers of any rack", ServedJob, "_check",
+           "self._roster.workers_at(place.rack, header.workers)", "self._roster.workers_at(0, header.workers)"),
+    Mutant("aggregates of racks name the first alone", ServedJob, "_check",
+           "self._roster.workers_in_racks(header.workers)", "self._roster.workers_in_racks(1)"),
+    Mutant("an aggregate counts for its sender alone", ServedJob, "_check",
+           "workers = self._roster.workers_at(place.rack, header.workers)", "workers = 1 << place.worker"),
+    Mutant("aggregates are widened again", ServedJob, "contribute", "packet.payload if is_aggregate else expand(",
+           "expand("),
+    Mutant("a removed job is still served", Aggregator, "_close", "self._served.pop(job, None)",
+           "None"),
+    Mutant("a result goes to those missing last", ServedJob, "contribute",
+           "self._to(self._roster.everybody, self._complete(header, entry))",
+           "self._to(workers, self._complete(header, entry))"),
+    Mutant("a replay goes to all", ServedJob, "contribute", "self._to(self._askers(header, place, workers), replay)",
+           "self._to(self._roster.everybody, replay)"),
+    Mutant("a replay reaches one worker of a rack", ServedJob, "_askers",
+           "workers if header.flags & Flag.UPPER else", ""),
+    Mutant("only the sender hears who is missing", ServedJob, "_pending",
+           "self._roster.everybody & ~there | 1 << place.worker", "1 << place.worker"),
+    Mutant("pending answers do not ask to bypass", answers, "pending", "Flag.BYPASS", "0"),
+    Mutant("pending answers name everybody", answers, "pending",
+           "header.workers = roster.bitmap(roster.places[receiver].rack, workers)",
+           "header.workers = roster.bitmap(roster.places[receiver].rack, roster.everybody)"),
+    Mutant("nobody is told of a conflict", ServedJob, "contribute", "self._to(self._roster.everybody, conflict)",
+           "[]"),
+    Mutant("the server forgets a conflict", Ledger, "take", "or entry.conflict is not None", ""),
+    Mutant("a conflict names the wrong sizes", answers, "conflict",
+           "header.racks, header.workers = owner.round_words, asked.racks",
+           "header.racks, header.workers = asked.racks, asked.racks"),
+    Mutant("a quorum's result does not say so", answers, "result", "header.flags |= Flag.PARTIAL", "pass"),
+    Mutant("a quorum's result names the racks alone", answers, "result",
+           "np.concatenate((total, np.array(roster.bitmaps(workers), np.uint32)))", "total"),
+    Mutant("a result names one worker more", answers, "result", "header.workers = roster.bitmap(0, workers)",
+           "header.workers = roster.bitmap(0, workers) | 1"),
+    Mutant("overlapping sums are added", Pieces, "add",
+           "overlapping = [held for held in self._held if held & workers]", "overlapping = []"),
+    Mutant("larger sums are added to their parts", Pieces, "add", "del self._held[held]", "pass"),
+    Mutant("a duplicate counts as a piece", Pieces, "add", "if not workers & ~self.workers", "if False"),
+    Mutant("pieces never replace others", Pieces, "add",
+           "if replaced & ~workers and workers.bit_count() <= replaced.bit_count()", "if replaced"),
+    Mutant("the total leaves a piece out", Pieces, "total", "self._held.values()", "list(self._held.values())[-1:]"),
+    Mutant("single contributions are not combined", Pieces, "add", "combine(self._op, total, words)", "words"),
+    Mutant("complete with one worker too few", Ledger, "take", ">= self._threshold", ">= self._threshold - 1"),
+    Mutant("complete with one worker too many", Ledger, "take", ">= self._threshold", "> self._threshold"),
+    Mutant("the server lets older packets overwrite", Ledger, "take", "order is Order.NEWER:\n        owner",
+           "order in (Order.NEWER, Order.OLDER):\n        owner"),
+    Mutant("the server has one shadow set", Ledger, "take", "key = header.slot, header.shadow", "key = header.slot, 0"),
+    Mutant("the server keeps an entry for good", Ledger, "take", "entry is None or order is Order.NEWER",
+           "entry is None"),
+    Mutant("the server sums conflicting contributions", Ledger, "take", "elif order is not Order.SAME or",
+           "elif False or"),
+    Mutant("the server completes again and again", Ledger, "take", "elif entry.result is not None:", "elif False:"),
+    Mutant("quorums are whole", ServerJob, "threshold", "self.quorum or len(self.members)", "len(self.members)"),
+    Mutant("nobody decides for a quorum", ServerJob, "decides", "self.threshold < len(self.members)", "False"),
+    Mutant("less than two turns are kept", ServerJob, "decisions_kept", "max(self.history, 2 * self.slots)",
+           "self.history"),
+    Mutant("decisions are not kept in memory", ServedJob, "_answer_decided", "decided = history.find(header)",
+           "decided = None"),
+    Mutant("decisions are forgotten at once", History, "_insert", "len(self._kept) > self._keep", "self._kept"),
+    Mutant("what was forgotten is decided again", History, "forgot", "return self._horizon is not None and",
+           "return False and"),
+    Mutant("everything unknown was forgotten", History, "forgot",
+           "self._horizon is not None and not _is_newer(header.epoch, header.chunk, self._horizon)",
+           "bool(self._kept)"),
+    Mutant("the horizon is the last decision", History, "_insert", "self._horizon = _newest(self._horizon, oldest)",
+           "self._horizon = next(reversed(self._kept))"),
+    Mutant("horizons do not wrap", history, "_is_newer", "order_of(Header(epoch=epoch, chunk=chunk), "
+           "Owner(Header().op, 0, 0, than.epoch, than.chunk)) is Order.NEWER",
+           "(epoch, chunk) > (than.epoch, than.chunk)"),
+    Mutant("the journal is not written", Journal, "write", "os.pwrite(self._file, record, offset)", "len(record)"),
+    Mutant("the journal is not read", Journal, "_read", "if decision is not None", "if False"),
+    Mutant("the journal has one place", Journal, "write", "decision.number % self._places", "0"),
+    Mutant("the journal is read in the order of its places", Journal, "_read",
+           "sorted(decisions, key=lambda decision: decision.number)", "decisions"),
+    Mutant("the journal forgets the size of rounds", Journal, "_unpack", "header.chunk, round_words)",
+           "header.chunk, 0)"),
+    Mutant("who is too late hears nothing", ServedJob, "_gone", "self._askers(header, place, workers)", "0"),
+    Mutant("racks count when somebody is there", Roster, "complete_racks", "members & workers == members",
+           "members & workers"),
+    Mutant("workers are named in the wrong rack", Roster, "bitmaps", "bitmaps[place.rack]", "bitmaps[0]"),
+)  # fmt: skip
+
+WORKER = (
+    Mutant("every round begins at position 0", RoundSequence, "start", "begin=self._flights.end", "begin=0"),
+    Mutant("every round begins in shadow set 0", RoundSequence, "start", "begin=self._flights.end",
+           "begin=self._flights.end + self._flights.end // self._ticket.slots % 2 * self._ticket.slots"),
+    Mutant("all rounds have one epoch", RoundSequence, "start", "(self._next_epoch + 1)", "self._next_epoch"),
+    Mutant("the epoch does not wrap", RoundSequence, "start", "(self._next_epoch + 1) % (1 << 32)",
+           "self._next_epoch + 1"),
+    Mutant("the shadow set alternates with every slot", ChunkBatch, "__init__", "(positions // slots % 2)",
+           "(positions % 2)"),
+    Mutant("chunks do not wait for the other shadow set", Flights, "_is_open",
+           "return position < self._slots or self._is_done(position - self._slots)", "return True"),
+    Mutant("chunks wait for one position too early", Flights, "_is_open", "self._is_done(position - self._slots)",
+           "self._is_done(position - self._slots - 1)"),
+    Mutant("a round does not wait for the one before", Flights, "begin", "if self._is_open(position):", "if True:"),
+    Mutant("a round's chunks wait for no result of the one before", Flights, "_free_slot",
+           "elif position + self._slots < self.end:",
+           "elif position + self._slots < next(one.end for one in self.windows if position < one.end):"),
+    Mutant("the last round's first chunk has the timer", Flights, "_first_left", "in self.windows:",
+           "in reversed(self.windows):"),
+    Mutant("a finished round takes those before it along", RoundSequence, "finish", "windows[0].over",
+           "windows[0].begin <= window.begin"),
+    Mutant("results of the last round alone are taken", RoundSequence, "_under_way",
+           "if window.epoch == epoch:", "if window.epoch == epoch and window is self._flights.windows[-1]:"),
+    Mutant("a full window keeps back what all wait for", Flights, "due",
+           "or self._open[0] == self._first_left()", ""),
+    Mutant("slots of a quorum do not stay in step", Flights, "_free_slot", "self._open_in_step()",
+           "[heapq.heappush(self._open, p) for p in [position + self._slots] if p < self.end]"),
+    Mutant("the window is larger than the slots", Flights, "_room",
+           "self._window - self._under_way", "self._most + self._slots - self._under_way"),
+    Mutant("results of another epoch are taken", RoundSequence, "_under_way", "if window.epoch == epoch:", "if True:"),
+    Mutant("results of another tag are taken", RoundSequence, "receive",
+           "(header.version, header.job, header.tag) == (VERSION, self._ticket.job, self._ticket.tag)",
+           "(header.version, header.job) == (VERSION, self._ticket.job)"),
+    Mutant("results of another job are taken", RoundSequence, "receive",
+           "(header.version, header.job, header.tag) == (VERSION, self._ticket.job, self._ticket.tag)",
+           "(header.version, header.tag) == (VERSION, self._ticket.tag)"),
+    Mutant("results of another version are taken", RoundSequence, "receive",
+           "(header.version, header.job, header.tag) == (VERSION, self._ticket.job, self._ticket.tag)",
+           "(header.job, header.tag) == (self._ticket.job, self._ticket.tag)"),
+    Mutant("results of another operation are taken", Flights, "take_result", "header.op != window.size.op or", ""),
+    Mutant("chunks that were never sent are taken", Flights, "_may_have_result",
+           "return self._is_open(position) and not self._link.membership.includes_me(bitmaps)", "return True"),
+    Mutant("a result is taken twice", Flights, "take_result", "if window.is_done(chunk):", "if False:"),
+    Mutant("a duplicate passes for a new result", Flights, "take_result",
+           "stats.duplicate_results += 1\n        return False", "stats.duplicate_results += 1\n        return True"),
+    Mutant("a result of any size is taken", Membership, "contributors", "named and extra_bytes == 0", "named"),
+    Mutant("a result without everybody is taken", Membership, "contributors",
+           "if not self._quorum or extra_bytes", "if extra_bytes"),
+    Mutant("results are put into the wrong place", RoundWindow, "keep", "start = chunk * self._packet_bytes",
+           "start = (self.chunks - 1 - chunk) * self._packet_bytes"),
+    Mutant("all workers but the first read results differently", RoundWindow, "result", ".astype(np.uint32)",
+           ".astype(np.uint32) + np.uint32(self._link.ticket.worker > 0)"),
+    Mutant("contributors are not kept", RoundWindow, "keep", "self._contributors[chunk] = bitmaps", "pass"),
+    Mutant("a quorum's contributors are everybody", Membership, "contributors",
+           "return bitmaps if sum", "return self.everybody if sum"),
+    Mutant("nothing is ever sent again", Flights, "_lost", "first is not None and first not in lost:",
+           "first is not None and False:"),
+    Mutant("what was sent first has the timer, not what is first", Flights, "_timed", "first = self._first_left()",
+           "first = min(((state.first_on_link, one) for flight in self._paths"
+           " for one, state in flight.outstanding.items()), default=(0, self._first_left()))[1]", seed=12400),
+    Mutant("only chunks of the first server have a timer", Flights, "_timed",
+           "self._flight(first).outstanding", "self._paths[0].outstanding"),
+    Mutant("the window of every server is as large as the link's", Flights, "_under_way",
+           "sum(len(flight.outstanding) for flight in self._paths)", "len(self._paths[0].outstanding)"),
+    Mutant("results are looked for among what the first server has", Flights, "take_result",
+           "flight = self._flight(position)", "flight = self._paths[0]"),
+    Mutant("resends are not marked", Flights, "due", "batch.set_flags(state.chunk, Flag.RESEND |",
+           "batch.set_flags(state.chunk, 0 |"),
+    Mutant("retransmissions are not counted", Flights, "due", "again=True", "again=False"),
+    Mutant("nothing ever goes past the switches", Flights, "_try_again", "return state.bypass or",
+           "return False and"),
+    Mutant("who asks to bypass is not heard", RoundSequence, "_take_pending",
+           "bypass = bool(header.flags & Flag.BYPASS)", "bypass = False"),
+    Mutant("who hears of a conflict goes without a word", RoundSequence, "_raise_mismatch",
+           "self._last_words = self._flights.past_switches(own, header.chunk)", "pass", seed=7900),
+    Mutant("who has the result sends nothing again", RoundSequence, "_take_pending", "self._history.ask(", "bool("),
+    Mutant("history ends with the round", PacketHistory, "end", "self._kept += len(packets.batch)",
+           "self._rounds.pop(epoch); return"),
+    Mutant("history ends where the next round begins", PacketHistory, "begin",
+           "self._rounds[epoch] = _Packets(batch)", "self._rounds = {epoch: _Packets(batch)}"),
+    Mutant("history gives the wrong chunk", PacketHistory, "due",
+           "datagrams.append(packets.batch.packet(chunk - packets.first))",
+           "datagrams.append(packets.batch.packet(0))"),
+    Mutant("history marks nothing as sent again", PacketHistory, "due", "Flag.RESEND |", "0 |"),
+    Mutant("a pending answer that has my contribution makes me send", Membership, "has_mine",
+           "return bool(pending.workers >> self._bit & 1)", "return not pending.workers >> self._bit & 1"),
+    Mutant("pending answers of racks are read as workers", Membership, "has_mine", "if pending.flags & _UPPER:",
+           "if False:"),
+    Mutant("being too late is not noticed", RoundSequence, "_take_pending", "elif self._ticket.quorum:",
+           "elif False:"),
+    Mutant("a mismatch names the worker itself", rounds, "mismatch_error",
+           "RoundSize(header.op, header.racks)", "RoundSize(header.op, header.workers)"),
+    Mutant("a conflict is not noticed", RoundSequence, "receive", "header.kind == Kind.CONFLICT and", "False and"),
+    Mutant("all slots are the first server's", ticket, "server_of", "% servers", "% 1"),
+    Mutant("shadow sets have servers of their own", ticket, "server_of", "% MAX_SLOTS % servers", "% servers"),
+    Mutant("the window closes", Aimd, "_halve", "max(1, self.packets // 2)", "self.packets // 2",
+           seed=2400),
+    Mutant("slots are avoided for nothing", SlotWindow, "result",
+           "if collided:\n            self._avoided[slot] = _Avoided(1, 1)", "self._avoided[slot] = _Avoided(1, 1)"),
+)  # fmt: skip
+
+MUTANTS = (*SLOT_LOGIC, *SWITCH, *SERVER, *WORKER)

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Switches that decide as the program for Tofino does: every promise is kept, whatever is lost, late or restarted."""
+
+from __future__ import annotations
+
+import collections
+import subprocess
+import sys
+
+import pytest
+
+from lanesum_lab.simulator import Schedule, run, watched_switch
+from lanesum_lab.simulator.ghost import SwitchGhost
+from lanesum_lab.simulator.parts import Parts
+
+SEEDS = range(7_000_000, 7_000_200)
+CHIP = Parts(chip=True)
+
+
+def test_every_promise_is_kept() -> None:
+    """Conflicts, quorums and late workers among them, at which the programs differ."""
+    differing = 0
+    decisions: collections.Counter[str] = collections.Counter()
+    for seed in SEEDS:
+        schedule = Schedule.draw(seed)
+        outcome = run(schedule, parts=CHIP)
+        assert outcome.violation is None, f"seed {seed}: {outcome.violation}"
+        decisions.update(outcome.decisions)
+        differing += outcome != run(schedule)
+    assert differing >= 3
+    assert all(decisions[name] for name in ("collide", "pass_late", "ascend_again", "report_pending"))
+
+
+def test_the_differences_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decisions of the one, held against the other's, are noticed."""
+
+    def of_bmv2(node: str, *, chip: bool) -> SwitchGhost:
+        assert chip
+        return SwitchGhost(node)
+
+    monkeypatch.setattr(watched_switch, "SwitchGhost", of_bmv2)
+    assert sum(run(Schedule.draw(seed), parts=CHIP).violation is not None for seed in SEEDS) >= 3
+
+
+def test_neither_needs_p4runtime() -> None:
+    """The reference switch says what it offers without reading a program."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('p4', 'p4.v1', 'grpc', 'p4runtime_sh')))\n"
+        "import lanesum_lab.simulator.__main__, lanesum_switch.reference.switch, lanesum_switch.reference.tofino_slots"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

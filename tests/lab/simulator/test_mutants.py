@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator can fail: it finds every planted bug, and nothing without one."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanesum_lab.simulator import Invariant, Schedule, run
+from lanesum_lab.simulator.soak import run_seeds
+from tests.lab.simulator.mutants import MUTANTS, Mutant
+
+pytestmark = pytest.mark.long
+
+
+SCHEDULES = 1200
+SEEDS = range(SCHEDULES)
+
+
+def test_without_a_bug_all_schedules_pass() -> None:
+    done = run_seeds(SEEDS)
+    assert done.failed is None
+    assert done.schedules == len(SEEDS)
+
+
+def test_there_are_enough_bugs() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 150
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_bug_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant.plant(monkeypatch)
+    assert run_seeds(range(mutant.seed, mutant.seed + SCHEDULES)).failed is not None
+
+
+# Agreement has a test of its own in test_ghost.py: no bug gets that far, because the server's ghost sees it before.
+PROMISES = {
+    Invariant.EXACTNESS: "the last contribution is not combined",
+    Invariant.ALIASING: "results of another epoch are taken",
+    Invariant.ISOLATION: "a removed job is still served",
+    Invariant.BOUNDED: "nothing is ever sent again",
+    Invariant.ONCE: "a duplicate passes for a new result",
+    Invariant.ANSWERS: "a worker counts twice",
+    Invariant.SENDING: "chunks do not wait for the other shadow set",
+    Invariant.COUNTERS: "retransmissions are not counted",
+    Invariant.CRASH: "what came from below is widened again",
+}
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.value)
+def test_every_promise_can_be_broken(promise: Invariant, monkeypatch: pytest.MonkeyPatch) -> None:
+    next(mutant for mutant in MUTANTS if mutant.name == PROMISES[promise]).plant(monkeypatch)
+    violations = (run(Schedule.draw(seed)).violation for seed in SEEDS)
+    assert any(violation is not None and violation.invariant is promise for violation in violations)

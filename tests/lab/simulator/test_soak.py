@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A minute of random schedules, other ones than those of the other tests."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from lanesum_lab.simulator.soak import soak
+
+pytestmark = pytest.mark.long
+
+
+def test_a_minute_of_schedules_breaks_no_promise() -> None:
+    """Others than those of the other tests; how many depends on the machine."""
+    done = soak(schedules=1_000_000, seed=1_000_000, seconds=60, processes=os.cpu_count() or 1)
+    assert done.failed is None
+    assert done.schedules

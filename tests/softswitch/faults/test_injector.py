@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""What an injector does to the packets of a link."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from lanesum.protocol.frames import UdpFrame, internet_checksum
+from lanesum.protocol.spec import Kind
+from lanesum_switch.faults import FaultInjector, FaultLedger, FaultPlan
+from lanesum_switch.faults.ledger import RuleCounts
+
+from .packets import datagram, frame
+
+
+def plan(*rules: str, processes: str = "[]") -> FaultPlan:
+    return FaultPlan.parse(f"rules: [{', '.join(rules)}]\nprocesses: {processes}\n", "test")
+
+
+def injector(*rules: str, link: str = "w1", seed: int = 3) -> FaultInjector:
+    return FaultInjector(plan(*rules), link, seed)
+
+
+def fates(one: FaultInjector, count: int = 200, direction: str = "up") -> list[list[tuple[float, bytes]]]:
+    return [one.apply(direction, frame(datagram(chunk=n)), float(n)) for n in range(count)]  # type: ignore[arg-type]
+
+
+def test_without_rules_every_packet_passes_at_once() -> None:
+    assert injector().apply("up", b"anything", 3.5) == [(3.5, b"anything")]
+
+
+RULES = (
+    "{kind: drop, probability: 0.2}",
+    "{kind: duplicate, probability: 0.2, delay_ms: 3, copies: 2}",
+    "{kind: reorder, probability: 0.2, delay_ms: 5, jitter_ms: 5}",
+    "{kind: delay, probability: 0.1, delay_ms: 1, jitter_ms: 5}",
+    "{kind: corrupt, probability: 0.1}",
+)
+
+
+def test_the_same_seed_does_the_same_again() -> None:
+    first = fates(injector(*RULES))
+    assert first == fates(injector(*RULES))
+    assert first != fates(injector(*RULES, seed=4))
+    assert first != fates(injector(*RULES, link="w2"))
+    assert first != fates(injector(*RULES), direction="down")
+
+
+def test_other_packets_change_nothing_for_those_that_a_rule_means() -> None:
+    rule = "{kind: drop, packet: contribution, probability: 0.5}"
+    alone = fates(injector(rule))
+    crowded = injector(rule)
+    with_others = []
+    for n in range(200):
+        assert crowded.apply("up", frame(datagram(Kind.RESULT)), float(n))
+        assert crowded.apply("down", frame(), float(n)) is not None
+        with_others.append(crowded.apply("up", frame(datagram(chunk=n)), float(n)))
+    assert alone == with_others
+
+
+def test_a_probability_is_a_share() -> None:
+    one = injector("{kind: drop, probability: 0.3}")
+    lost = sum(not fate for fate in fates(one, 2000))
+    assert 500 < lost < 700
+    assert one.ledger.counts == {"1 drop": RuleCounts(matched=2000, hit=lost)}
+
+
+def test_exact_packets() -> None:
+    one = injector("{kind: drop, nth: [2, 4], packet: contribution}")
+    assert [bool(fate) for fate in fates(one, 5)] == [True, False, True, False, True]
+    assert [bool(one.apply("down", frame(), 0.0)) for _ in range(3)] == [True, False, True], "by itself downwards"
+
+
+def test_one_chunk_of_one_round() -> None:
+    """Rounds count from the first one that the link sees, wherever the job's epochs begin."""
+    one = injector("{kind: drop, epoch: 1, chunk: 2}")
+    first = 0xFFFFFFFF
+    lost = []
+    for round_ in range(3):
+        for chunk in range(4):
+            packet = frame(datagram(epoch=(first + round_) & 0xFFFFFFFF, chunk=chunk))
+            if not one.apply("up", packet, 0.0):
+                lost.append((round_, chunk))
+    assert lost == [(1, 2)]
+    for round_ in range(2):  # the next incarnation begins anew
+        packet = frame(datagram(epoch=70 + round_, chunk=2, tag=8))
+        assert bool(one.apply("up", packet, 0.0)) == (round_ == 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "packet", "hit"),
+    [
+        ("any", frame(datagram(Kind.PENDING)), True),
+        ("pending", frame(datagram(Kind.PENDING)), True),
+        ("conflict", frame(datagram(Kind.CONFLICT)), True),
+        ("result", frame(datagram(Kind.PENDING)), False),
+        ("any", frame(datagram(), port=5000), False),
+        ("other", frame(datagram(), port=5000), True),
+        ("other", b"", True),
+        ("other", bytes(60), True),
+        ("other", frame()[:30], True),
+        ("other", frame(b"no lanesum packet, though at its port and long enough"), True),
+        ("any", frame(b"short"), False),
+        ("other", frame(), False),
+    ],
+)
+def test_kinds_of_packets(kind: str, packet: bytes, hit: bool) -> None:
+    assert (injector(f"{{kind: drop, packet: {kind}}}").apply("up", packet, 0.0) == []) == hit
+
+
+def test_a_delay_keeps_the_order_and_reorder_does_not() -> None:
+    waiting = injector("{kind: delay, nth: 1, delay_ms: 10}")
+    late = [waiting.apply("up", frame(), now)[0][0] for now in (0.0, 0.005, 0.02)]
+    assert late == [0.01, 0.01, 0.02]
+    overtaken = injector("{kind: reorder, nth: 1, delay_ms: 10}")
+    assert [overtaken.apply("up", frame(), now)[0][0] for now in (0.0, 0.005, 0.02)] == [0.01, 0.005, 0.02]
+    other_way = injector("{kind: delay, nth: 1, delay_ms: 10, direction: up}")
+    other_way.apply("up", frame(), 0.0)
+    assert other_way.apply("down", frame(), 0.0) == [(0.0, frame())]
+
+
+def test_copies() -> None:
+    one = injector("{kind: duplicate, nth: 1, copies: 2, delay_ms: 5}")
+    assert one.apply("up", frame(), 1.0) == [(1.0, frame()), (1.005, frame()), (1.005, frame())]
+
+
+def test_rules_meet_a_packet_in_their_order() -> None:
+    one = injector("{kind: duplicate, nth: 1}", "{kind: drop, nth: 1}", "{name: after, kind: drop}")
+    assert one.apply("up", frame(), 0.0) == []
+    assert one.ledger.counts["after"].matched == 0, "what is lost meets no further rule"
+
+
+def checksums_hold(data: bytes) -> bool:
+    """As a receiver checks them, written here from RFC 768 and RFC 791."""
+    length = int.from_bytes(data[16:18], "big")
+    if internet_checksum(data[14:34]) or UdpFrame.unpack(data) is None:
+        return False
+    segment = data[34 : 14 + length]
+    pseudo = data[26:34] + struct.pack(">BBH", 0, data[23], len(segment))
+    return internet_checksum(pseudo + segment + bytes(len(segment) % 2)) == 0
+
+
+def test_corrupted_packets_are_always_noticed() -> None:
+    one = injector("{kind: corrupt}")
+    good = frame(datagram() + b"\xff" * 9)
+    assert checksums_hold(good)
+    seen = set()
+    for n in range(3000):
+        ((due, bad),) = one.apply("up", good, float(n))
+        assert due == n
+        assert bad[:14] == good[:14]
+        assert len(bad) == len(good)
+        (at,) = [i for i, (a, b) in enumerate(zip(bad, good, strict=True)) if a != b]
+        seen.add(at)
+        if bad[40:42] != b"\x00\x00":  # no checksum, and the payload is as it was
+            assert not checksums_hold(bad)
+    assert seen == set(range(14, len(good))), "every byte behind the Ethernet header may be hit"
+    assert one.ledger.counts == {"1 corrupt": RuleCounts(3000, 3000, 0)}
+
+
+@pytest.mark.parametrize(
+    "packet", [frame(checksum=False), b"\xff" * 12 + b"\x08\x06" + bytes(28), bytes(8)], ids=["udp", "arp", "short"]
+)
+def test_without_a_checksum_a_corrupted_frame_is_lost(packet: bytes) -> None:
+    one = FaultInjector(plan("{kind: corrupt}", "{kind: corrupt, packet: other}"), "w1")
+    assert one.apply("up", packet, 0.0) == []
+    assert sum(counts.lost for counts in one.ledger.counts.values()) == 1
+
+
+def test_a_corrupted_datagram_is_lost() -> None:
+    one = FaultInjector(
+        plan("{kind: corrupt, packet: contribution}", "{kind: drop, packet: result}"), "w1", layer="datagram"
+    )
+    assert one.apply("up", datagram(), 0.0) == []
+    assert one.apply("down", datagram(Kind.RESULT), 0.0) == []
+    assert one.apply("up", b"neither", 0.0) == [(0.0, b"neither")]
+    assert one.ledger.counts == {"1 corrupt": RuleCounts(1, 1, 1), "2 drop": RuleCounts(1, 1, 0)}
+
+
+def test_an_ipv4_length_that_lies() -> None:
+    liar = bytearray(frame())
+    liar[16:18] = b"\x00\x00"
+    ((_, bad),) = injector("{kind: corrupt}").apply("up", bytes(liar), 0.0)
+    assert bad != liar
+
+
+def test_counts_go_on_where_the_last_process_died(tmp_path: Path) -> None:
+    rules = plan(
+        "{kind: drop, nth: 3, direction: up}",
+        processes="[{kind: kill, process: s1, after: {direction: down, nth: 4}}]",
+    )
+    fates = []
+    for _ in range(4):  # each time another process; none of them closes its file
+        one = FaultInjector(rules, "w1", ledger=FaultLedger(rules, tmp_path / "w1"))
+        fates.append(bool(one.apply("up", frame(), 0.0)))
+        one.apply("down", frame(), 0.0)
+    assert fates == [True, True, False, True]
+    reader = FaultLedger(rules, tmp_path / "w1")
+    assert reader.counts == {"1 drop": RuleCounts(4, 1)}
+    assert reader.seen(0) == 4
+    reader.close()
+    reader.close()

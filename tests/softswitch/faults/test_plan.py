@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fault plans are read whole or refused with the line."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from lanesum_control import resources
+from lanesum_switch.faults.plan import FaultPlan, FaultPlanError, Names, available, same_link, schema, schema_text
+
+NAMES = Names(frozenset({"w1", "server", "s1-s0"}), frozenset({"s1", "w1", "server", "controller"}))
+
+
+@pytest.mark.parametrize("name", sorted(available()))
+def test_shipped_plans_can_be_used_and_fit_the_schema(name: str) -> None:
+    plan = FaultPlan.load(name)
+    assert plan.rules
+    jsonschema.validate(yaml.safe_load(available()[name].read_text()), schema())
+
+
+def test_the_committed_schema_is_the_models() -> None:
+    assert json.loads((resources.directory("faults", "lanesum_switch") / "schema.json").read_text()) == schema()
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
+
+
+def test_a_whole_plan() -> None:
+    plan = FaultPlan.parse(
+        """
+seed: 9
+rules:
+  - {kind: drop, where: w1, direction: up, packet: contribution, probability: 0.25}
+  - {name: twice, kind: duplicate, nth: [1, 4], copies: 3}
+  - {kind: delay, where: s0-s1, delay_ms: 2.5, jitter_ms: 1}
+processes:
+  - {kind: kill, process: s1, after: {where: w1, packet: result, nth: 10}, restart_after_s: 2}
+  - {kind: pause, process: server, at_s: 1, for_s: 0.5}
+""",
+        "plan.yaml",
+        NAMES,
+    )
+    assert (plan.seed, plan.labels) == (9, ["1 drop", "twice", "3 delay"])
+    assert plan.rules[1].exact == {1, 4}
+    assert [trigger.nth for trigger in plan.triggers] == [10]
+    assert plan.rules[0].covers("w1", "up")
+    assert not plan.rules[0].covers("w1", "down")
+    assert plan.rules[2].covers("s1-s0", "down")
+    assert not plan.rules[2].covers("w1", "down")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "p:1: the file is empty"),
+        ("rules: [", "p:1: "),
+        ("rules:\n  - {kind: vanish}", "p:2: rules.0.kind: Input should be 'drop', 'duplicate'"),
+        ("rules:\n  - {kind: drop}\n  - {kind: drop, probability: 2}", "p:3: rules.1.probability:"),
+        ("rules:\n  - {kind: drop, nth: 0}", "p:2: rules.0.nth"),
+        ("rules:\n  - {kind: drop, nth: 1, probability: 0.5}", "a probability or nth, not both"),
+        ("rules:\n  - {kind: delay}", "p:2: rules.0: delay needs delay_ms"),
+        ("rules:\n  - {kind: drop, delay_ms: 1}", "delay_ms has no meaning for drop"),
+        ("rules:\n  - {kind: reorder, delay_ms: 1, copies: 2}", "copies has no meaning for reorder"),
+        ("rules:\n  - {kind: drop, packet: other, epoch: 1}", "only lanesum's packets have an epoch"),
+        ("rules:\n  - {kind: drop, where: S1}", "p:2: rules.0.where:"),
+        ("rules:\n  - {kind: drop, where: w9}", "p:2: rules.0: there is no link 'w9'; there are s1-s0, server, w1"),
+        ("rules:\n  - {kind: drop, often: 1}", "p:2: rules.0.often: Extra inputs"),
+        ("rules:\n  - {name: a, kind: drop}\n  - {name: a, kind: drop}", "p:3: rules.1: two rules are called 'a'"),
+        ("processes:\n  - {kind: kill, process: s1}", "p:2: processes.0: give one moment"),
+        ("processes:\n  - {kind: kill, process: s1, at_s: 1, step: 2}", "give one moment"),
+        ("processes:\n  - {kind: pause, process: s1, at_s: 1}", "pause needs for_s"),
+        ("processes:\n  - {kind: kill, process: s1, at_s: 1, for_s: 2}", "for_s has no meaning for kill"),
+        (
+            "processes:\n  - {kind: pause, process: s1, at_s: 1, for_s: 2, restart_after_s: 1}",
+            "has no meaning for pause",
+        ),
+        ("processes:\n  - {kind: kill, process: s9, at_s: 1}", "there is no process 's9'; there are controller, s1"),
+        ("processes:\n  - {kind: kill, process: s1, after: {where: w9}}", "there is no link 'w9'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_its_line(text: str, says: str) -> None:
+    with pytest.raises(FaultPlanError) as caught:
+        FaultPlan.parse(text, "p", NAMES)
+    assert says in str(caught.value)
+    assert str(caught.value).startswith("p:")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_plan_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FaultPlanError, match="everything-dies, lossy"):
+        FaultPlan.load(tmp_path / "none.yaml")
+
+
+def test_the_same_cable_from_either_end() -> None:
+    assert same_link("s1-s0", "s0-s1")
+    assert same_link("w1", "w1")
+    assert not same_link("w1", "w2")
+    assert not same_link("s1-s0", "s1-s2")
+
+
+def test_links_that_need_no_injector() -> None:
+    plan = FaultPlan.parse("rules: [{kind: drop, where: w1}]\n", "p")
+    assert plan.touches("w1")
+    assert not plan.touches("w2")
+    waiting = FaultPlan.parse("processes: [{kind: kill, process: s1, after: {where: w2}}]\n", "p")
+    assert waiting.touches("w2")
+    assert not FaultPlan.parse("seed: 1\n", "p").touches("w1")

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The servers under test: ours in front of several switches, and BMv2's simple_switch_grpc."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from lanesum_lab.bmv2 import PROGRAM as BMV2
+from lanesum_switch.p4runtime import P4RuntimeServer
+
+from .fake_switch import FakeSwitch
+
+DEVICE_ID = 1
+CPU_PORT = 510
+
+
+def _embedded_switch() -> Any:
+    dataplane = pytest.importorskip("lanesum_switch.dataplane")
+    return dataplane.EmbeddedSwitch(cpu_port=CPU_PORT)
+
+
+def _fake_switch() -> Any:
+    return FakeSwitch(cpu_port=CPU_PORT)
+
+
+_SWITCHES = {"fake": _fake_switch, "embedded": _embedded_switch}
+
+
+@contextmanager
+def running(target: str) -> Iterator[str]:
+    """Start a server without a program; yields its gRPC address."""
+    if target == BMV2:
+        with _running_bmv2() as address:
+            yield address
+        return
+    make = _SWITCHES[target]
+    with P4RuntimeServer(make(), "127.0.0.1:0", DEVICE_ID, spare=make) as server:
+        yield server.address
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def _running_bmv2() -> Iterator[str]:
+    program = shutil.which(BMV2)
+    if program is None:
+        pytest.skip(f"{BMV2} is not on PATH")
+    port = _free_port()
+    command = [program, "--no-p4", "--device-id", str(DEVICE_ID), "--"]
+    command += ["--grpc-server-addr", f"127.0.0.1:{port}", "--cpu-port", str(CPU_PORT)]
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            deadline = time.monotonic() + 10
+            while not _accepts(port):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    log.seek(0)
+                    pytest.fail(f"{BMV2} did not start: {log.read().decode(errors='replace')[-2000:]}")
+                time.sleep(0.01)
+            yield f"127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
