@@ -29,7 +29,7 @@ from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import JobTicket, UdpTransport
 from lanesum.transport.errors import SessionClosedError
-from lanesum.transport.in_flight import RoundInFlight
+from lanesum.transport.round_in_flight import RoundInFlight
 
 # Bitmaps of who is in each packet's sum; seldom asked for.
 Contributors = Callable[[], NDArray[np.uint32]]
@@ -265,7 +265,7 @@ class Reductions:
         """Do what can be done without waiting."""
 
         def work() -> None:
-            self._transport.attend()
+            self._transport.poll()
             while self._running and self._step(patient=False):
                 pass
 
@@ -304,7 +304,7 @@ class Reductions:
         waiting = [one.flight for reduction in self._running for one in reduction.started if one.came is None]
         assert waiting  # or nothing but a deadline would end it
         self._transport.wait(waiting)
-        return any(one.finished or one.ready for one in waiting)
+        return any(one.complete or one.ready for one in waiting)
 
     def _step(self, *, patient: bool = True) -> bool:
         """One piece of work, the oldest first; False when only packets can bring more, or, to those who are not
@@ -316,9 +316,9 @@ class Reductions:
             for one in reduction.started:
                 if one.flight.ready:
                     self._transport.decode(one.flight)
-                    self._transport.attend()
+                    self._transport.poll()
                     return True
-                if one.came is None and one.flight.finished:
+                if one.came is None and one.flight.complete:
                     # One by one: of a codec's rounds that begin together there may be more than can be under way.
                     one.came = self._transport.finish(one.flight)
                     return True
@@ -354,7 +354,7 @@ class Reductions:
                     self._transport.encode(one.flight)
                     return True
                 if one.overlap is not None:
-                    self._transport.attend()
+                    self._transport.poll()
                     one.overlap()
                     one.overlap = None
                     return True
@@ -369,7 +369,7 @@ class Reductions:
                     return False  # packets of those before it are not kept waiting for a device
                 reduction.begun = True
                 if len(self._running) > 1:
-                    self._transport.attend()  # what was started before is on its way meanwhile
+                    self._transport.poll()  # what was started before is on its way meanwhile
                 self._advance(reduction, functools.partial(next, reduction.steps))
                 return True
         return False
@@ -378,7 +378,7 @@ class Reductions:
         """What a submission may do at once: begin, and put on their way the rounds that need no sum."""
         while self._start() or self._begin_next(patient=False):
             pass
-        self._transport.attend()
+        self._transport.poll()
 
     def _resume(self, reduction: Reduction) -> None:
         aggregates = []

@@ -22,8 +22,9 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.reductions import Contributors, Reduction, Reductions
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
+from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S
 from lanesum.transport.errors import MismatchError, RoundSize
-from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S, WrapSocket
+from lanesum.transport.udp import WrapSocket
 
 if TYPE_CHECKING:
     from lanesum.gpu.staging import Staging
@@ -57,7 +58,7 @@ RoundObserver = Callable[[FinishedRound], None]
 def aggregate_of(ticket: JobTicket, words: NDArray[np.uint32], contributors: NDArray[np.uint32]) -> Aggregate:
     """A round's accumulator words with which workers are in each, how many, and whether this one is.
 
-    ``contributors``: bitmaps as of ``RoundWindow.contributors``. One number where everybody is in everything, as
+    ``contributors``: bitmaps as of ``RoundState.contributors``. One number where everybody is in everything, as
     always without a quorum; else one per word.
     """
     if not ticket.quorum or (contributors == np.array(ticket.rack_members, np.uint32)).all():
@@ -351,7 +352,7 @@ class Session(Closing):
             keep_residual=keep_residual,
             parts=tuple(parts),
             complete=not self.ticket.quorum,
-            in_pieces=self._transport.takes_pieces,
+            in_pieces=self._transport.supports_pieces,
             memory=memory,
         )
         self._all_reduces += 1

@@ -22,9 +22,7 @@ VARIABLE = "LANESUM_NATIVE"
 _CHOICES = ("auto", "off", "required")
 # The latest of what the rest of lanesum asks of it: an installation of an earlier state of lanesum lacks some.
 _LATEST = (
-    "LATENCY_BUCKETS",
-    "ServerPath",
-    "UdpRounds.gather",
+    "WorkerLoop.gso",
     "BlockKernels",
     "UdpServer",
     "PeelingOrder",

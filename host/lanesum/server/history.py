@@ -47,7 +47,7 @@ class History:
     forgotten must not be decided again either: it is not newer than ``horizon``, while a chunk that is still open
     always is. For once a newer chunk is decided, and until the open one is, everything decided is less than S
     positions away from the open one (the window rule, S being the job's slots; with a quorum slots stay in step, see
-    ``RoundWindow._free_slot``): that is fewer than 2 S decisions, and all of them are kept.
+    ``SlotScheduler._free_in_step``): that is fewer than 2 S decisions, and all of them are kept.
 
     Args:
         keep: decisions kept, 2 S or more.

@@ -176,7 +176,7 @@ def test_rounds_may_end_just_before_somebody_waits_for_them(
 
     def wait_when_all_has_come(self: Reductions) -> bool:
         flights = [one.flight for reduction in self._running for one in reduction.started]
-        while not all([flight.finished or flight.ready for flight in flights]):
+        while not all([flight.complete or flight.ready for flight in flights]):
             threading.Event().wait(1e-3)
         return wait(self)
 

@@ -44,7 +44,7 @@ private:
 }  // namespace
 
 UdpServer::Worker::Worker(int fd, Aggregator &aggregator, bool gso, bool gro, double spin_s)
-    : fd(fd), receiver(fd, BATCH, gro), sender(fd, gso), spin(spin_s), counters(aggregator.new_counters()) {}
+    : fd(fd), receiver(fd, BATCH, gro), sender(fd, gso), busy_poll(spin_s), counters(aggregator.new_counters()) {}
 
 UdpServer::UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, double spin_s,
                      Others others)
@@ -101,7 +101,7 @@ void UdpServer::serve(Worker &worker) {
     pollfd waiting[] = {{stop_fd_, POLLIN, 0}, {worker.fd, POLLIN, 0}};
     for (;;) {
         // Looked at before every batch: there may always be another one.
-        const bool there = worker.spin.until([&waiting] { return poll(waiting, 2, 0) > 0; });
+        const bool there = worker.busy_poll.until([&waiting] { return poll(waiting, 2, 0) > 0; });
         if (!there && poll(waiting, 2, -1) < 0 && errno != EINTR) {
             worker.broken.fetch_add(1, std::memory_order_relaxed);
             poll(waiting, 1, FAILED_PAUSE_MS);
