@@ -66,7 +66,7 @@ def frame(source_port: int, destination_port: int, payload: bytes) -> bytes:
 @pytest.mark.parametrize(("source", "destination"), [(40000, UDP_PORT), (UDP_PORT, 40000), (UDP_PORT, UDP_PORT)])
 def test_the_udp_port_chooses_the_layer(source: int, destination: int) -> None:
     """Contributions by their destination, answers by their source."""
-    payload = Packet(Header(kind=Kind.RESULT, job=9, flags=Flag.RESEND), np.arange(128, dtype=np.uint32)).pack()
+    payload = Packet(Header(kind=Kind.RESULT, job=9, flags=Flag.RETRANSMISSION), np.arange(128, dtype=np.uint32)).pack()
     packet = Ether(frame(source, destination, payload))
     layer = packet[LanesumPacket]
     assert (layer.job, layer.payload_words[127]) == (9, 127)
