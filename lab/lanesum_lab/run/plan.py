@@ -21,9 +21,9 @@ from lanesum_control.tofino.profiles import PROFILES
 from lanesum_control.topology import Topology, load
 from lanesum_lab import veth
 from lanesum_lab.bmv2 import PROGRAM as BMV2
-from lanesum_switch.faults.network import names_in, server_processes
 from lanesum_switch.faults.plan import FaultPlan, Names
-from lanesum_switch.topology_ports import check_apart
+from lanesum_switch.faults.topology_names import names_in, server_processes
+from lanesum_switch.ports.topology import check_apart
 
 Runner = Literal["loopback", "mininet"]
 SwitchKind = Literal["embedded", "bmv2", "none"]

@@ -18,7 +18,7 @@ from lanesum.transport.choose import AnyRounds
 from lanesum.transport.native_rounds import NativeRounds
 from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
-from lanesum_switch.reference.tofino_slots import ChipEntries
+from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Parts:
 
     def entries(self) -> SlotTable:
         """The slots of a switch that has just been started."""
-        return ChipEntries() if self.chip else SlotTable()
+        return TofinoSlotTable() if self.chip else SlotTable()
 
     def aggregator(self, folder: Path | None) -> AnyAggregator:
         """A new server. Raises ConfigurationError when it is to be compiled and is not there."""
