@@ -4,7 +4,7 @@
 
 Importing the module binds the layer to the UDP port::
 
-    from lanesum.tools.scapy_layer import LanesumPacket
+    from lanesum_lab.scapy_layer import LanesumPacket
     from scapy.all import rdpcap
     for packet in rdpcap("switch.pcap"):
         if LanesumPacket in packet:

@@ -65,7 +65,7 @@ control Result(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         resize(RESULT_WORDS, RESULT_UDP_BYTES);
         name_contributors();
         hdr.lanesum.kind = KIND_RESULT;
-        hdr.lanesum.flags = FLAG_RESEND | upper_flag | state_flags;
+        hdr.lanesum.flags = FLAG_RETRANSMISSION | upper_flag | state_flags;
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
@@ -75,7 +75,7 @@ control Result(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         empty();
         name_contributors();
         hdr.lanesum.kind = KIND_PENDING;
-        hdr.lanesum.flags = FLAG_RESEND | upper_flag;
+        hdr.lanesum.flags = FLAG_RETRANSMISSION | upper_flag;
         standard_metadata.mcast_grp = meta.group;
     }
 
@@ -98,7 +98,7 @@ control Result(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         hdr.lanesum.workers = meta.workers;
         hdr.lanesum.fan_in_workers = meta.upper ? 0 : meta.fan_in;
         hdr.lanesum.fan_in_racks = meta.upper ? meta.fan_in : 0;
-        hdr.lanesum.flags = FLAG_UPPER | state_flags | (meta.step == STEP_READ ? FLAG_RESEND : 0)
+        hdr.lanesum.flags = FLAG_UPPER | state_flags | (meta.step == STEP_READ ? FLAG_RETRANSMISSION : 0)
                             | (meta.partial ? FLAG_PARTIAL : 0);
     }
 

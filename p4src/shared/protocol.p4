@@ -14,7 +14,7 @@ const bit<4> KIND_RESULT = 2;
 const bit<4> KIND_PENDING = 3;
 const bit<4> KIND_CONFLICT = 4;
 
-const bit<8> FLAG_RESEND = 0x01;
+const bit<8> FLAG_RETRANSMISSION = 0x01;
 const bit<8> FLAG_COLLISION = 0x02;
 const bit<8> FLAG_ECN = 0x04;
 const bit<8> FLAG_OVERFLOW = 0x08;

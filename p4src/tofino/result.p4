@@ -97,7 +97,7 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         carry_sum();
         name_workers();
         hdr.lanesum.kind = KIND_RESULT;
-        hdr.lanesum.flags = meta.state | FLAG_RESEND;
+        hdr.lanesum.flags = meta.state | FLAG_RETRANSMISSION;
         ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
         result_counter.count();
     }
@@ -107,7 +107,7 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         carry_sum();
         name_racks();
         hdr.lanesum.kind = KIND_RESULT;
-        hdr.lanesum.flags = meta.state | (FLAG_RESEND | FLAG_UPPER);
+        hdr.lanesum.flags = meta.state | (FLAG_RETRANSMISSION | FLAG_UPPER);
         ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
         result_counter.count();
     }
@@ -118,7 +118,7 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         carry_nothing();
         name_workers();
         hdr.lanesum.kind = KIND_PENDING;
-        hdr.lanesum.flags = FLAG_RESEND;
+        hdr.lanesum.flags = FLAG_RETRANSMISSION;
         ig_tm_md.mcast_grp_a = meta.group;
         result_counter.count();
     }
@@ -128,7 +128,7 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         carry_nothing();
         name_racks();
         hdr.lanesum.kind = KIND_PENDING;
-        hdr.lanesum.flags = FLAG_RESEND | FLAG_UPPER;
+        hdr.lanesum.flags = FLAG_RETRANSMISSION | FLAG_UPPER;
         ig_tm_md.mcast_grp_a = meta.group;
         result_counter.count();
     }
@@ -199,13 +199,13 @@ control Result(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             (VERDICT_CONFLICT, 0 &&& ROLE_UPPER, _): multicast_conflict(0);
             (VERDICT_CONFLICT, _, _): multicast_conflict(FLAG_UPPER);
             (VERDICT_ASCEND, 0 &&& (ROLE_UPPER | ROLE_PARTIAL), ANSWERED_LAST): ascend_workers(FLAG_UPPER);
-            (VERDICT_ASCEND, 0 &&& (ROLE_UPPER | ROLE_PARTIAL), _): ascend_workers(FLAG_UPPER | FLAG_RESEND);
+            (VERDICT_ASCEND, 0 &&& (ROLE_UPPER | ROLE_PARTIAL), _): ascend_workers(FLAG_UPPER | FLAG_RETRANSMISSION);
             (VERDICT_ASCEND, 0 &&& ROLE_UPPER, ANSWERED_LAST): ascend_workers(FLAG_UPPER | FLAG_PARTIAL);
-            (VERDICT_ASCEND, 0 &&& ROLE_UPPER, _): ascend_workers(FLAG_UPPER | FLAG_PARTIAL | FLAG_RESEND);
+            (VERDICT_ASCEND, 0 &&& ROLE_UPPER, _): ascend_workers(FLAG_UPPER | FLAG_PARTIAL | FLAG_RETRANSMISSION);
             (VERDICT_ASCEND, 0 &&& ROLE_PARTIAL, ANSWERED_LAST): ascend_racks(FLAG_UPPER);
-            (VERDICT_ASCEND, 0 &&& ROLE_PARTIAL, _): ascend_racks(FLAG_UPPER | FLAG_RESEND);
+            (VERDICT_ASCEND, 0 &&& ROLE_PARTIAL, _): ascend_racks(FLAG_UPPER | FLAG_RETRANSMISSION);
             (VERDICT_ASCEND, _, ANSWERED_LAST): ascend_racks(FLAG_UPPER | FLAG_PARTIAL);
-            (VERDICT_ASCEND, _, _): ascend_racks(FLAG_UPPER | FLAG_PARTIAL | FLAG_RESEND);
+            (VERDICT_ASCEND, _, _): ascend_racks(FLAG_UPPER | FLAG_PARTIAL | FLAG_RETRANSMISSION);
             (VERDICT_TAKE_OVER, _, _): turn_back();
         }
     }

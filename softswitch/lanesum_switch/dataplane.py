@@ -13,10 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lanesum_switch import api
-from lanesum_switch.bmv2 import ir
-from lanesum_switch.bmv2.loader import load_program
-
-from .api import (
+from lanesum_switch.api import (
     CloneSession,
     CpuListener,
     Digest,
@@ -28,9 +25,11 @@ from .api import (
     SwitchCounts,
     TableEntry,
 )
-from .compiler.context import Runtime
-from .compiler.program import AssertionFailed, Compiled, LoopLimit, Run, build_state, compile_program
-from .tables import MatchTable
+from lanesum_switch.bmv2 import ir
+from lanesum_switch.bmv2.loader import load_program
+from lanesum_switch.compiler.context import Runtime
+from lanesum_switch.compiler.program import AssertionFailed, Compiled, LoopLimit, Run, build_state, compile_program
+from lanesum_switch.tables import MatchTable
 
 _log = logging.getLogger("lanesum_switch")
 

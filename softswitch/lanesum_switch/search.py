@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .api import Match
+from lanesum_switch.api import Match
 
 Row = tuple[Any, ...]
 NO_ACTION = -1  # action number of a row that runs nothing (an indirect table without a default action)

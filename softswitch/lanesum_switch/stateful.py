@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Literal
 
-from .api import CounterValue, InvalidArgumentError, MeterRates, NotFoundError
+from lanesum_switch.api import CounterValue, InvalidArgumentError, MeterRates, NotFoundError
 
 GREEN, YELLOW, RED = 0, 1, 2
 

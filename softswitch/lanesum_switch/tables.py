@@ -14,9 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from lanesum_switch.action_profiles import ActionProfile
-from lanesum_switch.bmv2 import ir
-
-from .api import (
+from lanesum_switch.api import (
     ActionCall,
     ActionSpec,
     AlreadyExistsError,
@@ -34,8 +32,9 @@ from .api import (
     TableFullError,
     Target,
 )
-from .search import GROUP, NO_ACTION, Row, Search
-from .stateful import GREEN, TokenBuckets
+from lanesum_switch.bmv2 import ir
+from lanesum_switch.search import GROUP, NO_ACTION, Row, Search
+from lanesum_switch.stateful import GREEN, TokenBuckets
 
 _PRIORITY_BASE = 1 << 24  # const entries: BMv2 counts down, P4Runtime counts up
 

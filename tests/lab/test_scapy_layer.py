@@ -66,7 +66,7 @@ def frame(source_port: int, destination_port: int, payload: bytes) -> bytes:
 @pytest.mark.parametrize(("source", "destination"), [(40000, UDP_PORT), (UDP_PORT, 40000), (UDP_PORT, UDP_PORT)])
 def test_the_udp_port_chooses_the_layer(source: int, destination: int) -> None:
     """Contributions by their destination, answers by their source."""
-    payload = Packet(Header(kind=Kind.RESULT, job=9, flags=Flag.RESEND), np.arange(128, dtype=np.uint32)).pack()
+    payload = Packet(Header(kind=Kind.RESULT, job=9, flags=Flag.RETRANSMISSION), np.arange(128, dtype=np.uint32)).pack()
     packet = Ether(frame(source, destination, payload))
     layer = packet[LanesumPacket]
     assert (layer.job, layer.payload_words[127]) == (9, 127)
@@ -93,14 +93,15 @@ def test_the_runtime_never_mentions_scapy() -> None:
     """It is GPL-2.0-only: nothing outside the tools may need it."""
     root = checkout_root()
     assert root is not None
-    modules = [path for folder in ("host", "control_plane", "softswitch") for path in (root / folder).rglob("*.py")]
+    folders = ("host", "control_plane", "softswitch", "lab")
+    modules = [path for folder in folders for path in (root / folder).rglob("*.py")]
     importers = set()
     for path in modules:
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            if any(name.split(".")[0] == "scapy" or name.startswith("lanesum_lab.attack.scapy") for name in names):
+            if any(name.split(".")[0] == "scapy" or name.startswith("lanesum_lab.scapy") for name in names):
                 importers.add(path.relative_to(root).as_posix())
     assert importers == {"lab/lanesum_lab/scapy_layer.py"}
 

@@ -208,7 +208,7 @@ class Code:
         return decision
 
     def ask_everybody(self, header: Header, position: int) -> None:
-        """Whoever can send again by the model's rule can_resend, does."""
+        """Whoever can send again by the model's rule can_retransmit, does."""
         for worker in range(WORKERS):
             self.now += 10.0  # no limit on the rate of answers
             self.sequences[worker].receive(bytes(header.pack()), self.now)

@@ -95,7 +95,7 @@ class ServedJob:
         if decision in _COMPLETE:
             return decision, self._to(self._roster.everybody, self._complete(header, entry))
         if decision is Decision.REPLAY and entry.result is not None:
-            replay = answers.with_flags(entry.result, Flag.RESEND | flags & Flag.ECN)
+            replay = answers.with_flags(entry.result, Flag.RETRANSMISSION | flags & Flag.ECN)
             return decision, self._to(self._askers(header, place, workers), replay)
         if decision in _INCOMPLETE:
             return decision, self._pending(header, entry, place)

@@ -57,8 +57,8 @@ class _Outstanding:
     sequence: int  # of the last send
     bypass: bool  # its slot's turn goes past the switches
     bypassed: bool  # the last send did
-    resends: int = 0
-    tries: int = 0  # resends that nobody asked for
+    retransmissions: int = 0
+    tries: int = 0  # retransmissions that nobody asked for
     probed: bool = False  # the last one was, where silence was all there was to tell of a loss
 
 
@@ -82,7 +82,7 @@ class _Flight:
             yield position, state
 
     def quick_left(self, state: _Outstanding, since: float, now: float) -> float:
-        return since + min(self.path.rtt.quick_timeout_s * (1 << min(state.resends, 16)), MAX_RTO_S) - now
+        return since + min(self.path.rtt.quick_timeout_s * (1 << min(state.retransmissions, 16)), MAX_RTO_S) - now
 
     def timer_left(self, state: _Outstanding, now: float) -> float:
         # Every result restarts the timer (RFC 6298, 5.3): a full window takes a while to come back.
@@ -133,9 +133,9 @@ class Flights:
             flight = self._flight(position)
             state = flight.outstanding[position]
             state.sent_at, state.sequence, state.bypassed = now, flight.path.sequence, bypass
-            state.resends += 1
+            state.retransmissions += 1
             batch = state.window.batch
-            batch.set_flags(state.chunk, Flag.RESEND | (Flag.BYPASS if bypass else 0))
+            batch.set_flags(state.chunk, Flag.RETRANSMISSION | (Flag.BYPASS if bypass else 0))
             link.count_sent(batch.packet_bytes, again=True, bypass=bypass, asked=asked)
             flight.path.sequence += 1
             link.sequence += 1
@@ -415,6 +415,6 @@ class Flights:
         position = window.begin + chunk
         if chunk >= window.chunks or position not in self._flight(position).outstanding:
             return []
-        window.batch.set_flags(chunk, Flag.RESEND | Flag.BYPASS)
+        window.batch.set_flags(chunk, Flag.RETRANSMISSION | Flag.BYPASS)
         self._link.count_sent(window.batch.packet_bytes, again=True, bypass=True, asked=True)
         return [window.batch.packet(chunk)]

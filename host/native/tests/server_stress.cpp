@@ -146,7 +146,7 @@ public:
                 for (std::uint32_t slot = 1; slot < slots; ++slot) {
                     least = done_[slot] < done_[least] ? slot : least;
                 }
-                contribute(least + done_[least] * slots, FLAG_RESEND | (chance_below(2) != 0 ? FLAG_BYPASS : 0u));
+                contribute(least + done_[least] * slots, FLAG_RETRANSMISSION | (chance_below(2) != 0 ? FLAG_BYPASS : 0u));
                 continue;
             }
             take({buffer.data(), static_cast<std::size_t>(size)});
@@ -170,7 +170,7 @@ private:
         } else {
             expect(header.kind == KIND_PENDING && datagram.size() == HEADER_BYTES, "neither result nor pending");
             if (outstanding && (header.workers >> site_.job.members[worker_].place.bit & 1) == 0) {
-                contribute(header.chunk, FLAG_RESEND | FLAG_BYPASS);
+                contribute(header.chunk, FLAG_RETRANSMISSION | FLAG_BYPASS);
             }
         }
     }

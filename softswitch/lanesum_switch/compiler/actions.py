@@ -7,18 +7,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from .blocks import Assign, Other, RegisterWrite, Special, Statement, cells, fuse, statements_of, written_fields
-from .expr import Scope
-from .layout import Value, cut_to
-from .primitives import Primitives
-from .structure import END, Go, Node, Structurer, Target
-from .usage import blocks_of
+from lanesum_switch.compiler.blocks import (
+    Assign,
+    Other,
+    RegisterWrite,
+    Special,
+    Statement,
+    cells,
+    fuse,
+    statements_of,
+    written_fields,
+)
+from lanesum_switch.compiler.expr import Scope
+from lanesum_switch.compiler.layout import Value, cut_to
+from lanesum_switch.compiler.primitives import Primitives
+from lanesum_switch.compiler.structure import END, Go, Node, Structurer, Target
+from lanesum_switch.compiler.usage import blocks_of
 
 if TYPE_CHECKING:
-    from .context import Context
+    from lanesum_switch.compiler.context import Context
 
 # A pass that may replace statements by ``Special`` ones.
 Vectorizer = Callable[[list[Statement]], list[Statement]]

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
-
-from .usage import Usage
+from lanesum_switch.compiler.usage import Usage
 
 if TYPE_CHECKING:
-    from .actions import Actions
-    from .expr import Scope
+    from lanesum_switch.compiler.actions import Actions
+    from lanesum_switch.compiler.expr import Scope
 
 Location = ir.FieldRef | str  # a field, or the name of a register array
 

@@ -10,17 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
-
-from ..stateful import CounterArray, MeterArray, RegisterBank
-from ..tables import MatchTable
-from .expr import Expressions
-from .layout import Layout, Value
-from .usage import Usage
-from .writer import Names, Writer
+from lanesum_switch.compiler.expr import Expressions
+from lanesum_switch.compiler.layout import Layout, Value
+from lanesum_switch.compiler.usage import Usage
+from lanesum_switch.compiler.writer import Names, Writer
+from lanesum_switch.stateful import CounterArray, MeterArray, RegisterBank
+from lanesum_switch.tables import MatchTable
 
 if TYPE_CHECKING:
-    from .actions import Vectorizer
-    from .calculations import Calculations
+    from lanesum_switch.compiler.actions import Vectorizer
+    from lanesum_switch.compiler.calculations import Calculations
 
 
 @dataclass(slots=True)

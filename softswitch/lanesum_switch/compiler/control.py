@@ -8,15 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
-
-from ..search import GROUP, Search
-from ..tables import MatchTable
-from .actions import Actions
-from .expr import Scope
-from .structure import END, Go, Node, Structurer, Target
+from lanesum_switch.compiler.actions import Actions
+from lanesum_switch.compiler.expr import Scope
+from lanesum_switch.compiler.structure import END, Go, Node, Structurer, Target
+from lanesum_switch.search import GROUP, Search
+from lanesum_switch.tables import MatchTable
 
 if TYPE_CHECKING:
-    from .context import Context
+    from lanesum_switch.compiler.context import Context
 
 # Up to this many const entries are tested one after the other instead of being searched through a cache.
 _CHAIN_LIMIT = 12

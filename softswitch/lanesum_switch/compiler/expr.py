@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from .layout import Layout, Value
+from lanesum_switch.compiler.layout import Layout, Value
 
 # Shifting left by more than this cannot leave bits in any field; without the limit a packet could ask for a number
 # of 2**32 bits.

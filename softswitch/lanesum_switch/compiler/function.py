@@ -24,17 +24,16 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
-
-from .actions import Actions
-from .control import PipelineWriter
-from .expr import Scope
-from .layout import Value
-from .parsing import ParserWriter
-from .sections import Sections, identifiers
-from .writer import Writer
+from lanesum_switch.compiler.actions import Actions
+from lanesum_switch.compiler.control import PipelineWriter
+from lanesum_switch.compiler.expr import Scope
+from lanesum_switch.compiler.layout import Value
+from lanesum_switch.compiler.parsing import ParserWriter
+from lanesum_switch.compiler.sections import Sections, identifiers
+from lanesum_switch.compiler.writer import Writer
 
 if TYPE_CHECKING:
-    from .context import Context
+    from lanesum_switch.compiler.context import Context
 
 # Values of standard_metadata.instance_type in simple_switch.
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, COALESCED, RECIRCULATED, REPLICATED, RESUBMITTED = range(7)

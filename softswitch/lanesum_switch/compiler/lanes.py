@@ -16,13 +16,12 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from lanesum_switch.bmv2 import ir
-
-from ..stateful import RegisterBank
-from . import vectors
-from .blocks import Assign, Other, RegisterWrite, Special, Statement, fuse, reads, statements_of
-from .layout import LaneRuns
-from .usage import Usage, blocks_of
-from .vectors import Gap, LaneStatement, NotVectorizable, Run, share_moves
+from lanesum_switch.compiler import vectors
+from lanesum_switch.compiler.blocks import Assign, Other, RegisterWrite, Special, Statement, fuse, reads, statements_of
+from lanesum_switch.compiler.layout import LaneRuns
+from lanesum_switch.compiler.usage import Usage, blocks_of
+from lanesum_switch.compiler.vectors import Gap, LaneStatement, NotVectorizable, Run, share_moves
+from lanesum_switch.stateful import RegisterBank
 
 MIN_LANES = 8
 

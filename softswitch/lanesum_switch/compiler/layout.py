@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from struct import Struct
 
 from lanesum_switch.bmv2 import ir
-
-from .usage import Usage
-from .writer import Names
+from lanesum_switch.compiler.usage import Usage
+from lanesum_switch.compiler.writer import Names
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 # Two numbers and a shift are cheaper than int.from_bytes: (code, code, bits of the second).

@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from .actions import Actions
-from .expr import Scope
-from .layout import Value
-from .structure import END, Go, Node, Structurer, Target
+from lanesum_switch.compiler.actions import Actions
+from lanesum_switch.compiler.expr import Scope
+from lanesum_switch.compiler.layout import Value
+from lanesum_switch.compiler.structure import END, Go, Node, Structurer, Target
 
 if TYPE_CHECKING:
-    from .context import Context
+    from lanesum_switch.compiler.context import Context
 
 
 _MAX_STEPS = 10_000  # states without extract that one packet may pass in a parser with loops

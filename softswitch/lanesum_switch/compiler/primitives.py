@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from .expr import Scope
-from .layout import Value
+from lanesum_switch.compiler.expr import Scope
+from lanesum_switch.compiler.layout import Value
 
 if TYPE_CHECKING:
-    from .context import Context
+    from lanesum_switch.compiler.context import Context
 
 
 class Primitives:

@@ -13,20 +13,19 @@ from types import CodeType
 from typing import Any
 
 from lanesum_switch.action_profiles import ActionProfile
+from lanesum_switch.api import ActionSpec, PacketOut, ParamSpec, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import ActionSpec, PacketOut, ParamSpec, UnsupportedProgramError
-from ..hashes import functions, ones_complement_sum
-from ..stateful import CounterArray, MeterArray
-from ..tables import MatchTable
-from .calculations import Calculations
-from .context import Context, Registers, Runtime
-from .expr import Expressions
-from .function import FunctionWriter
-from .lanes import LaneVectorizer, Plan, banks_for
-from .layout import Layout
-from .usage import Usage
-from .writer import Names, Writer
+from lanesum_switch.compiler.calculations import Calculations
+from lanesum_switch.compiler.context import Context, Registers, Runtime
+from lanesum_switch.compiler.expr import Expressions
+from lanesum_switch.compiler.function import FunctionWriter
+from lanesum_switch.compiler.lanes import LaneVectorizer, Plan, banks_for
+from lanesum_switch.compiler.layout import Layout
+from lanesum_switch.compiler.usage import Usage
+from lanesum_switch.compiler.writer import Names, Writer
+from lanesum_switch.hashes import functions, ones_complement_sum
+from lanesum_switch.stateful import CounterArray, MeterArray
+from lanesum_switch.tables import MatchTable
 
 _log = logging.getLogger("lanesum_switch.program")
 

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
-
-from .writer import Writer
+from lanesum_switch.compiler.writer import Writer
 
 if TYPE_CHECKING:
-    from .context import Context
+    from lanesum_switch.compiler.context import Context
 
 
 class Sections:

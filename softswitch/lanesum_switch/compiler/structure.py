@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from .writer import Writer
+from lanesum_switch.compiler.writer import Writer
 
 Target = Hashable  # a node key, or END
 END = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .writer import Names, Writer
+from lanesum_switch.compiler.writer import Names, Writer
 
 
 @dataclass(frozen=True, slots=True)

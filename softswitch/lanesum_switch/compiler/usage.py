@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lanesum_switch.bmv2 import ir
-
-from .ifs import convert_ifs
+from lanesum_switch.compiler.ifs import convert_ifs
 
 # Primitives whose listed arguments are written (all other field arguments are read).
 WRITTEN_ARGUMENT = {

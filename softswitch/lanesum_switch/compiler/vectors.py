@@ -15,13 +15,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from lanesum_switch.bmv2 import ir
-
-from .blocks import Special
-from .swar import Shape, Swar
+from lanesum_switch.compiler.blocks import Special
+from lanesum_switch.compiler.swar import Shape, Swar
 
 if TYPE_CHECKING:
-    from .actions import Actions
-    from .expr import Scope
+    from lanesum_switch.compiler.actions import Actions
+    from lanesum_switch.compiler.expr import Scope
 
 
 class NotVectorizable(Exception):

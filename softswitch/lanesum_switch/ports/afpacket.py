@@ -16,8 +16,7 @@ import struct
 import time
 
 from lanesum.errors import MissingToolError
-
-from .port import PortError
+from lanesum_switch.ports.port import PortError
 
 RECEIVE_BUFFER_BYTES = 16 << 20
 SEND_BUFFER_BYTES = 4 << 20

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..api import SwitchError
+from lanesum_switch.api import SwitchError
 
 
 class PortError(SwitchError):

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ..api import PacketOut
-from .port import Port
+from lanesum_switch.api import PacketOut
+from lanesum_switch.ports.port import Port
 
 _log = logging.getLogger("lanesum_switch.ports")
 

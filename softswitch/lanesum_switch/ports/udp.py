@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.frames import ipv4_int
-
-from .flow import Flow
+from lanesum_switch.ports.flow import Flow
 
 _RECEIVE_BATCH = 64
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ..api import InvalidArgumentError
-from ..compiler.context import Context, Runtime
-from ..compiler.program import Compiled, build_state, load_source, make_context
-from ..stateful import RegisterBank
-from .function import HalfWriter, Passed
-from .load import Half
-from .primitives import RegisterAccessError
+from lanesum_switch.api import InvalidArgumentError
+from lanesum_switch.compiler.context import Context, Runtime
+from lanesum_switch.compiler.program import Compiled, build_state, load_source, make_context
+from lanesum_switch.stateful import RegisterBank
+from lanesum_switch.tna.function import HalfWriter, Passed
+from lanesum_switch.tna.load import Half
+from lanesum_switch.tna.primitives import RegisterAccessError
 
 RunHalf = Callable[[bytes, bytes, int], Passed | None]
 

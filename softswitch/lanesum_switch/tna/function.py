@@ -18,15 +18,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lanesum_switch.bmv2 import ir
-
-from ..compiler.context import Context
-from ..compiler.control import PipelineWriter
-from ..compiler.layout import Value
-from ..compiler.parsing import ParserWriter
-from ..compiler.sections import Sections, identifiers
-from ..compiler.writer import Writer
-from .load import FOR_DEPARSER, FOR_TM, FROM_PARSER, Half
-from .primitives import TnaActions
+from lanesum_switch.compiler.context import Context
+from lanesum_switch.compiler.control import PipelineWriter
+from lanesum_switch.compiler.layout import Value
+from lanesum_switch.compiler.parsing import ParserWriter
+from lanesum_switch.compiler.sections import Sections, identifiers
+from lanesum_switch.compiler.writer import Writer
+from lanesum_switch.tna.load import FOR_DEPARSER, FOR_TM, FROM_PARSER, Half
+from lanesum_switch.tna.primitives import TnaActions
 
 _TIMESTAMP_BITS = 48
 

@@ -326,7 +326,7 @@ def test_nothing_is_imported_in_an_all_reduce(name: str) -> None:
 import sys
 import numpy as np
 from lanesum import codecs
-from lanesum.codecs.simulate import simulate
+from lanesum_lab.codec_simulation import simulate
 
 codec = codecs.get({name!r}, workers=1, warm_up=0, training=1, passes=1)
 before = set(sys.modules)

@@ -26,6 +26,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import aggregate, simulate
 from tests.host.codecs.thc_vectors import check_sum, finite, vectors_of_scales
+from tests.paths import ROOT
 
 D = 65_536
 FLOAT32_MAX = np.finfo(np.float32).max
@@ -392,9 +393,10 @@ def _digest() -> str:
     ],
 )
 def test_threads_vector_width_and_implementation_do_not_change_a_bit(environment: dict[str, str]) -> None:
-    code = f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r}); import test_thc; print(test_thc._digest())"
+    code = "from tests.host.codecs import test_thc; print(test_thc._digest())"
     found = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         env={**os.environ, **environment},

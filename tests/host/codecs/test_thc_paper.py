@@ -25,6 +25,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import simulate
 from tests.host.codecs.thc_vectors import check_sum, finite, vectors_of_scales
+from tests.paths import ROOT
 
 D = 65_536
 FLOAT32_MAX = np.finfo(np.float32).max
@@ -311,7 +312,8 @@ def _digest() -> str:
 )
 def test_threads_vector_width_and_implementation_do_not_change_a_bit(environment: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__],
+        [sys.executable, "-W", "ignore", "-m", __name__],
+        cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

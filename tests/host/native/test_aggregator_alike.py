@@ -28,7 +28,7 @@ WORDS = 8
 STRANGER = ("192.0.2.9", 5000)
 CODE_TABLE = bytes(range(3, 19))
 EPOCHS = 1 << 32
-FLAGS = (0, 0, 0, Flag.RESEND, Flag.COLLISION, Flag.ECN, Flag.BYPASS | Flag.RESEND, Flag.PARTIAL)
+FLAGS = (0, 0, 0, Flag.RETRANSMISSION, Flag.COLLISION, Flag.ECN, Flag.BYPASS | Flag.RETRANSMISSION, Flag.PARTIAL)
 
 
 def make_job(dice: random.Random, number: int) -> ServerJob:

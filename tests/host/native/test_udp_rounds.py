@@ -132,7 +132,7 @@ _COMES_BACK = """
 import threading, time
 from lanesum.transport import JobTicket
 from lanesum.transport.native_rounds import NativeRounds
-from lanesum.udp_socket import open_udp_socket
+from lanesum._internal.udp_socket import open_udp_socket
 from lanesum_native import _core
 ticket = JobTicket(job=1, tag=2, worker=0, workers=2, slots=4)
 rounds = NativeRounds(_core, ticket)

@@ -45,7 +45,7 @@ def test_result_names_its_contributors_and_late_ones_get_the_same() -> None:
     assert (result.header.flags, result.header.workers, result.header.fan_in_workers) == (Flag.PARTIAL, 0b1101, 4)
     (late,) = workers.handle(1, workers.packet(1))
     assert late == (workers.roster.addresses[1], result.pack())
-    assert workers.handle(1, workers.packet(1, flags=Flag.RESEND)) == [late]
+    assert workers.handle(1, workers.packet(1, flags=Flag.RETRANSMISSION)) == [late]
 
 
 def test_two_levels_name_contributors_behind_the_sum() -> None:
@@ -318,7 +318,7 @@ def test_answers_do_not_depend_on_who_asks() -> None:
     workers = Workers(job())
     workers.send(0)
     workers.send(1)
-    result = workers.send(2, spare=9, fan_in_workers=77, flags=Flag.RESEND | Flag.BYPASS)[0]
+    result = workers.send(2, spare=9, fan_in_workers=77, flags=Flag.RETRANSMISSION | Flag.BYPASS)[0]
     assert result.header == dataclasses.replace(
         Header(), kind=Kind.RESULT, flags=Flag.PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=8
     )

@@ -49,7 +49,7 @@ def test_duplicates_ask_everybody_who_is_missing() -> None:
     workers = Workers(served(flat(4)))
     workers.send(1)
     workers.send(2)
-    answers = workers.send(1, flags=Flag.RESEND)
+    answers = workers.send(1, flags=Flag.RETRANSMISSION)
     assert kinds(answers) == dict.fromkeys((0, 1, 3), PENDING_BYPASS)
     assert {answer.header.workers for answer in answers.values()} == {0b110}
     assert {answer.header.fan_in_workers for answer in answers.values()} == {4}
@@ -60,25 +60,25 @@ def test_replay_goes_to_who_asks() -> None:
     workers = Workers(served(flat(2)))
     workers.send(0)
     workers.send(1)
-    answers = workers.send(0, flags=Flag.RESEND)
-    assert kinds(answers) == {0: (Kind.RESULT, Flag.RESEND)}
+    answers = workers.send(0, flags=Flag.RETRANSMISSION)
+    assert kinds(answers) == {0: (Kind.RESULT, Flag.RETRANSMISSION)}
     assert workers.check(answers[0]) == 0b11
 
 
 def test_congestion_and_collisions_are_repeated() -> None:
     workers = Workers(served(flat(3)))
     workers.send(0, flags=Flag.COLLISION)
-    workers.send(1, flags=Flag.ECN | Flag.RESEND)
+    workers.send(1, flags=Flag.ECN | Flag.RETRANSMISSION)
     result = workers.send(2)[0]
     assert result.header.flags == Flag.ECN | Flag.COLLISION
-    assert workers.send(0)[0].header.flags == Flag.ECN | Flag.COLLISION | Flag.RESEND
+    assert workers.send(0)[0].header.flags == Flag.ECN | Flag.COLLISION | Flag.RETRANSMISSION
 
     # A chunk begins without them; a replay has its own packet's congestion, but never a collision of its own:
     # workers choose by collisions, and have to choose alike.
     for worker in range(2):
         workers.send(worker, chunk=8)
     assert workers.send(2, chunk=8)[0].header.flags == 0
-    assert workers.send(1, chunk=8, flags=Flag.ECN | Flag.COLLISION)[1].header.flags == Flag.ECN | Flag.RESEND
+    assert workers.send(1, chunk=8, flags=Flag.ECN | Flag.COLLISION)[1].header.flags == Flag.ECN | Flag.RETRANSMISSION
 
 
 def test_congestion_of_the_ipv4_header_counts() -> None:
@@ -125,8 +125,8 @@ def test_pieces_of_a_switch_are_merged_with_single_contributions(op: LaneOp) -> 
     assert kinds(answers) == dict.fromkeys(range(4), (Kind.RESULT, 0))
     assert workers.check(answers[3]) == 0b1111
     # The switch sends it again: none of its workers has the result.
-    again = workers.send(0, workers.aggregate(0b0111, op=op, flags=Flag.UPPER | Flag.RESEND))
-    assert kinds(again) == dict.fromkeys(range(3), (Kind.RESULT, Flag.RESEND))
+    again = workers.send(0, workers.aggregate(0b0111, op=op, flags=Flag.UPPER | Flag.RETRANSMISSION))
+    assert kinds(again) == dict.fromkeys(range(3), (Kind.RESULT, Flag.RETRANSMISSION))
 
 
 def test_a_piece_that_does_not_fit_is_asked_for_again_one_by_one() -> None:
@@ -146,7 +146,7 @@ def test_two_levels_name_racks() -> None:
     assert workers.send(first[0], workers.aggregate(by_rack[0])) == {}
     assert workers.send(first[1]) == {}
 
-    answers = workers.send(first[1], flags=Flag.RESEND)
+    answers = workers.send(first[1], flags=Flag.RETRANSMISSION)
     missing = workers.roster.everybody & ~by_rack[0] | 1 << first[1]
     assert kinds(answers) == {worker: PENDING_BYPASS for worker in range(6) if missing >> worker & 1}
     for worker, answer in answers.items():

@@ -139,9 +139,9 @@ def test_losses_are_repaired_by_replays() -> None:
     with AggregationServer((LOCALHOST, 0), loss=lose_first_result) as server, sockets(1) as job:
         server.aggregator.admit(job.job)
         job.send(server.address, 0, 0)
-        job.send(server.address, 0, 0, flags=Flag.RESEND)
+        job.send(server.address, 0, 0, flags=Flag.RETRANSMISSION)
         replay = Packet.unpack(job.receive(0))
-        assert (replay.header.kind, replay.header.flags) == (Kind.RESULT, Flag.RESEND)
+        assert (replay.header.kind, replay.header.flags) == (Kind.RESULT, Flag.RETRANSMISSION)
         assert np.array_equal(replay.payload, Packet.unpack(lost[0]).payload)
 
 

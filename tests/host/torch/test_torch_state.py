@@ -21,6 +21,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.session import Session
 from lanesum.transport.errors import SessionClosedError
 from tests.host.torch.torch_ranks import served_job
+from tests.paths import ROOT
 
 
 @dataclass
@@ -181,7 +182,7 @@ import sys, lanesum.torch, torch
 from lanesum.session import Session
 from lanesum.transport.errors import SessionClosedError
 from lanesum.transport import JobTicket
-from test_torch_state import FakeBucket
+from tests.host.torch.test_torch_state import FakeBucket
 state = lanesum.torch.State(Session(JobTicket.from_json(sys.argv[1]), deadline_s=600))
 lanesum.torch.hook(state, FakeBucket(torch.ones(8), [torch.nn.Parameter(torch.ones(8))]))
 print("leaving")
@@ -194,7 +195,7 @@ def test_waiting_bucket_does_not_keep_the_process_alive() -> None:
         start = time.monotonic()
         ended = subprocess.run(
             [sys.executable, "-c", _LEAVE, ticket.to_json()],
-            cwd=Path(__file__).parent,
+            cwd=ROOT,
             capture_output=True,
             text=True,
             timeout=60,

@@ -36,7 +36,7 @@ CHANGES = st.dictionaries(st.sampled_from(sorted(FIELDS)), st.none(), max_size=4
     lambda names: st.fixed_dictionaries({name: FIELDS[name] for name in names})
 )
 KINDS = st.sampled_from([*Kind, 0, 9])
-FLAGS = st.sampled_from([0, *Flag, Flag.PARTIAL | Flag.UPPER, Flag.BYPASS | Flag.RESEND, 0xFF])
+FLAGS = st.sampled_from([0, *Flag, Flag.PARTIAL | Flag.UPPER, Flag.BYPASS | Flag.RETRANSMISSION, 0xFF])
 
 
 @st.composite

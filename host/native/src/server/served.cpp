@@ -98,7 +98,7 @@ Decision ServedJob::take(const Header &header, const Place &place, const Workers
             break;
         case Decision::REPLAY: {
             Header replay = *entry.result;
-            replay.flags |= FLAG_RESEND | (flags & FLAG_ECN);
+            replay.flags |= FLAG_RETRANSMISSION | (flags & FLAG_ECN);
             answer_askers(roster_, workers, packed(replay, entry.pieces.total(), answers), answers);
             break;
         }

@@ -96,10 +96,10 @@ void Flights::due(double now, Outbox &outbox) {
         state->sent_at = now;
         state->sequence = flight(state->position).path->sequence++;
         state->bypassed = bypass;
-        ++state->resends;
+        ++state->retransmissions;
         link.count_sent(batch.packet_bytes(), true, bypass, asked);
         ++link.sequence;
-        outbox.add(batch, state->chunk, FLAG_RESEND | (bypass ? FLAG_BYPASS : 0u));
+        outbox.add(batch, state->chunk, FLAG_RETRANSMISSION | (bypass ? FLAG_BYPASS : 0u));
     }
     std::int64_t room = room_at(now);
     while (has_open() && (room > 0 || open_.front() == first_left())) {
@@ -118,7 +118,7 @@ void Flights::due(double now, Outbox &outbox) {
         state.first_sequence = state.sequence = flight(position).path->sequence++;
         state.first_on_link = link.sequence;
         state.bypass = state.bypassed = bypass;
-        state.resends = state.tries = 0;
+        state.retransmissions = state.tries = 0;
         state.asked = state.lost = state.probed = false;
         link.count_sent(window->batch()->packet_bytes(), false, bypass);
         ++link.sequence;
@@ -264,7 +264,7 @@ void Flights::each_overtaken(double now, Visit visit) {
 }
 
 double Flights::Flight::quick_left(const Outstanding &state, double since, double now) const {
-    const double backed_off = path->rtt.quick_timeout_s() * (1 << std::min(state.resends, 16u));
+    const double backed_off = path->rtt.quick_timeout_s() * (1 << std::min(state.retransmissions, 16u));
     return since + std::min(backed_off, MAX_RTO_S) - now;
 }
 
@@ -391,7 +391,7 @@ void Flights::past_switches(const RoundWindow &window, std::uint32_t chunk, Outb
         return;
     }
     link_->count_sent(window.batch()->packet_bytes(), true, true, true);
-    outbox.add(*window.batch(), chunk, FLAG_RESEND | FLAG_BYPASS);
+    outbox.add(*window.batch(), chunk, FLAG_RETRANSMISSION | FLAG_BYPASS);
 }
 
 }  // namespace lanesum::transport

@@ -50,7 +50,7 @@ private:
         double sent_at;
         std::int64_t sequence;
         std::uint32_t chunk;
-        std::uint32_t resends;
+        std::uint32_t retransmissions;
         std::uint32_t tries;
         std::uint32_t before, after;
         bool under_way = false;

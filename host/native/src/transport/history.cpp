@@ -55,7 +55,7 @@ void History::due(double now, Outbox &outbox) {
         Question &question = packets->questions[chunk];
         question.sent_at = now;
         question.asked = false;
-        outbox.add(*packets->batch, chunk, FLAG_RESEND | (question.bypass ? FLAG_BYPASS : 0u));
+        outbox.add(*packets->batch, chunk, FLAG_RETRANSMISSION | (question.bypass ? FLAG_BYPASS : 0u));
         link_->count_sent(packets->batch->packet_bytes(), true, question.bypass, true);
     }
     asked_.clear();
