@@ -123,8 +123,8 @@ def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) 
     parts = [Part(key, start, stop) for (key, _), start, stop in zip(named, [0, *stops], stops, strict=False)]
     codec, options = built_as(name, steps, settings)
     inner: list[Codec] = [codecs.get(codec, workers=settings.workers, **options) for _ in range(settings.workers)]
-    own = getattr(inner[0], "keeps_error_feedback", False)
-    exact = own or getattr(inner[0], "nearly_exact", False)
+    own = inner[0].traits.keeps_error_feedback
+    exact = own or inner[0].traits.nearly_exact
     job: Sequence[Codec] = inner if exact else [codecs.ErrorFeedback(one) for one in inner]
     # DGC has the momentum inside.
     momentum = 0.0 if own else _MOMENTUM

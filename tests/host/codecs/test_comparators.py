@@ -228,7 +228,7 @@ def test_empty_single_and_strided_vectors(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("topk", "dgc")])
 def test_a_sum_without_a_worker_is_refused(name: str) -> None:
-    assert codecs.get(name, workers=2).needs_all_workers  # type: ignore[attr-defined]
+    assert codecs.get(name, workers=2).traits.needs_all_workers
     if name == "powersgd":
         return  # its sums are those of fixed, which takes whoever is there
     steps = codecs.get(name, workers=2).all_reduce(drawn("Gaussian", 50), CodecContext(workers=2, worker=0))

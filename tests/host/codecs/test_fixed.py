@@ -91,7 +91,7 @@ def test_only_what_fits_is_gathered_and_never_with_a_quorum() -> None:
     assert rounds(codec, 10) == [1, 10]
     assert rounds(FixedPoint(workers=3, gathered=0), 1, complete=True) == [1, 1]
     # Workers with different limits would have different rounds.
-    assert codecs.description(codec) != codecs.description(FixedPoint(workers=3))
+    assert codec.describe() != FixedPoint(workers=3).describe()
 
 
 def test_a_gathered_value_that_is_not_finite_is_named_before_anything_is_sent() -> None:
@@ -219,11 +219,3 @@ def test_wrong_types_lengths_and_settings_are_refused() -> None:
         FixedPoint(workers=1, gathered=-1)
     with pytest.raises(ConfigurationError):
         CodecContext(workers=2, worker=2)
-
-
-def test_the_registry_lists_what_it_knows() -> None:
-    assert isinstance(codecs.get("fixed", workers=4, block=64), codecs.Codec)
-    with pytest.raises(ConfigurationError, match=r"Known codecs: .*fixed"):
-        codecs.get("zip", workers=4)
-    with pytest.raises(ConfigurationError, match="Known parameters: block"):
-        codecs.get("fixed", workers=4, blok=64)

@@ -20,7 +20,6 @@ from lanesum.codecs import (
     RoundGroup,
     Rule,
     TopK,
-    description,
 )
 from lanesum.codecs.base import Vector
 from lanesum.errors import ConfigurationError
@@ -251,7 +250,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_descriptions_tell_policies_apart() -> None:
     lines = {
-        description(Policy(workers=2, **options))
+        Policy(workers=2, **options).describe()
         for options in (
             {},
             {"warm_up": 3},
@@ -265,4 +264,4 @@ def test_descriptions_tell_policies_apart() -> None:
         )
     }
     assert len(lines) == 9
-    assert description(Policy(workers=2, error_feedback=False)) in lines
+    assert Policy(workers=2, error_feedback=False).describe() in lines
