@@ -114,6 +114,7 @@ class Policy:
             depends_on_past_sums=True,
             keeps_error_feedback=True,
             stateful=True,
+            max_nmse=max(codec.traits.max_nmse for codec in self._codecs.values()),
         )
         self._memory, self._counts = PartMemory(), PartCounts()
         # Of each parameter, the last gradients' largest density.

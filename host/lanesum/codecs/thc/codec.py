@@ -79,7 +79,6 @@ class THC:
     """
 
     name = "thc"
-    traits = CodecTraits(accepts_device_tensors=True, adds_memory=True)
 
     def __init__(
         self, *, workers: int, bits: int = 4, lanes: int | None = None, block: int = 4096, lookup: bool = True
@@ -98,6 +97,7 @@ class THC:
         self.grid = best_grid(bits, workers, LANE_MAX[self.lanes], lookup and self.op is LaneOp.TABLE8)
         if self.op is LaneOp.TABLE8 and self.grid.uniform:
             self.op = LaneOp.EXPAND8
+        self.traits = CodecTraits(accepts_device_tensors=True, adds_memory=True, max_nmse=1.1 * self.grid.error())
         #: The codec's arithmetic, on runs of blocks.
         self.coder = BlockCoder(self.grid, self.op, block)
 
