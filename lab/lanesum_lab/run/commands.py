@@ -94,9 +94,9 @@ def controller_command(plan: RunPlan, scratch: Scratch, *, listen: str) -> list[
 
 
 def relay_command(plan: RunPlan, scratch: Scratch, *arguments: str) -> list[str]:
-    """A cable with faults; see ``lanesum_switch.faults.relay`` for ``arguments``."""
+    """A cable with faults; see ``lanesum_switch.cli.relay`` for ``arguments``."""
     options = ["--plan", plan.faults_source, "--counts", str(scratch.fault_counts)]
-    return [sys.executable, "-m", "lanesum_switch.faults.relay", *arguments, *options]
+    return [sys.executable, "-m", "lanesum_switch.cli.relay", *arguments, *options]
 
 
 def training_arguments(plan: RunPlan) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum_control.topology import Topology
 from lanesum_lab.run.plan import mininet_path
-from lanesum_switch.faults.network import switch_links
+from lanesum_switch.faults.topology_names import switch_links
 
 
 class NetworkError(LanesumError):
@@ -36,7 +36,7 @@ def _import_mininet() -> tuple[Any, Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """A gap in a cable for ``lanesum_switch.faults.relay``: two interfaces in the namespace of ``node``."""
+    """A gap in a cable for ``lanesum_switch.cli.relay``: two interfaces in the namespace of ``node``."""
 
     link: str
     node: str

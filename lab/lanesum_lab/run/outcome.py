@@ -12,7 +12,7 @@ from typing import Any
 from lanesum.rpc import controller as rpc
 from lanesum.server.client import ServerError, ServerStatus
 from lanesum_control.controlled_server import packets_as_of_a_switch
-from lanesum_switch.faults.network import CONTROLLER
+from lanesum_switch.faults.topology_names import CONTROLLER
 
 LAST_WORDS_S = 2.0  # a kill waits for no longer
 

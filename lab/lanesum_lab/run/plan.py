@@ -20,9 +20,9 @@ from lanesum_control.jobs import DEFAULT_SLOTS
 from lanesum_control.topology import Topology, load
 from lanesum_lab import targets, veth
 from lanesum_lab.targets import SwitchTarget
-from lanesum_switch.faults.network import names_in, server_processes
 from lanesum_switch.faults.plan import FaultPlan, Names
-from lanesum_switch.topology_ports import check_apart
+from lanesum_switch.faults.topology_names import names_in, server_processes
+from lanesum_switch.ports.topology import check_apart
 
 Runner = Literal["loopback", "mininet"]
 TOPOLOGY = "topology.yaml"  # in the folder of a run with other servers than those of its topology

@@ -20,8 +20,8 @@ from lanesum_lab.run.process_faults import ProcessFaults
 from lanesum_lab.run.supervisor import Child, Supervisor
 from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
 from lanesum_switch.faults.links import LinkFaults
-from lanesum_switch.faults.network import CONTROLLER
 from lanesum_switch.faults.plan import FaultPlan
+from lanesum_switch.faults.topology_names import CONTROLLER
 
 _CONTROLLER_START_S = 60.0
 _TRY_S = 1.0

@@ -20,7 +20,7 @@ from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum_lab.targets import SwitchTarget
 from lanesum_lab.targets.embedded import EMBEDDED
-from lanesum_switch.reference.tofino_slots import ChipEntries
+from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Parts:
     @property
     def chip(self) -> bool:
         """Return True if switches decide as the Tofino program does (docs/tofino.md)."""
-        return issubclass(self.switch.slot_table, ChipEntries)
+        return issubclass(self.switch.slot_table, TofinoSlotTable)
 
     def entries(self) -> SlotTable:
         """The slots of a switch that has just been started."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lanesum.errors import ConfigurationError
 from lanesum_control.tofino.profiles import PROFILES, TofinoProfile
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, embedded, register
-from lanesum_switch.reference.tofino_slots import ChipEntries
+from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 from lanesum_switch.tna.switch import TofinoSwitch
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _target(profile: TofinoProfile) -> SwitchTarget:
         pipeline=pipeline,
         command=command,
         device=TofinoSwitch,
-        slot_table=ChipEntries,
+        slot_table=TofinoSlotTable,
         controller_options=("--tofino", profile.name),
     )
 
