@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
 
 VARIABLE = "LANESUM_GPU"
@@ -212,9 +213,9 @@ def needs_staging(device: torch.device) -> bool:
     return device.type != "cpu" or mode() == "interpret"
 
 
-def codec_accepts(codec: object, device: torch.device) -> bool:
+def codec_accepts(codec: Codec, device: torch.device) -> bool:
     """Return True if ``codec`` gets tensors of ``device`` as they are, because it has kernels for them."""
-    if not getattr(codec, "takes_device", False) or not needs_staging(device):
+    if not codec.traits.accepts_device_tensors or not needs_staging(device):
         return False
     return device.type in ("cpu", "cuda") and mode() != "off"
 

@@ -36,7 +36,7 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
 
 def adds_error_feedback(codec: Codec, tensor: torch.Tensor) -> bool:
     """Return True if ``codec`` adds ``CodecContext.memory`` to such a tensor itself."""
-    return getattr(codec, "adds_memory", False) and codec_accepts(codec, tensor.device)
+    return codec.traits.adds_memory and codec_accepts(codec, tensor.device)
 
 
 def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torch.Tensor:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Codec, Result, Round, RoundGroup, Steps
+from lanesum.codecs.base import Codec, Result, Round, Steps
 from lanesum.session.lengths import AppendedLengths
 from lanesum.transport.in_flight import RoundInFlight
 
@@ -104,7 +104,7 @@ class AllReduce:
 
     def depends_on(self, earlier: AllReduce) -> bool:
         """Return True if the rounds depend on the sum of ``earlier``, so that it must be done first."""
-        if self.codec is not earlier.codec or not getattr(self.codec, "remembers_sums", False):
+        if self.codec is not earlier.codec or not self.codec.traits.depends_on_past_sums:
             return False
         return not set(self.names).isdisjoint(earlier.names)
 

@@ -67,7 +67,7 @@ def append_lengths(codec: Codec, size: int, round_: Round, ticket: JobTicket) ->
     if round_.op is LaneOp.MAX:
         # The maximum of the complements is the complement of the minimum. The words mostly fit into the padding.
         lengths = np.array([size, ~size], np.int64).astype(np.uint32)
-    elif round_.op is LaneOp.ADD32 and getattr(codec, "packs_values", False):
+    elif round_.op is LaneOp.ADD32 and codec.traits.packs_values:
         lengths = np.zeros(ticket.workers, np.uint32)
         lengths[ticket.worker] = size % _WORD_RANGE
     else:

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedule concurrent all-reduces: encode, start rounds and decode in turn.
 
-The network identifies a round by its number alone. So all workers must start the same rounds in the same order, whatever
-their timing: every round of an all-reduce before any round of the next one. The next all-reduce may start its first
-round as soon as the last round of the one before is started and completely encoded. So its norms travel behind the codes
-of the one before, and it is encoded while these are in flight. A codec whose rounds depend on sums marks its last round
-as soon as it can tell.
+The network identifies a round by its number alone. So all workers must start the same rounds in the same order,
+whatever their timing: every round of an all-reduce before any round of the next one. The next all-reduce may start its
+first round as soon as the last round of the one before is started and completely encoded. So its norms travel behind
+the codes of the one before, and it is encoded while these are in flight. A codec whose rounds depend on sums marks its
+last round as soon as it can tell.
 
 All work is done in the thread that waits, in small steps, the oldest all-reduce first.
 """
@@ -177,7 +177,7 @@ class AllReduceScheduler:
 
         With a quorum, codecs may make other rounds than their ``shapes``. Only one round is in flight then.
         """
-        if self._ticket.quorum or getattr(all_reduce.codec, "remembers_sums", False):
+        if self._ticket.quorum or all_reduce.codec.traits.depends_on_past_sums:
             return math.inf
         try:
             return len(all_reduce.codec.shapes(all_reduce.size))

@@ -95,7 +95,7 @@ class Session(Closing):
                 f"Codec {codec.name} was built for {codec.workers} workers; the job has {ticket.workers}.",
                 "Build the codec with the job's number of workers.",
             )
-        if getattr(codec, "needs_all_workers", False) and ticket.quorum not in (0, ticket.workers):
+        if codec.traits.needs_all_workers and ticket.quorum not in (0, ticket.workers):
             raise ConfigurationError(
                 f"Codec {codec.name} needs every worker in every sum, but a result of job {ticket.job} needs only "
                 f"{ticket.quorum} of {ticket.workers}.",
@@ -306,8 +306,8 @@ class Session(Closing):
         self._transport.wake()
 
     def describe(self) -> str:
-        """Return the session's codec in one line (``lanesum.codecs.description``); equal on all workers."""
-        return codecs.description(self.codec)
+        """Return the session's codec in one line; it must be equal on all workers."""
+        return self.codec.describe()
 
     def leave(self, deadline_s: float = LEAVE_DEADLINE_S) -> bool:
         """End the session together with all other workers; return True if all of them have left.

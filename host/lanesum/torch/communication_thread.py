@@ -37,8 +37,8 @@ _Tasks: TypeAlias = "queue.SimpleQueue[tuple[Task, bool] | None]"
 # Such tasks, each with a call that waits until it may begin.
 _DelayedTasks: TypeAlias = "queue.SimpleQueue[tuple[Callable[[], object], Task, bool] | None]"
 
-# Waiting time of ``stop`` before it interrupts the thread, and again before it gives up. The thread is a daemon, so that
-# it never keeps the process alive.
+# Waiting time of ``stop`` before it interrupts the thread, and again before it gives up. The thread is a daemon, so it
+# never keeps the process alive.
 _STOP_WAIT_S = 2.0
 
 

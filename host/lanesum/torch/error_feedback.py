@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Error feedback of each parameter: the compression error of a gradient is added to the parameter's next gradient.
 
-DDP rebuilds its buckets after the first backward pass. A residual that belongs to a bucket would be lost then or, worse,
-be added to other gradients. But a bucket is what is compressed, for fewer and fuller packets. So the residuals of the
-parameters are gathered into a bucket before the codec, and the codec's residual is split between them after it.
+DDP rebuilds its buckets after the first backward pass. A residual kept for a bucket would be lost then or, worse, be
+added to other gradients. But whole buckets are compressed, for fewer and fuller packets. So the residuals of parameters
+are gathered into a bucket before the codec, and the codec's residual is split between them after it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 
 from lanesum._internal.closing import Closing
-from lanesum.codecs.base import Codec, Part, Result, description
+from lanesum.codecs.base import Codec, Part, Result, as_stateful
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.gpu.tensors import adds_error_feedback
@@ -64,8 +64,8 @@ class State(Closing):
         error_feedback: the residuals, or None where error feedback is off.
 
     One thread averages the buckets in the order of DDP, a few at a time, while backward computes the next ones. After a
-    failure, ``backward()`` and every later bucket raise ``error``. The workers are out of step then: join the job again.
-    DDP needs a new wrapper, too, because it refuses the next forward after an incomplete backward.
+    failure, ``backward()`` and every later bucket raise ``error``. The workers are out of step then and must join the
+    job again. DDP needs a new wrapper, too, because it refuses the next forward after an incomplete backward.
     """
 
     def __init__(
@@ -80,13 +80,13 @@ class State(Closing):
         self.keep_alive: KeepAlive | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
-        own = getattr(self.codec, "keeps_error_feedback", False)
+        own = self.codec.traits.keeps_error_feedback
         if own and error_feedback is not None:
             raise ConfigurationError(
                 f"Codec {self.codec.name} keeps error feedback itself.",
                 "Configure it in the codec, and leave error_feedback of the State unset.",
             )
-        lossy = not own and not getattr(self.codec, "nearly_exact", False)
+        lossy = not own and not self.codec.traits.nearly_exact
         enabled = lossy if error_feedback is None else error_feedback
         self.error_feedback = ErrorFeedbackState() if enabled else None
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
@@ -148,7 +148,7 @@ class State(Closing):
         address = controller_address(controller)
         if address is not None:
             try:
-                wait_for_others(ticket, address, description=description(state.codec), timeout_s=wait_s)
+                wait_for_others(ticket, address, description=state.codec.describe(), timeout_s=wait_s)
             except BaseException:
                 state.close()
                 raise
@@ -232,8 +232,8 @@ class State(Closing):
         """
         feedback = self.error_feedback
         state = {"codec": self.codec.name, "memory": {} if feedback is None else feedback.state_dict()}
-        codec: Any = self.codec
-        return {**state, "state": _with_tensors(codec.state_dict())} if hasattr(codec, "state_dict") else state
+        codec = as_stateful(self.codec)
+        return state if codec is None else {**state, "state": _with_tensors(codec.state_dict())}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Replace the state by a :meth:`state_dict`.
@@ -255,8 +255,8 @@ class State(Closing):
             raise ConfigurationError(
                 "This state contains error feedback, but error feedback is off.", "Build State(error_feedback=True)."
             )
-        codec: Any = self.codec
-        if hasattr(codec, "load_state_dict"):
+        codec = as_stateful(self.codec)
+        if codec is not None:
             if not isinstance(state.get("state"), Mapping):
                 raise ConfigurationError(f"This state lacks that of codec {self.codec.name!r}.", "Start without it.")
             codec.load_state_dict(state["state"])
