@@ -21,7 +21,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -235,6 +235,8 @@ def to_host(vector: NDArray[np.float32] | torch.Tensor) -> NDArray[Any]:
     """Return a vector as a NumPy array, for checkpoints and rare cases; the calling thread waits for a device."""
     if isinstance(vector, np.ndarray):
         return vector
+    if not needs_staging(vector.device):
+        return cast("NDArray[np.float32]", vector.numpy())
     staging = staging_for(vector.device)
     with staging.stream():
         pinned = staging.empty_pinned(vector.numel(), vector.dtype)
