@@ -127,7 +127,9 @@ def test_programs_that_are_no_programs(tmp_path: Path, lanesum_here: Call) -> No
 def test_the_switch_address_is_taken() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.19.0.100", 19539))
-        assert_refused(lanesum("switch", "--loopback", "--p4runtime", "127.0.0.1:0"), "127.19.0.100:19539", "is taken")
+        assert_refused(
+            lanesum("switch", "--loopback", "--p4runtime", "127.0.0.1:0"), "127.19.0.100:19539", "cannot listen at"
+        )
 
 
 def test_the_p4runtime_port_is_taken() -> None:
