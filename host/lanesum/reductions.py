@@ -101,8 +101,8 @@ class Reduction:
 
     def depends_on(self, before: Reduction) -> bool:
         """Its rounds depend on a sum that has to be there: workers would make different ones otherwise."""
-        remembers = getattr(self.codec, "remembers_sums", False)
-        return remembers and self.codec is before.codec and not self.keys.isdisjoint(before.keys)
+        dependent = self.codec.traits.depends_on_past_sums
+        return dependent and self.codec is before.codec and not self.keys.isdisjoint(before.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _with_size(reduction: Reduction, round_: Round, ticket: JobTicket) -> tuple[
         if round_.op is LaneOp.MAX:
             # The largest of the complements tells the smallest length. In most rounds both fit into the padding.
             lengths = np.array([size, ~size], np.int64).astype(np.uint32)
-        elif round_.op is LaneOp.ADD32 and getattr(reduction.codec, "packs_values", False):
+        elif round_.op is LaneOp.ADD32 and reduction.codec.traits.packs_values:
             lengths = np.zeros(ticket.workers, np.uint32)
             lengths[ticket.worker] = size % (1 << 32)
         else:
@@ -238,7 +238,7 @@ class Reductions:
         """Rounds that an all-reduce takes; infinity where that is not known, and the next one waits until it ends."""
         if self._transport.ticket.quorum:
             return math.inf  # codecs may take other rounds than they say, and one is under way at a time anyway
-        if getattr(codec, "remembers_sums", False):
+        if codec.traits.depends_on_past_sums:
             return math.inf  # the codec says it round by round
         try:
             return len(codec.shapes(size))

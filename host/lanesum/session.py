@@ -188,7 +188,7 @@ class Session(Closing):
             raise ConfigurationError(
                 f"Codec {codec.name} was built for {codec.workers} workers; the job has {self.ticket.workers}."
             )
-        if getattr(codec, "needs_all_workers", False) and self.ticket.quorum not in (0, self.ticket.workers):
+        if codec.traits.needs_all_workers and self.ticket.quorum not in (0, self.ticket.workers):
             raise ConfigurationError(
                 f"Codec {codec.name} needs every worker in every sum, but {self.ticket.quorum} of "
                 f"{self.ticket.workers} make a result of job {self.ticket.job}.",
@@ -307,7 +307,7 @@ class Session(Closing):
         """As ``all_reduce``, with the codec's whole result: flat values, and the residual when asked for.
 
         ``parts``: the parameters that the array is made of, in order; errors name them, and a policy needs them.
-        ``memory``: see ``CodecContext``; only for codecs with ``adds_memory``.
+        ``memory``: see ``CodecContext``; only for codecs whose traits say ``adds_memory``.
         """
         begun = self._begin(array, codec, average, name, keep_residual, parts, memory)
         result = self._reductions.reduce(begun.codec, begun.steps, begun.size, begun.keys)
@@ -396,7 +396,7 @@ class Session(Closing):
 
     def describe(self) -> str:
         """The session's codec in one line (``lanesum.codecs.description``); must be equal on all workers."""
-        return codecs.description(self.codec)
+        return self.codec.describe()
 
     def leave(self, deadline_s: float = LEAVE_DEADLINE_S) -> bool:
         """End the session together with all other workers; True when everybody has.

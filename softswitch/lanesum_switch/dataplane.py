@@ -28,8 +28,15 @@ from lanesum_switch.api import (
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.loader import load_program
 from lanesum_switch.compiler.context import Runtime
-from lanesum_switch.compiler.program import AssertionFailed, Compiled, LoopLimit, Run, build_state, compile_program
-from lanesum_switch.tables import MatchTable
+from lanesum_switch.compiler.driver import (
+    AssertionFailed,
+    CompiledProgram,
+    LoopLimit,
+    Run,
+    build_state,
+    compile_program,
+)
+from lanesum_switch.runtime.tables import MatchTable
 
 _log = logging.getLogger("lanesum_switch")
 
@@ -65,7 +72,7 @@ class EmbeddedSwitch:
         self.vectorize = vectorize
         self.max_passes = max_passes
         self.program: ir.Program | None = None
-        self.compiled: Compiled | None = None
+        self.compiled: CompiledProgram | None = None
         self._seed = seed
         self._clock = clock
         self._queue_depth = queue_depth

@@ -26,6 +26,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
 
 VARIABLE = "LANESUM_GPU"
@@ -194,9 +195,9 @@ def on_device(device: torch.device) -> bool:
     return device.type != "cpu" or mode() == "interpret"
 
 
-def codec_takes(codec: object, device: torch.device) -> bool:
-    """Whether ``codec`` is to get tensors of ``device`` as they are: it has kernels for them (``takes_device``)."""
-    if not getattr(codec, "takes_device", False) or not on_device(device):
+def codec_takes(codec: Codec, device: torch.device) -> bool:
+    """Return True if ``codec`` has kernels for tensors of ``device``, and they are enabled."""
+    if not codec.traits.accepts_device_tensors or not on_device(device):
         return False
     return device.type in ("cpu", "cuda") and mode() != "off"
 

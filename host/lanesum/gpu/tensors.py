@@ -51,7 +51,7 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
 
 def adds_memory(codec: Codec, tensor: torch.Tensor) -> bool:
     """Whether ``codec`` adds ``CodecContext.memory`` to such a tensor itself."""
-    return getattr(codec, "adds_memory", False) and codec_takes(codec, tensor.device)
+    return codec.traits.adds_memory and codec_takes(codec, tensor.device)
 
 
 def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torch.Tensor:

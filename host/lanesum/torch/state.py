@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 
 from lanesum._internal.closing import Closing
-from lanesum.codecs.base import Codec, Result, description
+from lanesum.codecs.base import Codec, Result, as_stateful
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Mark, on_device, staging
 from lanesum.gpu.tensors import adds_memory
@@ -77,12 +77,12 @@ class State(Closing):
         self.keep_alive: KeepAlive | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
-        own = getattr(self.codec, "keeps_error_feedback", False)
+        own = self.codec.traits.keeps_error_feedback
         if own and error_feedback is not None:
             raise ConfigurationError(
                 f"Codec {self.codec.name} keeps error feedback itself.", "Say so to the codec, not to the State."
             )
-        lossy = not own and not getattr(self.codec, "nearly_exact", False)
+        lossy = not own and not self.codec.traits.nearly_exact
         names = {} if model is None else {p: _plain_name(name) for name, p in model.named_parameters()}
         self._parameters = ParameterMemory(names)
         self.memory = self._parameters if (lossy if error_feedback is None else error_feedback) else None
@@ -137,7 +137,7 @@ class State(Closing):
         address = controller_address(controller)
         if address is not None:
             try:
-                wait_for_others(ticket, address, description=description(state.codec), timeout_s=wait_s)
+                wait_for_others(ticket, address, description=state.codec.describe(), timeout_s=wait_s)
             except BaseException:
                 state.close()
                 raise
@@ -217,8 +217,8 @@ class State(Closing):
         its own. Call it between steps.
         """
         state = {"codec": self.codec.name, "memory": {} if self.memory is None else self.memory.state_dict()}
-        codec: Any = self.codec
-        return {**state, "state": _with_tensors(codec.state_dict())} if hasattr(codec, "state_dict") else state
+        codec = as_stateful(self.codec)
+        return state if codec is None else {**state, "state": _with_tensors(codec.state_dict())}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back a :meth:`state_dict`. Raises ConfigurationError, changing nothing, if it does not fit."""
@@ -234,8 +234,8 @@ class State(Closing):
             raise ConfigurationError(
                 "This state has error-feedback memory, but error feedback is off.", "Build State(error_feedback=True)."
             )
-        codec: Any = self.codec
-        if hasattr(codec, "load_state_dict"):
+        codec = as_stateful(self.codec)
+        if codec is not None:
             if not isinstance(state.get("state"), Mapping):
                 raise ConfigurationError(f"This state lacks that of codec {self.codec.name!r}.", "Start without it.")
             codec.load_state_dict(state["state"])

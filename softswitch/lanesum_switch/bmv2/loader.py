@@ -12,7 +12,7 @@ import json
 
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.bmv2.expressions import ExpressionLoader, Json, number_of, place_of, unsupported
+from lanesum_switch.bmv2.expression_loader import ExpressionLoader, Json, number_of, place_of, unsupported
 
 
 def load_program(text: bytes) -> ir.Program:

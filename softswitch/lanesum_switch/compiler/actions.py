@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.blocks import (
+from lanesum_switch.compiler.basic_blocks import (
     Assign,
     Other,
     RegisterWrite,
@@ -20,11 +20,11 @@ from lanesum_switch.compiler.blocks import (
     statements_of,
     written_fields,
 )
-from lanesum_switch.compiler.expr import Scope
+from lanesum_switch.compiler.expressions import Scope
+from lanesum_switch.compiler.field_usage import blocks_of
 from lanesum_switch.compiler.layout import Value, cut_to
 from lanesum_switch.compiler.primitives import Primitives
-from lanesum_switch.compiler.structure import END, Go, Node, Structurer, Target
-from lanesum_switch.compiler.usage import blocks_of
+from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
 
 if TYPE_CHECKING:
     from lanesum_switch.compiler.context import Context

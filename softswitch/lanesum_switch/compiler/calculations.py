@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.expr import Scope
+from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Segment
 
 if TYPE_CHECKING:

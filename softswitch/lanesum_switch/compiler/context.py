@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.expr import Expressions
+from lanesum_switch.compiler.expressions import Expressions
+from lanesum_switch.compiler.field_usage import FieldUsage
 from lanesum_switch.compiler.layout import Layout, Value
-from lanesum_switch.compiler.usage import Usage
-from lanesum_switch.compiler.writer import Names, Writer
-from lanesum_switch.stateful import CounterArray, MeterArray, RegisterBank
-from lanesum_switch.tables import MatchTable
+from lanesum_switch.compiler.python_source import Names, SourceWriter
+from lanesum_switch.runtime.externs import CounterArray, MeterArray, RegisterBank
+from lanesum_switch.runtime.tables import MatchTable
 
 if TYPE_CHECKING:
     from lanesum_switch.compiler.actions import Vectorizer
@@ -74,14 +74,14 @@ class Context:
     """One compilation."""
 
     program: ir.Program
-    usage: Usage
+    usage: FieldUsage
     names: Names
     layout: Layout
     expressions: Expressions
     runtime: Runtime
     registers: Registers
     drop_port: int
-    writer: Writer
+    writer: SourceWriter
     tracks_length: bool = False
     dynamic_exit: bool = False
     vectorizer: Vectorizer | None = None

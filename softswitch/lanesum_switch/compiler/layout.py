@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from struct import Struct
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.usage import Usage
-from lanesum_switch.compiler.writer import Names
+from lanesum_switch.compiler.field_usage import FieldUsage
+from lanesum_switch.compiler.python_source import Names
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 # Two numbers and a shift are cheaper than int.from_bytes: (code, code, bits of the second).
@@ -64,7 +64,7 @@ LaneRuns = dict[str, list[tuple[str, ...]]]  # header type name -> runs of field
 class Layout:
     """Local variables of one program."""
 
-    def __init__(self, program: ir.Program, usage: Usage, names: Names, lane_runs: LaneRuns | None = None) -> None:
+    def __init__(self, program: ir.Program, usage: FieldUsage, names: Names, lane_runs: LaneRuns | None = None) -> None:
         self.program = program
         self.usage = usage
         self.names = names

@@ -132,7 +132,7 @@ def test_error_feedback_adds_inside_the_kernels_over_rounds() -> None:
     for mine, other in zip(there, here, strict=True):
         memory, expected = mine.memory("w"), other.memory("w")
         assert memory is not None and expected is not None and memory.tobytes() == expected.tobytes()
-        assert mine.takes_device
+        assert mine.traits.accepts_device_tensors
 
 
 def test_rounds_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

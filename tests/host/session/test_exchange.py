@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.codecs import CodecContext, Result, Round, RoundGroup, RoundShape, Steps
+from lanesum.codecs import CodecContext, CodecTraits, Result, Round, RoundGroup, RoundShape, Steps
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import FinishedRound, Session
@@ -144,7 +144,11 @@ class _Rounds:
 
     name = "rounds"
     code_table = None
+    traits = CodecTraits()
     workers = 2
+
+    def describe(self) -> str:
+        return self.name
 
     def __init__(self, kinds: str) -> None:
         self.kinds = kinds

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from lanesum.codecs import CodecContext, CodecError, Part, Policy, Result, Round, RoundShape, Rule, Steps
+from lanesum.codecs import CodecContext, CodecError, CodecTraits, Part, Policy, Result, Round, RoundShape, Rule, Steps
 from lanesum.codecs.base import Codec
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.thc_paper.codec import PaperTHC
@@ -103,7 +103,11 @@ class _OneRound:
 
     name = "one-round"
     code_table = None
+    traits = CodecTraits()
     workers = 2
+
+    def describe(self) -> str:
+        return self.name
 
     def __init__(self, rounds: int = 1) -> None:
         self.rounds = rounds

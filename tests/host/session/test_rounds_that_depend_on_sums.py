@@ -13,7 +13,19 @@ import numpy as np
 import pytest
 
 from lanesum.aggregation.pieces import RoundPieces
-from lanesum.codecs import Aggregate, CodecContext, CodecError, Policy, Result, Round, Rule, Sketch, Steps, Union
+from lanesum.codecs import (
+    Aggregate,
+    CodecContext,
+    CodecError,
+    CodecTraits,
+    Policy,
+    Result,
+    Round,
+    Rule,
+    Sketch,
+    Steps,
+    Union,
+)
 from lanesum.codecs.base import Codec, always
 from lanesum.protocol.lanes import LaneOp
 from lanesum.reductions import Reduction, Reductions
@@ -183,7 +195,11 @@ def test_a_policy_is_out_of_the_way_when_all_its_codecs_are() -> None:
 
 def test_a_round_after_the_last_one_is_an_error() -> None:
     class Liar:
-        name, code_table, workers, remembers_sums = "liar", None, 1, True
+        name, code_table, workers = "liar", None, 1
+        traits = CodecTraits(depends_on_past_sums=True)
+
+        def describe(self) -> str:
+            return self.name
 
         def shapes(self, size: int) -> tuple[()]:
             return ()

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, CodecContext, CodecError, ErrorFeedback, Result, Round, RoundGroup, Steps
+from lanesum.codecs import THC, CodecContext, CodecError, CodecTraits, ErrorFeedback, Result, Round, RoundGroup, Steps
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
@@ -530,7 +530,11 @@ class _LargestAndSum:
 
     name = "largest-and-sum"
     code_table = None
+    traits = CodecTraits()
     workers = 2
+
+    def describe(self) -> str:
+        return self.name
 
     def shapes(self, size: int) -> Any:
         raise NotImplementedError
@@ -587,7 +591,7 @@ def test_no_codec_sums_vectors_of_different_lengths(name: str, before: int, size
 
         def work(session: Session) -> np.ndarray:
             codec = codecs.get(name, workers=workers)
-            wrapped = codec if getattr(codec, "keeps_error_feedback", False) or before else ErrorFeedback(codec)
+            wrapped = codec if codec.traits.keeps_error_feedback or before else ErrorFeedback(codec)
             session.codec = session.resolve_codec(wrapped)
             for size in sizes * before:
                 assert session.all_reduce(np.ones(size, np.float32), name="t").size == size

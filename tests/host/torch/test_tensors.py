@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,10 +53,9 @@ def vector(worker: int, size: int) -> torch.Tensor:
 class OnDevice(GatheredFloats):
     """``bf16``, but it looks at no vector that is not a tensor of a device."""
 
-    takes_device = True
-
     def __init__(self, *, workers: int) -> None:
         super().__init__(workers=workers, format="bf16")
+        self.traits = replace(self.traits, accepts_device_tensors=True)
 
     def all_reduce(self, x: Any, context: CodecContext) -> Steps:
         assert isinstance(x, torch.Tensor) and x.dtype == torch.float32 and x.dim() == 1 and x.is_contiguous()
@@ -73,7 +73,9 @@ class OnDevice(GatheredFloats):
 class AddsMemory(OnDevice):
     """And adds the memory itself, which it overwrites."""
 
-    adds_memory = True
+    def __init__(self, *, workers: int) -> None:
+        super().__init__(workers=workers)
+        self.traits = replace(self.traits, adds_memory=True)
 
     def all_reduce(self, x: Any, context: CodecContext) -> Steps:
         memory = context.memory

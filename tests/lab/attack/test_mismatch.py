@@ -103,7 +103,7 @@ CODECS: dict[str, Callable[[], list[Codec]]] = {
 @pytest.mark.parametrize("case", list(CODECS))
 def test_codecs_and_their_parameters_are_compared_at_join(site: Site, case: str) -> None:
     """Before anything is sent; each of them tells what every worker has."""
-    described = [codecs.description(codec) for codec in CODECS[case]()]
+    described = [codec.describe() for codec in CODECS[case]()]
     assert len(set(described)) == 2
     outcomes = site.run(site.admit(), list(described), lambda session: session.all_reduce(np.ones(9, np.float32)))
     for outcome in outcomes:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lanesum_switch.api import ActionCall, GroupRef, InvalidArgumentError, Match, MemberRef, NotFoundError, TableEntry
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.hashes import crc16, crc32, crc_ccitt, csum16, functions, identity, xor16
+from lanesum_switch.runtime.hashes import crc16, crc32, crc_ccitt, csum16, functions, identity, xor16
 
 from .conftest import Load
 

@@ -23,7 +23,7 @@ from lanesum_switch.api import (
     TableFullError,
 )
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.hashes import crc16
+from lanesum_switch.runtime.hashes import crc16
 
 from .conftest import Clock, Load
 

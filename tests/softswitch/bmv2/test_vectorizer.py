@@ -18,23 +18,23 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import VERSION, Flag, Kind
 from lanesum_control.model import NO_ROLE, Role
 from lanesum_switch.api import ActionCall, Match, Replica, TableEntry
-from lanesum_switch.compiler.swar import Shape, Swar
-from lanesum_switch.compiler.vectors import shift_table
-from lanesum_switch.compiler.writer import Names, Writer
+from lanesum_switch.compiler.lane_expressions import shift_table
+from lanesum_switch.compiler.packed_arithmetic import PackedArithmetic, Shape
+from lanesum_switch.compiler.python_source import Names, SourceWriter
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.hashes import csum16
+from lanesum_switch.runtime.hashes import csum16
 from tests.paths import ROOT
 
 BUILD = ROOT / "p4src" / "build"
 
-Emit = Callable[[Swar, Shape], str]
+Emit = Callable[[PackedArithmetic, Shape], str]
 
 
 def evaluate(emit: Emit, shape: Shape, x: list[int], y: list[int]) -> list[int]:
     """Run the code that ``emit`` writes for lanes x and y; returns the lanes of the result."""
-    names, writer = Names(), Writer()
+    names, writer = Names(), SourceWriter()
     names.used |= {"x", "y"}
-    result = emit(Swar(names, writer), shape)
+    result = emit(PackedArithmetic(names, writer), shape)
     scope = {**names.bound, "x": shape.pack(x), "y": shape.pack(y)}
     exec(writer.source() + f"result = {result}\n", scope)
     number = scope["result"]
@@ -91,9 +91,9 @@ def test_lanes_move_apart_and_together(
     top = (1 << shape.bits) - 1
     others = data.draw(st.lists(st.integers(0, top), min_size=apart, max_size=apart))
     full = [word if i == apart - 1 - below else others[i] for word in x for i in range(apart)]
-    names, writer = Names(), Writer()
+    names, writer = Names(), SourceWriter()
     names.used.add("x")
-    result = Swar(names, writer).move(replace(shape, apart=to), "x", apart, below)
+    result = PackedArithmetic(names, writer).move(replace(shape, apart=to), "x", apart, below)
     scope = {**names.bound, "x": Shape(len(full), shape.bits).pack(full)}
     exec(writer.source() + f"result = {result}\n", scope)
     assert scope["result"] == Shape(to * len(x), shape.bits).pack([v for word in x for v in (*[0] * (to - 1), word)])

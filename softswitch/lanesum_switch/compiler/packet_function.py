@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.writer import Writer
+from lanesum_switch.compiler.python_source import SourceWriter
 
 if TYPE_CHECKING:
     from lanesum_switch.compiler.context import Context
 
 
-class Sections:
+class PacketFunction:
     """Writes parts of a function; ``initialize`` then knows which locals any of them uses."""
 
     def __init__(self, context: Context) -> None:
@@ -27,7 +27,7 @@ class Sections:
 
     def section(self, write: Callable[[], None], depth: int) -> list[str]:
         """The lines of one part of the function."""
-        self.context.writer = Writer(depth)
+        self.context.writer = SourceWriter(depth)
         write()
         return self.context.writer.lines
 
@@ -52,7 +52,7 @@ class Sections:
         """Locals that hold how full a stack is."""
         return [self.layout.next_index(name) for name in (*self.program.stacks, *self.program.union_stacks)]
 
-    def initialize(self, writer: Writer, used: set[str]) -> None:
+    def initialize(self, writer: SourceWriter, used: set[str]) -> None:
         """Write what the function begins with; ``used``: the identifiers in all of its parts."""
         # Unpacking one constant tuple is the cheapest way to set many locals.
         zeros = [(name, "False") for name in self.flags()]

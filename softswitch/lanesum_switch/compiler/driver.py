@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from lanesum_switch.action_profiles import ActionProfile
 from lanesum_switch.api import ActionSpec, PacketOut, ParamSpec, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.calculations import Calculations
 from lanesum_switch.compiler.context import Context, Registers, Runtime
-from lanesum_switch.compiler.expr import Expressions
-from lanesum_switch.compiler.function import FunctionWriter
-from lanesum_switch.compiler.lanes import LaneVectorizer, Plan, banks_for
+from lanesum_switch.compiler.expressions import Expressions
+from lanesum_switch.compiler.field_usage import FieldUsage
 from lanesum_switch.compiler.layout import Layout
-from lanesum_switch.compiler.usage import Usage
-from lanesum_switch.compiler.writer import Names, Writer
-from lanesum_switch.hashes import functions, ones_complement_sum
-from lanesum_switch.stateful import CounterArray, MeterArray
-from lanesum_switch.tables import MatchTable
+from lanesum_switch.compiler.python_source import Names, SourceWriter
+from lanesum_switch.compiler.v1model import V1ModelFunction
+from lanesum_switch.compiler.vectorizer import LaneVectorizer, Plan, banks_for
+from lanesum_switch.runtime.action_profiles import ActionProfile
+from lanesum_switch.runtime.externs import CounterArray, MeterArray
+from lanesum_switch.runtime.hashes import functions, ones_complement_sum
+from lanesum_switch.runtime.tables import MatchTable
 
 _log = logging.getLogger("lanesum_switch.program")
 
@@ -46,7 +46,7 @@ class AssertionFailed(Exception):
 
 
 @dataclass(slots=True)
-class Compiled:
+class CompiledProgram:
     """A program ready to run. ``source`` is the generated Python, for debugging."""
 
     run: Run
@@ -93,19 +93,19 @@ def compile_program(
     environment: dict[str, Any],
     drop_port: int,
     vectorize: bool = True,
-) -> Compiled:
+) -> CompiledProgram:
     """Generate and load the packet function.
 
     ``environment``: what the generated code calls besides the program's own state (clock, groups, counts).
     Raises UnsupportedProgramError for constructs that are not executed.
     """
     context = make_context(program, runtime, drop_port, vectorize)
-    return load_source(FunctionWriter(context).write(), context, environment)
+    return load_source(V1ModelFunction(context).write(), context, environment)
 
 
 def make_context(program: ir.Program, runtime: Runtime, drop_port: int, vectorize: bool) -> Context:
     """What the parts of the compiler share; makes the program's registers in ``runtime``."""
-    usage = Usage(program)
+    usage = FieldUsage(program)
     names = Names()
     vectorizer = LaneVectorizer(program, usage) if vectorize else None
     plan = vectorizer.plan() if vectorizer is not None else Plan()
@@ -120,7 +120,7 @@ def make_context(program: ir.Program, runtime: Runtime, drop_port: int, vectoriz
         runtime=runtime,
         registers=Registers(names, runtime.registers),
         drop_port=drop_port,
-        writer=Writer(),
+        writer=SourceWriter(),
     )
     if vectorizer is not None and (plan.runs or plan.banks):
         context.vectorizer = vectorizer.rewrite
@@ -130,7 +130,7 @@ def make_context(program: ir.Program, runtime: Runtime, drop_port: int, vectoriz
     return context
 
 
-def load_source(source: str, context: Context, environment: dict[str, Any]) -> Compiled:
+def load_source(source: str, context: Context, environment: dict[str, Any]) -> CompiledProgram:
     """Load generated code, whose function is ``run``. Raises UnsupportedProgramError where it is too large."""
     runtime = context.runtime
     namespace: dict[str, Any] = {
@@ -155,7 +155,7 @@ def load_source(source: str, context: Context, environment: dict[str, Any]) -> C
     exec(code, namespace)
     # Tracebacks then show the generated lines.
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    return Compiled(namespace["run"], source, namespace, code)
+    return CompiledProgram(namespace["run"], source, namespace, code)
 
 
 def _log_message(text: str, values: tuple[int, ...]) -> None:

@@ -13,12 +13,12 @@ from lanesum.protocol.spec import UDP_PORT
 from lanesum_control.model import SWITCH_MAC
 from lanesum_control.topology import Topology
 from lanesum_switch.faults.links import LinkFaults
-from lanesum_switch.faults.network import switch_links
 from lanesum_switch.faults.plan import DOWN, UP
+from lanesum_switch.faults.topology_names import switch_links
 from lanesum_switch.ports.afpacket import AfPacketPort
+from lanesum_switch.ports.aggregation_server import ServerPort, ServerPortConfig
 from lanesum_switch.ports.faulty import FaultyPort
 from lanesum_switch.ports.port import Port
-from lanesum_switch.ports.server import ServerPort, ServerPortConfig
 from lanesum_switch.ports.trunk import TrunkPort
 from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lanesum_switch.compiler.writer import Names, Writer
+from lanesum_switch.compiler.python_source import Names, SourceWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Shape:
         return self.full ^ self.high
 
 
-class Swar:
+class PackedArithmetic:
     """Writes lane arithmetic. Arguments and results are names of locals or simple expressions."""
 
-    def __init__(self, names: Names, writer: Writer) -> None:
+    def __init__(self, names: Names, writer: SourceWriter) -> None:
         self.names = names
         self.writer = writer
 

@@ -35,7 +35,7 @@ class RuleCounts:
         return RuleCounts(self.matched + other.matched, self.hit + other.hit, self.lost + other.lost)
 
 
-class FaultLedger:
+class FaultCounters:
     """Counts of one link.
 
     Args:

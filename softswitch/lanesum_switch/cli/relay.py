@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cable with faults, as a process: for switches and servers that have no injector in themselves.
 
-``python -m lanesum_switch.faults.relay LOWER UPPER --plan FILE --link NAME`` joins two network interfaces, UPPER
+``python -m lanesum_switch.cli.relay LOWER UPPER --plan FILE --link NAME`` joins two network interfaces, UPPER
 being the one nearer to the server. ``--loopback --topology NAME`` stands between the
 workers on loopback and the server instead.
 """
@@ -26,7 +26,7 @@ from lanesum_switch.ports.afpacket import AfPacketPort
 from lanesum_switch.ports.faulty import FaultyPort
 from lanesum_switch.ports.port import Port
 from lanesum_switch.ports.runner import PortRunner
-from lanesum_switch.topology_ports import check_apart, server_port, worker_ports
+from lanesum_switch.ports.topology import check_apart, server_port, worker_ports
 
 
 class Cables:
@@ -49,9 +49,7 @@ def relay(cables: Sequence[tuple[Port, Port]]) -> PortRunner:
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="lanesum_switch.faults.relay", description="A cable with the faults of a plan."
-    )
+    parser = argparse.ArgumentParser(prog="lanesum_switch.cli.relay", description="A cable with the faults of a plan.")
     parser.add_argument("interfaces", nargs="*", metavar="INTERFACE", help="lower and upper end")
     parser.add_argument("--plan", required=True, help="fault plan")
     parser.add_argument("--link", help="the link's name in the plan")

@@ -15,7 +15,7 @@ GROUP = -2  # action number of a row whose third item is a group's list of rows
 _CACHE_LIMIT = 65536
 
 
-class Search(dict[Any, Row | None]):
+class TupleSpaceSearch(dict[Any, Row | None]):
     """Maps key values to the row that matches; None where nothing does."""
 
     def __init__(self, kinds: tuple[str, ...], widths: tuple[int, ...]) -> None:

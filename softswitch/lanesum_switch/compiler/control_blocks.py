@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
-from lanesum_switch.compiler.expr import Scope
-from lanesum_switch.compiler.structure import END, Go, Node, Structurer, Target
-from lanesum_switch.search import GROUP, Search
-from lanesum_switch.tables import MatchTable
+from lanesum_switch.compiler.expressions import Scope
+from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
+from lanesum_switch.runtime.lookup import GROUP, TupleSpaceSearch
+from lanesum_switch.runtime.tables import MatchTable
 
 if TYPE_CHECKING:
     from lanesum_switch.compiler.context import Context
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _CHAIN_LIMIT = 12
 
 
-class PipelineWriter:
+class ControlBlockWriter:
     """Writes one pipeline."""
 
     def __init__(self, context: Context, actions: Actions, pipeline: ir.Pipeline) -> None:
@@ -83,7 +83,7 @@ class PipelineWriter:
 class _Table:
     """Writes the application of one table."""
 
-    def __init__(self, pipeline: PipelineWriter, node: ir.TableNode) -> None:
+    def __init__(self, pipeline: ControlBlockWriter, node: ir.TableNode) -> None:
         self.pipeline = pipeline
         self.context = pipeline.context
         self.node = node
@@ -175,7 +175,7 @@ class _Table:
         if not node.keys:
             return
         names, writer = self.context.names, self.context.writer
-        if isinstance(table.rows, Search):
+        if isinstance(table.rows, TupleSpaceSearch):
             if node.entries_const and len(node.const_entries) <= _CHAIN_LIMIT:
                 self._chain(row)
                 return

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.usage import Usage
+from lanesum_switch.compiler.field_usage import FieldUsage
 
 if TYPE_CHECKING:
     from lanesum_switch.compiler.actions import Actions
-    from lanesum_switch.compiler.expr import Scope
+    from lanesum_switch.compiler.expressions import Scope
 
 Location = ir.FieldRef | str  # a field, or the name of a register array
 
@@ -85,7 +85,7 @@ def statements_of(primitives: tuple[ir.Primitive, ...], program: ir.Program) -> 
     return found
 
 
-def reads(statement: Statement, usage: Usage) -> set[Location]:
+def reads(statement: Statement, usage: FieldUsage) -> set[Location]:
     """Fields and register arrays that a statement reads."""
     match statement:
         case Assign(_, value):
@@ -131,7 +131,7 @@ def written_fields(statement: Statement) -> set[ir.FieldRef]:
     return set()
 
 
-def fuse(statements: list[Statement], usage: Usage, duplicate: bool = False) -> list[Statement]:
+def fuse(statements: list[Statement], usage: FieldUsage, duplicate: bool = False) -> list[Statement]:
     """Substitute block-local fields into their single use; drop those that nobody uses.
 
     With ``duplicate`` a register or a field is substituted into several uses too. The argument is not changed. A field
@@ -143,7 +143,7 @@ def fuse(statements: list[Statement], usage: Usage, duplicate: bool = False) -> 
 class _Fuser:
     """Forward substitution over one block. Statements that disappear leave None, so that positions stay."""
 
-    def __init__(self, statements: list[Statement], usage: Usage, duplicate: bool) -> None:
+    def __init__(self, statements: list[Statement], usage: FieldUsage, duplicate: bool) -> None:
         self.usage = usage
         self.duplicate = duplicate
         self.found: list[Statement | None] = [copy(statement) for statement in statements]
@@ -254,7 +254,7 @@ class _Fuser:
         self.writers.setdefault(first.target, []).append(i)
 
 
-def _truncated(statement: Assign, usage: Usage) -> ir.Expr:
+def _truncated(statement: Assign, usage: FieldUsage) -> ir.Expr:
     kind = usage.program.field_type(statement.target)
     value = statement.value
     if isinstance(value, ir.FieldRef):

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from lanesum_switch.action_profiles import ActionProfile
 from lanesum_switch.api import (
     ActionCall,
     ActionSpec,
@@ -33,8 +32,9 @@ from lanesum_switch.api import (
     Target,
 )
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.search import GROUP, NO_ACTION, Row, Search
-from lanesum_switch.stateful import GREEN, TokenBuckets
+from lanesum_switch.runtime.action_profiles import ActionProfile
+from lanesum_switch.runtime.externs import GREEN, TokenBuckets
+from lanesum_switch.runtime.lookup import GROUP, NO_ACTION, Row, TupleSpaceSearch
 
 _PRIORITY_BASE = 1 << 24  # const entries: BMv2 counts down, P4Runtime counts up
 
@@ -71,7 +71,9 @@ class MatchTable:
         self._meter_counts_packets = meter is not None and meter.unit == "packets"
         kinds = tuple(k.kind for k in node.keys)
         self.exact = all(kind == "exact" for kind in kinds)
-        self.rows: dict[Any, Row | None] = {} if self.exact else Search(kinds, tuple(k.bits for k in node.keys))
+        self.rows: dict[Any, Row | None] = (
+            {} if self.exact else TupleSpaceSearch(kinds, tuple(k.bits for k in node.keys))
+        )
         self.default_row: list[Row] = [(NO_ACTION, [0, 0, 0, None])]
         self._entries: dict[tuple[tuple[Match, ...], int], TableEntry] = {}
         self._states: dict[int, list[Any]] = {}
@@ -185,7 +187,7 @@ class MatchTable:
 
     def ordered_rows(self) -> list[tuple[list[tuple[int, int, int]], Row]]:
         """(tests per key field, row) of all entries, best match first; a test is (mask, low, high)."""
-        assert isinstance(self.rows, Search)
+        assert isinstance(self.rows, TupleSpaceSearch)
         search = self.rows
         ranked = [(self._rank(e), e.handle, e) for e in self._entries.values()]
         ranked.sort(key=lambda item: (-item[0], item[1]))
@@ -352,7 +354,7 @@ class MatchTable:
     def _refresh(self) -> None:
         """Rebuild all rows, for example after a member of the action profile changed."""
         self._refresh_default()
-        if isinstance(self.rows, Search):
+        if isinstance(self.rows, TupleSpaceSearch):
             self.rows.rebuild(
                 [
                     (entry.match, self._rank(entry), self._row(entry.target, self._states[entry.handle]))

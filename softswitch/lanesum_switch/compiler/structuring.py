@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from lanesum_switch.compiler.writer import Writer
+from lanesum_switch.compiler.python_source import SourceWriter
 
 Target = Hashable  # a node key, or END
 END = None
@@ -40,7 +40,7 @@ class _Pass:
 class Structurer:
     """Writes one graph. ``variable`` is a local variable name that no other live graph uses."""
 
-    def __init__(self, writer: Writer, nodes: dict[Target, Node], entry: Target, variable: str) -> None:
+    def __init__(self, writer: SourceWriter, nodes: dict[Target, Node], entry: Target, variable: str) -> None:
         self.writer = writer
         self.variable = variable
         self.entry = entry

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class Writer:
+class SourceWriter:
     """Collects source lines; ``block`` indents."""
 
     def __init__(self, depth: int = 0) -> None:

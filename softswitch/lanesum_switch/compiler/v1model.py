@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
-from lanesum_switch.compiler.control import PipelineWriter
-from lanesum_switch.compiler.expr import Scope
+from lanesum_switch.compiler.control_blocks import ControlBlockWriter
+from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Value
-from lanesum_switch.compiler.parsing import ParserWriter
-from lanesum_switch.compiler.sections import Sections, identifiers
-from lanesum_switch.compiler.writer import Writer
+from lanesum_switch.compiler.packet_function import PacketFunction, identifiers
+from lanesum_switch.compiler.parser import ParserWriter
+from lanesum_switch.compiler.python_source import SourceWriter
 
 if TYPE_CHECKING:
     from lanesum_switch.compiler.context import Context
@@ -61,7 +61,7 @@ _QUEUE_DEPTH_BITS = 19
 _QUEUE_DEPTH = f"min(queue_depth(eport), {(1 << _QUEUE_DEPTH_BITS) - 1})"
 
 
-class FunctionWriter(Sections):
+class V1ModelFunction(PacketFunction):
     """Writes ``run`` for one program."""
 
     def __init__(self, context: Context) -> None:
@@ -83,7 +83,7 @@ class FunctionWriter(Sections):
         ingress = self.section(self._ingress, depth=2 if self.clones_ingress else 1)
         after = self.section(lambda: self._after_ingress(egress), depth=1)
         used = identifiers(verify + ingress + after + egress)
-        writer = Writer()
+        writer = SourceWriter()
         with writer.block("def run(port, frame, out, effects, origin):"):
             writer.line("frame_length = len(frame)")
             self.initialize(writer, used)
@@ -225,7 +225,7 @@ class FunctionWriter(Sections):
     def _ingress(self) -> None:
         writer = self.context.writer
         self._reset_flags()
-        PipelineWriter(self.context, self.actions, self.program.ingress).emit()
+        ControlBlockWriter(self.context, self.actions, self.program.ingress).emit()
         if self.clones_ingress:
             with writer.block("if clone_session is not None:"):
                 self._values("clone_list", "values")
@@ -349,7 +349,7 @@ class FunctionWriter(Sections):
                 writer.line("clone_session = None")
             if self.recirculates:
                 writer.line("recirculate_list = 0")
-            PipelineWriter(self.context, self.actions, program.egress).emit()
+            ControlBlockWriter(self.context, self.actions, program.egress).emit()
             if self.clones_egress:
                 self._egress_clone()
             spec = program.standard(_METADATA["egress_spec"])

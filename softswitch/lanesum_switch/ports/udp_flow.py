@@ -13,7 +13,7 @@ _PAYLOAD_AT = _UDP_AT + UDP_BYTES
 _PLAIN_IPV4 = b"\x08\x00\x45"
 
 
-class Flow:
+class UdpFlow:
     """What the datagrams from ``source`` to ``destination`` look like on a wire, and back.
 
     Args:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
-from lanesum_switch.compiler.expr import Scope
+from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Value
-from lanesum_switch.compiler.structure import END, Go, Node, Structurer, Target
+from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
 
 if TYPE_CHECKING:
     from lanesum_switch.compiler.context import Context

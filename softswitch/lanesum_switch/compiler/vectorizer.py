@@ -16,12 +16,21 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler import vectors
-from lanesum_switch.compiler.blocks import Assign, Other, RegisterWrite, Special, Statement, fuse, reads, statements_of
+from lanesum_switch.compiler import lane_expressions
+from lanesum_switch.compiler.basic_blocks import (
+    Assign,
+    Other,
+    RegisterWrite,
+    Special,
+    Statement,
+    fuse,
+    reads,
+    statements_of,
+)
+from lanesum_switch.compiler.field_usage import FieldUsage, blocks_of
+from lanesum_switch.compiler.lane_expressions import LaneSlice, NotVectorizable, Run, VectorStatement, share_moves
 from lanesum_switch.compiler.layout import LaneRuns
-from lanesum_switch.compiler.usage import Usage, blocks_of
-from lanesum_switch.compiler.vectors import Gap, LaneStatement, NotVectorizable, Run, share_moves
-from lanesum_switch.stateful import RegisterBank
+from lanesum_switch.runtime.externs import RegisterBank
 
 MIN_LANES = 8
 
@@ -63,7 +72,7 @@ def _alike(kind: ir.FieldType, first: ir.FieldType) -> bool:
 class LaneVectorizer:
     """Rewrites the statements of basic blocks."""
 
-    def __init__(self, program: ir.Program, usage: Usage) -> None:
+    def __init__(self, program: ir.Program, usage: FieldUsage) -> None:
         self.program = program
         self.usage = usage
         self._runs: dict[ir.FieldRef, tuple[Run, int]] = {}
@@ -84,7 +93,7 @@ class LaneVectorizer:
             body = self.usage.bodies[action.id]
             for start, end in blocks_of(body):
                 for statement in self.rewrite(statements_of(body[start:end], self.program)):
-                    if isinstance(statement, LaneStatement):
+                    if isinstance(statement, VectorStatement):
                         for run in statement.runs:
                             lanes[self._type_run(run)] += statement.shape.lanes
                         banks.update(statement.banks)
@@ -137,7 +146,7 @@ class LaneVectorizer:
         groups: dict[object, list[int]] = {}
         for i, statement in enumerate(statements):
             groups.setdefault(self._shape(statement), []).append(i)
-        columns: dict[int, tuple[list[int], LaneStatement]] = {}
+        columns: dict[int, tuple[list[int], VectorStatement]] = {}
         owner = list(range(len(statements)))
         for members in groups.values():
             if len(members) < MIN_LANES // 2:
@@ -225,7 +234,7 @@ class LaneVectorizer:
                 return (op, *(self._expression_shape(arg) for arg in args))
         return expr
 
-    def _column(self, statements: list[Statement]) -> LaneStatement:
+    def _column(self, statements: list[Statement]) -> VectorStatement:
         """One statement for all lanes. Raises NotVectorizable."""
         first = statements[0]
         values: list[ir.Expr] = []
@@ -236,13 +245,13 @@ class LaneVectorizer:
                 targets.append(statement.target)
                 values.append(statement.value)
             place = self.lanes(targets)
-            shape = vectors.Shape(len(targets), place.run.bits, place.apart)
-            value = vectors.build(values, shape, self)
+            shape = lane_expressions.Shape(len(targets), place.run.bits, place.apart)
+            value = lane_expressions.build(values, shape, self)
             if any(node.kind == "found" for node in value.leaves()):
                 # Looking bytes up costs so much for each that lanes had better be side by side for it.
-                shape = vectors.Shape(len(targets), place.run.bits)
-                value = vectors.build(values, shape, self)
-            return LaneStatement(shape, value, place, None, None, set(targets))
+                shape = lane_expressions.Shape(len(targets), place.run.bits)
+                value = lane_expressions.build(values, shape, self)
+            return VectorStatement(shape, value, place, None, None, set(targets))
         assert isinstance(first, RegisterWrite)
         arrays: list[str] = []
         for statement in statements:
@@ -250,13 +259,13 @@ class LaneVectorizer:
             arrays.append(statement.array)
             values.append(statement.value)
         bank = self.bank(arrays)
-        shape = vectors.Shape(len(arrays), self.program.registers[arrays[0]].bits)
-        value = vectors.build(values, shape, self)
-        return LaneStatement(shape, value, None, bank, first.index, set())
+        shape = lane_expressions.Shape(len(arrays), self.program.registers[arrays[0]].bits)
+        value = lane_expressions.build(values, shape, self)
+        return VectorStatement(shape, value, None, bank, first.index, set())
 
-    # For vectors.build
+    # For lane_expressions.build
 
-    def lanes(self, refs: list[ir.FieldRef]) -> Gap:
+    def lanes(self, refs: list[ir.FieldRef]) -> LaneSlice:
         """Where in its run a list of fields is: all of it, or every so many fields."""
         items = [self._runs.get(ref) for ref in refs]
         if any(item is None for item in items):
@@ -268,7 +277,7 @@ class LaneVectorizer:
         apart = positions[1] - positions[0] if len(positions) > 1 else 1
         whole = apart > positions[0] and len(run.names) % apart == 0
         if whole and positions == list(range(positions[0], len(run.names), apart)):
-            return Gap(run, positions[0], apart)
+            return LaneSlice(run, positions[0], apart)
         raise NotVectorizable
 
     def bank(self, arrays: list[str]) -> tuple[str, ...]:

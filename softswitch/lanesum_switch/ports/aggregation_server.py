@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.frames import ipv4_int
-from lanesum_switch.ports.flow import Flow
+from lanesum_switch.ports.udp_flow import UdpFlow
 
 _RECEIVE_BATCH = 64
 
@@ -33,7 +33,7 @@ class ServerPortConfig:
         server_mac: six bytes, the source of incoming frames.
         switch_mac: six bytes, their destination.
         workers: address of every worker.
-        checksums: frames have UDP checksums, and damaged ones do not reach the server (see ``Flow``).
+        checksums: frames have UDP checksums, and damaged ones do not reach the server (see ``UdpFlow``).
     """
 
     servers: tuple[Address, ...]
@@ -52,14 +52,14 @@ class ServerPort:
 
     def __init__(self, config: ServerPortConfig) -> None:
         self.undeliverable = 0  # frames from or to anybody else, without UDP, damaged, or not taken by the kernel
-        self._flows: dict[bytes, tuple[Flow, socket.socket]] = {}  # by addresses, then ports, as in a frame
-        self._by_descriptor: dict[int, tuple[Flow, socket.socket]] = {}
+        self._flows: dict[bytes, tuple[UdpFlow, socket.socket]] = {}  # by addresses, then ports, as in a frame
+        self._by_descriptor: dict[int, tuple[UdpFlow, socket.socket]] = {}
         self._poll = select.epoll()
         try:
             for worker, (server, backend) in itertools.product(
                 config.workers, zip(config.servers, config.backends, strict=True)
             ):
-                flow = Flow(server, worker, config.server_mac, config.switch_mac, checksums=config.checksums)
+                flow = UdpFlow(server, worker, config.server_mac, config.switch_mac, checksums=config.checksums)
                 sock = open_udp_socket(worker, peer=backend, shared=True)
                 key = b"".join(ipv4_int(ip).to_bytes(4, "big") for ip in (worker[0], server[0]))
                 key += b"".join(port.to_bytes(2, "big") for port in (worker[1], server[1]))

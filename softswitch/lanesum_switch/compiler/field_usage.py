@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.ifs import convert_ifs
+from lanesum_switch.compiler.jumps import convert_ifs
 
 # Primitives whose listed arguments are written (all other field arguments are read).
 WRITTEN_ARGUMENT = {
@@ -42,7 +42,7 @@ def blocks_of(body: tuple[ir.Primitive, ...]) -> list[tuple[int, int]]:
     return [(s, e) for s, e in zip(starts, [*starts[1:], len(body)], strict=True)]
 
 
-class Usage:
+class FieldUsage:
     """Field reads and writes of a whole program."""
 
     def __init__(self, program: ir.Program) -> None:

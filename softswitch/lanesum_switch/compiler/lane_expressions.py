@@ -15,12 +15,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.blocks import Special
-from lanesum_switch.compiler.swar import Shape, Swar
+from lanesum_switch.compiler.basic_blocks import Special
+from lanesum_switch.compiler.packed_arithmetic import PackedArithmetic, Shape
 
 if TYPE_CHECKING:
     from lanesum_switch.compiler.actions import Actions
-    from lanesum_switch.compiler.expr import Scope
+    from lanesum_switch.compiler.expressions import Scope
 
 
 class NotVectorizable(Exception):
@@ -37,7 +37,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class LaneSlice:
     """Every so many lanes of a run, ``apart``, from ``offset`` on; all of them where that is 1."""
 
     run: Run
@@ -53,7 +53,7 @@ class Gap:
 class Environment(Protocol):
     """What ``build`` asks of the vectorizer."""
 
-    def lanes(self, refs: list[ir.FieldRef]) -> Gap: ...
+    def lanes(self, refs: list[ir.FieldRef]) -> LaneSlice: ...
 
     def bank(self, arrays: list[str]) -> tuple[str, ...]: ...
 
@@ -72,7 +72,7 @@ class Vector:
     exact: bool = True
     high: int = 0
     truth: bool = False
-    place: Gap | None = None
+    place: LaneSlice | None = None
     bank: tuple[str, ...] = ()
     expr: ir.Expr | None = None
     number: int = 0
@@ -208,26 +208,26 @@ def shift_table(number: int, mask: int) -> bytes:
 
 
 # Names of lanes that were moved to where they are needed.
-Moved = dict[tuple[Gap, Shape], str]
+Moved = dict[tuple[LaneSlice, Shape], str]
 
 
 def share_moves(statements: Sequence[object]) -> None:
     """Lets neighbours use the lanes that one of them has moved: those that cannot be left out by a bad index."""
-    before: LaneStatement | None = None
+    before: VectorStatement | None = None
     for statement in statements:
-        one = statement if isinstance(statement, LaneStatement) and not statement.cells else None
+        one = statement if isinstance(statement, VectorStatement) and not statement.cells else None
         if one is not None and before is not None:
             one.moved, one.leads = before.moved, False
         before = one
 
 
 @dataclass(slots=True, eq=False)
-class LaneStatement(Special):
+class VectorStatement(Special):
     """``place = value`` or ``bank[index] = value`` for all lanes."""
 
     shape: Shape
     value: Vector
-    place: Gap | None
+    place: LaneSlice | None
     bank: tuple[str, ...] | None
     index: ir.Expr | None
     targets: set[ir.FieldRef]
@@ -284,7 +284,7 @@ class _Code:
         self.shape = shape
         self.scope = scope
         self.indices = indices
-        self.swar = Swar(actions.context.names, actions.context.writer)
+        self.swar = PackedArithmetic(actions.context.names, actions.context.writer)
 
     def line(self, text: str) -> None:
         self.actions.context.writer.line(text)
@@ -294,7 +294,7 @@ class _Code:
         segment = layout.layout_of(run.header).lanes[run.names[0]][0]
         return layout.segment_local(run.header, segment)
 
-    def store(self, place: Gap, code: str) -> None:
+    def store(self, place: LaneSlice, code: str) -> None:
         local = self._local(place.run)
         if place.apart == 1:
             self.line(f"{local} = {code}")
@@ -351,7 +351,7 @@ class _Code:
             return codes[0]
         return f"({codes[0]} {kind} {codes[1]})"
 
-    def _moved(self, place: Gap) -> str:
+    def _moved(self, place: LaneSlice) -> str:
         key = (place, self.shape)
         if key not in self.moved:
             self.moved[key] = self.swar.move(self.shape, self._local(place.run), place.apart, place.below)
