@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / folder) for folder in ("host", "control_plane", "softswitch", "lab")]
+sys.path.extend(str(folder.parent) for folder in Path(__file__).resolve().parents[1].glob("*/lanesum*/"))
 
 from lanesum.errors import LanesumError
 
