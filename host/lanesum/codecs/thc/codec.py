@@ -171,9 +171,9 @@ class THC:
         return DevicePlace(self.coder, x, context) if self.block <= MOST_ON_DEVICE else None
 
     def _on_host(self, x: Any, context: CodecContext) -> Steps:
-        from lanesum.gpu.tensors import on_host_instead, with_memory
+        from lanesum.gpu.tensors import copy_and_make_steps, with_error_feedback
 
-        return on_host_instead(self, with_memory(x, context), replace(context, memory=None))
+        return copy_and_make_steps(self, with_error_feedback(x, context), replace(context, memory=None))
 
 
 def _members(reply: Aggregate, context: CodecContext) -> Members | None:
