@@ -4,9 +4,9 @@
 
 The additions have the order of :mod:`lanesum.codecs.kernels.hadamard`.
 
-A block is four tensors (GROUPS, 16) as in :mod:`lanesum.gpu.philox`. Both sides of a butterfly compute it. Each gets the
-other's value and adds its own with the sign of its side, which is the same addition. Values come from registers or, by
-a shuffle, from another thread of the warp. Only values 512 or 1,024 coordinates apart go through shared memory, in
+A block is four tensors (GROUPS, 16) as in :mod:`lanesum.gpu.philox`. Both sides of a butterfly compute it. Each gets
+the other's value and adds its own with the sign of its side, which is the same addition. Values come from registers or,
+by a shuffle, from another thread of the warp. Only values 512 or 1,024 coordinates apart go through shared memory, in
 blocks with two or four warps.
 """
 

@@ -3,8 +3,8 @@
 """Random bits of :mod:`lanesum.codecs.kernels.philox` inside kernels: Triton has the same generator, Philox4x32-10.
 
 The coordinates of a block are four tensors, ``x00`` to ``x11``, of 16 columns each. Coordinate ``64 g + 32 p + 16 h +
-c`` is in row g and column c of ``x{p}{h}``. One call of the generator makes four words. Their eight halves belong to two
-neighbouring columns of one row in all four tensors, so no thread needs the bits of another one.
+c`` is in row g and column c of ``x{p}{h}``. One call of the generator makes four words. Their eight halves belong to
+two neighbouring columns of one row in all four tensors, so no thread needs the bits of another one.
 """
 
 from __future__ import annotations

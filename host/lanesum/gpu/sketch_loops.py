@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops of the sparse codecs on tensors of a device, launched in the current stream.
 
-They correspond to :mod:`lanesum.codecs.sparse.reference`, but return new tensors. Keys are int32 with the bits of uint32,
-words are int32, and the order of peeling has levels that the device finds.
+They correspond to :mod:`lanesum.codecs.sparse.reference`, but return new tensors. Keys are int32 with the bits of
+uint32, words are int32, and the order of peeling has levels that the device finds.
 """
 
 from __future__ import annotations

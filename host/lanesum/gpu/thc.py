@@ -58,7 +58,7 @@ class Launches:
     coder: BlockCoder
 
     def _block(self, per_warp: int, registers: int) -> dict[str, Any]:
-        """Return constants of kernels for one block, and options of the compiler, which must not fuse products and sums."""
+        """Return constants of kernels for one block, and compiler options: products and sums must not be fused."""
         block = self.coder.block
         groups = max(1, block // 64)
         shape = {"BLOCK": block, "GROUPS": groups, "STAGES": groups.bit_length() - 1}
@@ -107,7 +107,7 @@ class Launches:
 
 
 class DevicePlace:
-    """A tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned; see :class:`lanesum.codecs.thc.backend.Place`."""
+    """One all-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned."""
 
     # All work is launched before the rounds.
     ahead: None = None

@@ -3,11 +3,11 @@
 """Triton kernels of ``thc``: one program for one block, from its values to words or from its lanes to values.
 
 They have the bits of :mod:`lanesum.codecs.thc.reference`, because they do the same IEEE 754 operations in the same
-order. Launch them with ``enable_fp_fusion=False``, which keeps products and sums apart. A block is four tensors (GROUPS,
-16) as in :mod:`lanesum.gpu.philox`. It is read once, kept in registers, and written once.
+order. Launch them with ``enable_fp_fusion=False``, which keeps products and sums apart. A block is four tensors
+(GROUPS, 16) as in :mod:`lanesum.gpu.philox`. It is read once, kept in registers, and written once.
 
-``size`` is the number of values of the vector, ``first`` the index of the launch's first block, ``length`` the number of
-coordinates of a block with its padding. With ``MASKED`` a block may be shorter than 64 ``GROUPS``.
+``size`` is the number of values of the vector, ``first`` the index of the launch's first block, ``length`` the number
+of coordinates of a block with its padding. With ``MASKED`` a block may be shorter than 64 ``GROUPS``.
 """
 
 from __future__ import annotations
