@@ -413,4 +413,4 @@ class Session(Closing):
     def close(self) -> None:
         """Give the socket and kept memory back; idempotent. All-reduces under way end with SessionClosedError."""
         self._transport.close()
-        arrays.release_kept()
+        arrays.release_pooled()

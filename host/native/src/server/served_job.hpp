@@ -1,18 +1,17 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// One job without a quorum: its members' contributions in, answers out; as in lanesum/server/served.py.
+// One job without a quorum: takes contributions of its members and returns answers, as in lanesum/server/served_job.py.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <variant>
 
 #include "server/answers.hpp"
-#include "server/ledger.hpp"
-#include "server/roster.hpp"
+#include "server/member_table.hpp"
+#include "server/slot_table.hpp"
 
 namespace lanesum::server {
 
@@ -33,40 +32,41 @@ inline constexpr std::array<const char *, 10> REFUSAL_NAMES = {
     "slot out of range", "operation not allowed", "other packet size",  "forged aggregate", "impossible bitmap",
 };
 
-using Outcome = std::variant<Decision, Refusal>;
+using Outcome = std::variant<ServerDecision, Refusal>;
 
-/// For any number of threads.
+/// Thread-safe state of one job.
 class ServedJob {
 public:
     explicit ServedJob(const ServerJob &job);
 
-    /// Takes a contribution, and adds who gets which datagram to ``answers``. Throws std::bad_alloc.
+    /// Count a contribution and add the answers to ``answers``. Throws std::bad_alloc.
     Outcome contribute(const sockaddr_in &sender, const Header &header, const std::byte *payload, bool congested,
                        Answers &answers);
 
-    /// What may change under a tag.
+    /// Change the one setting that may change under a tag.
     void set_on_switches(bool on_switches) { on_switches_.store(on_switches, std::memory_order_relaxed); }
 
     const ServerJob &job() const { return job_; }
 
-    Ledger &ledger() { return ledger_; }
+    ServerSlotTable &slots() { return slots_; }
 
 private:
-    /// Who a packet is the sum of: its sender, or a set.
-    std::variant<Refusal, std::uint32_t, WorkerSet> check(const Header &header, const Place &place,
+    /// Return the contributors of a packet: the number of its sender, or a set.
+    std::variant<Refusal, std::uint32_t, WorkerSet> check(const Header &header, const MemberIndex &sender,
                                                           bool on_switches) const;
     template <typename Workers>
-    Decision take(const Header &header, const Place &place, const Workers &workers, const Payload &payload,
-                  std::uint32_t flags, bool on_switches, Answers &answers);
-    void answer_everybody(std::span<const std::byte> datagram, Answers &answers) const;
-    void answer_pending(const Header &asked, const Entry &entry, const Place &place, Answers &answers) const;
+    ServerDecision answer(const Header &header, const MemberIndex &sender, const Workers &workers,
+                          const Payload &payload, std::uint32_t flags, bool on_switches, Answers &answers);
+    void answer_all(std::span<const std::byte> datagram, Answers &answers) const;
+    void answer_pending(const Header &asked, const ServerEntry &entry, const MemberIndex &sender,
+                        Answers &answers) const;
     std::span<const std::byte> packed(const Header &header, std::span<const std::uint32_t> words,
                                       Answers &answers) const;
 
     const ServerJob job_;
-    const Roster roster_;
+    const MemberTable members_;
     const AnswerHeaders headers_;
-    Ledger ledger_;
+    ServerSlotTable slots_;
     std::atomic<bool> on_switches_;
 };
 
