@@ -24,7 +24,7 @@ def run(
         str | None,
         typer.Option(
             help="embedded, bmv2, none (the aggregation server sums), or a profile of the program for Tofino, such as "
-            "tofino1-w32, in the embedded switch; chosen when not given."
+            "tofino1-w32, in the embedded switch. Chosen if not given."
         ),
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Number of workers; all of the topology's by default.")] = None,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanesum.join import ENV_CONTROLLER, ENV_JOB
-from lanesum_control.client import DEFAULT_DEVICE_ID
-from lanesum_lab import bmv2
 from lanesum_lab.run.plan import RunPlan
+from lanesum_lab.targets import SwitchProcess
+from lanesum_lab.targets.embedded import lanesum_command
 
 JOB = "main"
 
@@ -51,31 +51,20 @@ class Scratch:
         return self.folder / "faults"
 
 
-def lanesum_command(*arguments: str) -> list[str]:
-    """The lanesum command line under this very interpreter."""
-    return [sys.executable, "-m", "lanesum.cli", *arguments]
-
-
-def interface_options(interfaces: Mapping[int, str]) -> list[str]:
-    """Options of ``lanesum switch`` for its interfaces (port -> name)."""
-    return [f"--interface={port}@{name}" for port, name in interfaces.items()]
-
-
 def switch_command(plan: RunPlan, name: str, scratch: Scratch, interfaces: Mapping[int, str] | None) -> list[str]:
-    """The embedded switch ``name``; without ``interfaces`` on loopback."""
-    command = lanesum_command("switch", "--topology", plan.topology_source, "--name", name)
-    command += ["--p4runtime", scratch.p4runtime(name)]
-    command += ["--loopback"] if interfaces is None else interface_options(interfaces)
-    if plan.profile is not None:
-        command += ["--tofino"]
-    if plan.faults is not None:
-        command += ["--faults", plan.faults_source, "--fault-counts", str(scratch.fault_counts)]
-    return command
-
-
-def bmv2_command(name: str, scratch: Scratch, interfaces: Mapping[int, str]) -> list[str]:
-    """BMv2 as the switch ``name``."""
-    return bmv2.command(interfaces, scratch.p4runtime(name), DEFAULT_DEVICE_ID)
+    """Return the command line of the switch ``name``; without ``interfaces`` it has its ports on loopback."""
+    assert plan.switch is not None
+    faults: tuple[str, ...] = ()
+    if plan.faults is not None and plan.switch.injects_faults:
+        faults = ("--faults", plan.faults_source, "--fault-counts", str(scratch.fault_counts))
+    process = SwitchProcess(
+        name=name,
+        topology=plan.topology_source,
+        p4runtime=scratch.p4runtime(name),
+        interfaces=interfaces,
+        faults=faults,
+    )
+    return plan.switch.command(process)
 
 
 def server_command(plan: RunPlan, scratch: Scratch, server: str, host: str, *, behind: bool) -> list[str]:
@@ -99,15 +88,15 @@ def controller_command(plan: RunPlan, scratch: Scratch, *, listen: str) -> list[
         command += ["--server", scratch.server_control(server)]
     for name in plan.switches:
         command += ["--switch", f"{name}={scratch.p4runtime(name)}"]
-    if plan.profile is not None:
-        command += ["--tofino", plan.profile]
+    if plan.switch is not None:
+        command += plan.switch.controller_options
     return command + (["--loopback"] if plan.runner == "loopback" else [])
 
 
 def relay_command(plan: RunPlan, scratch: Scratch, *arguments: str) -> list[str]:
-    """A cable with faults; see ``lanesum_switch.faults.relay`` for ``arguments``."""
+    """A cable with faults; see ``lanesum_switch.cli.relay`` for ``arguments``."""
     options = ["--plan", plan.faults_source, "--counts", str(scratch.fault_counts)]
-    return [sys.executable, "-m", "lanesum_switch.faults.relay", *arguments, *options]
+    return [sys.executable, "-m", "lanesum_switch.cli.relay", *arguments, *options]
 
 
 def training_arguments(plan: RunPlan) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Literal
 from lanesum.protocol.frames import ETHERTYPE_IPV4, PROTOCOL_UDP
 from lanesum.protocol.packet import HEADER_DTYPE
 from lanesum.protocol.spec import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, VERSION, Kind
-from lanesum_switch.faults.ledger import FaultLedger
+from lanesum_switch.faults.counters import FaultCounters
 from lanesum_switch.faults.plan import DOWN, UP, Direction, FaultPlan, FaultRule, PacketMatch
 
 Layer = Literal["frame", "datagram"]
@@ -75,11 +75,11 @@ class FaultInjector:
         link: str,
         seed: int | None = None,
         *,
-        ledger: FaultLedger | None = None,
+        ledger: FaultCounters | None = None,
         layer: Layer = "frame",
     ) -> None:
         self.link = link
-        self.ledger = FaultLedger(plan) if ledger is None else ledger
+        self.ledger = FaultCounters(plan) if ledger is None else ledger
         self._layer = layer
         seed = plan.seed if seed is None else seed
         self._rules: dict[Direction, list[_Active]] = {UP: [], DOWN: []}

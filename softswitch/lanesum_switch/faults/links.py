@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanesum_switch.faults.counters import FaultCounters, RuleCounts
 from lanesum_switch.faults.injector import FaultInjector
-from lanesum_switch.faults.ledger import FaultLedger, RuleCounts
 from lanesum_switch.faults.plan import FaultPlan
 
 
@@ -33,7 +33,7 @@ class LinkFaults:
         if self.counts is not None:
             self.counts.mkdir(parents=True, exist_ok=True)
             path = self._path(link)
-        return FaultInjector(self.plan, link, ledger=FaultLedger(self.plan, path))
+        return FaultInjector(self.plan, link, ledger=FaultCounters(self.plan, path))
 
     def totals(self, links: Iterable[str]) -> tuple[dict[str, RuleCounts], list[int]]:
         """Counts by rule, and packets seen by each of the plan's triggers, over all ``links`` that have counted."""
@@ -42,7 +42,7 @@ class LinkFaults:
         for link in links:
             if self.counts is None or not self._path(link).exists():
                 continue
-            ledger = FaultLedger(self.plan, self._path(link))
+            ledger = FaultCounters(self.plan, self._path(link))
             for label, counts in ledger.counts.items():
                 rules[label] += counts
             for trigger in range(len(seen)):

@@ -12,8 +12,8 @@ import time
 
 from lanesum_switch.faults.injector import FaultInjector
 from lanesum_switch.faults.plan import DOWN, UP, Direction
+from lanesum_switch.ports.deadline_timer import DeadlineTimer
 from lanesum_switch.ports.port import Port
-from lanesum_switch.ports.timer import DeadlineTimer
 
 
 class FaultyPort:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.frames import ipv4_int
-from lanesum_switch.ports.flow import Flow
+from lanesum_switch.ports.udp_flow import UdpFlow
 
 _RECEIVE_BATCH = 64
 
@@ -31,7 +31,7 @@ class UdpPortConfig:
         host: address that the host writes from; only its datagrams come in here.
         host_mac: six bytes, the source of incoming frames.
         switch_mac: six bytes, their destination.
-        checksums: frames have UDP checksums, and damaged ones do not reach the host (see ``Flow``).
+        checksums: frames have UDP checksums, and damaged ones do not reach the host (see ``UdpFlow``).
     """
 
     number: int
@@ -51,8 +51,8 @@ class UdpPort:
     def __init__(self, config: UdpPortConfig) -> None:
         self.number = config.number
         self.undeliverable = 0  # frames for anybody else, without UDP, damaged, or not taken by the kernel
-        self._flows: dict[bytes, tuple[Flow, socket.socket]] = {}  # by source address and port, as in a frame
-        self._by_descriptor: dict[int, tuple[Flow, socket.socket]] = {}
+        self._flows: dict[bytes, tuple[UdpFlow, socket.socket]] = {}  # by source address and port, as in a frame
+        self._by_descriptor: dict[int, tuple[UdpFlow, socket.socket]] = {}
         self._claims: list[socket.socket] = []
         self._poll = select.epoll()
         for server in config.servers:
@@ -68,7 +68,7 @@ class UdpPort:
 
     def _open(self, config: UdpPortConfig, server: Address) -> None:
         self._claims.append(_claim(server, config.host))
-        flow = Flow(config.host, server, config.host_mac, config.switch_mac, checksums=config.checksums)
+        flow = UdpFlow(config.host, server, config.host_mac, config.switch_mac, checksums=config.checksums)
         # All ports listen at the same address; each gets its own host's datagrams only.
         sock = open_udp_socket(server, peer=config.host, shared=True)
         key = ipv4_int(server[0]).to_bytes(4, "big") + server[1].to_bytes(2, "big")

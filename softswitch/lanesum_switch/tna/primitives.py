@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lanesum_switch.api import SwitchError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
-from lanesum_switch.compiler.expr import Scope
+from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Value
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.codecs import CodecContext, Result, Round, RoundGroup, RoundShape, Steps
+from lanesum.codecs import CodecContext, CodecTraits, Result, Round, RoundGroup, RoundShape, Steps
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
-from lanesum.session import FinishedRound, Session
+from lanesum.session import ObservedRound, Session
 from lanesum.transport import JobTicket, UdpTransport
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
 from tests.host.session.test_session import run_workers
@@ -144,7 +144,11 @@ class _Rounds:
 
     name = "rounds"
     code_table = None
+    traits = CodecTraits()
     workers = 2
+
+    def describe(self) -> str:
+        return self.name
 
     def __init__(self, kinds: str) -> None:
         self.kinds = kinds
@@ -188,7 +192,7 @@ def test_what_is_submitted_in_the_middle_comes_afterwards(server: AggregationSer
     def work(ticket: JobTicket) -> list[np.ndarray]:
         pending = []
 
-        def watch(finished: FinishedRound) -> None:
+        def watch(finished: ObservedRound) -> None:
             if not pending:
                 pending.append(session.all_reduce_async(given[1]))
 

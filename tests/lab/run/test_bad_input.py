@@ -18,6 +18,7 @@ import pytest
 from lanesum import codecs
 from lanesum.cli import main
 from lanesum_control.topology import available
+from lanesum_lab import targets
 from lanesum_lab.run import plan as plan_module
 from lanesum_lab.run.plan import make_plan
 
@@ -66,7 +67,7 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("run", "--deadline", "0"), ("deadline = 0 must be positive",)),
         (("run", "--faults", "nosuch"), ("Cannot read the fault plan 'nosuch'", "everything-dies, lossy")),
         (("run", "--runner", "cloud"), ("no runner 'cloud'", "loopback, mininet")),
-        (("run", "--switch", "magic"), ("no switch 'magic'", "embedded, bmv2, none")),
+        (("run", "--switch", "magic"), ("no switch 'magic'", "embedded, bmv2, tofino1-w32")),
         (("run", "--topology", "nowhere"), ("no topology 'nowhere'", "star4")),
         (("run", "--bogus"), ("No such option: --bogus",)),
         (("fly",), ("No such command 'fly'",)),
@@ -155,7 +156,7 @@ def test_mininet_without_root_or_tools(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_mininet_the_plan_is_loopback_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     plan = make_plan(topology="star4", runner=None, workers=2, codec="fixed", epochs=1, out=Path("x"))
-    assert (plan.runner, plan.switch, plan.workers) == ("loopback", "embedded", ("w1", "w2"))
+    assert (plan.runner, plan.switch, plan.workers) == ("loopback", targets.get("embedded"), ("w1", "w2"))
     assert plan.why == "Mininet needs root"
     assert plan.target == "embedded switch on loopback"
 

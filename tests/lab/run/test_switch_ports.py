@@ -16,13 +16,13 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.topology import available, load
 from lanesum_control.topology.files import parse
 from lanesum_switch.faults.links import LinkFaults
-from lanesum_switch.faults.network import names_in, switch_links
 from lanesum_switch.faults.plan import FaultPlan
+from lanesum_switch.faults.topology_names import names_in, switch_links
+from lanesum_switch.ports.aggregation_server import ServerPort
 from lanesum_switch.ports.faulty import FaultyPort
-from lanesum_switch.ports.server import ServerPort
+from lanesum_switch.ports.topology import links_of, loopback_ports, worker_address
 from lanesum_switch.ports.trunk import TrunkPort
 from lanesum_switch.ports.udp import UdpPort
-from lanesum_switch.topology_ports import links_of, loopback_ports, worker_address
 
 # Addresses of its own, so that a run on this machine is not in the way.
 TREE = parse(available()["tree2x2"].read_text().replace("10.19.", "10.91."), "tree")

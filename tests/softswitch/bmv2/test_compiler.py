@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.loader import load_program
-from lanesum_switch.compiler.blocks import Assign, RegisterWrite, fuse, statements_of
-from lanesum_switch.compiler.ifs import convert_ifs
-from lanesum_switch.compiler.structure import END, Go, Node, Structurer, Target
-from lanesum_switch.compiler.usage import Usage
-from lanesum_switch.compiler.writer import Writer
+from lanesum_switch.compiler.basic_blocks import Assign, RegisterWrite, fuse, statements_of
+from lanesum_switch.compiler.field_usage import FieldUsage
+from lanesum_switch.compiler.jumps import convert_ifs
+from lanesum_switch.compiler.python_source import SourceWriter
+from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
 from lanesum_switch.dataplane import EmbeddedSwitch
 
 from .conftest import PROGRAMS
@@ -52,7 +52,7 @@ def walk(graph: list[list[int | None]], choices: list[int]) -> list[int]:
 @settings(max_examples=300)
 @given(graph=graphs(), choices=st.lists(st.integers(0, 5), min_size=20, max_size=20))
 def test_structured_graph_takes_the_same_way(graph: list[list[int | None]], choices: list[int]) -> None:
-    writer = Writer()
+    writer = SourceWriter()
 
     def node(number: int) -> Node:
         successors = graph[number]
@@ -88,7 +88,7 @@ def test_structured_graph_takes_the_same_way(graph: list[list[int | None]], choi
 
 
 def test_deep_graph_falls_back_to_a_loop() -> None:
-    writer = Writer()
+    writer = SourceWriter()
     size = 150
 
     def node(number: int) -> Node:
@@ -117,7 +117,7 @@ def test_deep_graph_falls_back_to_a_loop() -> None:
 
 
 def test_loop_without_end_is_cut_off() -> None:
-    writer = Writer()
+    writer = SourceWriter()
     with writer.block("def run():"):
         Structurer(writer, {0: Node([0], lambda go: go(0))}, 0, "goto").write()
     scope: dict[str, Any] = {"LoopLimit": TimeoutError}
@@ -128,7 +128,7 @@ def test_loop_without_end_is_cut_off() -> None:
 
 def test_read_add_write_becomes_two_statements() -> None:
     program = load_program((PROGRAMS / "lanes.json").read_bytes())
-    usage = Usage(program)
+    usage = FieldUsage(program)
     add = next(a for a in program.actions.values() if a.name == "I.add")
     assert len(add.body) == 48
     fused = fuse(statements_of(usage.bodies[add.id], program), usage)

@@ -23,10 +23,10 @@ from lanesum.protocol.frames import UdpFrame, ipv4_int, ipv4_text
 from lanesum_lab.veth import wait_for_links
 from lanesum_switch.api import PacketOut
 from lanesum_switch.ports.afpacket import AfPacketPort
+from lanesum_switch.ports.aggregation_server import ServerPort, ServerPortConfig
 from lanesum_switch.ports.memory import MemoryPort
 from lanesum_switch.ports.port import Port, PortError
 from lanesum_switch.ports.runner import PortRunner, queue_depths
-from lanesum_switch.ports.server import ServerPort, ServerPortConfig
 from lanesum_switch.ports.trunk import TrunkPort
 from lanesum_switch.ports.udp import UdpPort, UdpPortConfig, open_udp_ports
 

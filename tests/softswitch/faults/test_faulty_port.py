@@ -17,11 +17,11 @@ import pytest
 from lanesum.protocol.frames import UdpFrame, internet_checksum, udp_checksum
 from lanesum_switch.api import PacketOut
 from lanesum_switch.faults import FaultInjector, FaultPlan
-from lanesum_switch.faults.ledger import RuleCounts
+from lanesum_switch.faults.counters import RuleCounts
+from lanesum_switch.ports.deadline_timer import DeadlineTimer
 from lanesum_switch.ports.faulty import FaultyPort
 from lanesum_switch.ports.memory import MemoryPort
 from lanesum_switch.ports.runner import PortRunner, queue_depths
-from lanesum_switch.ports.timer import DeadlineTimer
 from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
 
 from .packets import datagram, frame

@@ -11,8 +11,8 @@ import pytest
 
 from lanesum.protocol.frames import UdpFrame, internet_checksum
 from lanesum.protocol.spec import Kind
-from lanesum_switch.faults import FaultInjector, FaultLedger, FaultPlan
-from lanesum_switch.faults.ledger import RuleCounts
+from lanesum_switch.faults import FaultCounters, FaultInjector, FaultPlan
+from lanesum_switch.faults.counters import RuleCounts
 
 from .packets import datagram, frame
 
@@ -195,11 +195,11 @@ def test_counts_go_on_where_the_last_process_died(tmp_path: Path) -> None:
     )
     fates = []
     for _ in range(4):  # each time another process; none of them closes its file
-        one = FaultInjector(rules, "w1", ledger=FaultLedger(rules, tmp_path / "w1"))
+        one = FaultInjector(rules, "w1", ledger=FaultCounters(rules, tmp_path / "w1"))
         fates.append(bool(one.apply("up", frame(), 0.0)))
         one.apply("down", frame(), 0.0)
     assert fates == [True, True, False, True]
-    reader = FaultLedger(rules, tmp_path / "w1")
+    reader = FaultCounters(rules, tmp_path / "w1")
     assert reader.counts == {"1 drop": RuleCounts(4, 1)}
     assert reader.seen(0) == 4
     reader.close()
