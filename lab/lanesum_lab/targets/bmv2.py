@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import subprocess
 
-from lanesum_control.client import DEFAULT_DEVICE_ID
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, register
 from lanesum_lab.targets.embedded import pipeline
 
@@ -15,6 +14,8 @@ PROGRAM = "simple_switch_grpc"
 
 def command(process: SwitchProcess) -> list[str]:
     """Return the command line of BMv2 without a program."""
+    from lanesum_control.client import DEFAULT_DEVICE_ID
+
     assert process.interfaces is not None, "BMv2 has no ports on loopback"
     links = [option for port, name in process.interfaces.items() for option in ("-i", f"{port}@{name}")]
     server = ["--", "--grpc-server-addr", process.p4runtime]

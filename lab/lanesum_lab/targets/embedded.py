@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
-from lanesum_control.pipelines import CompiledPipeline, bmv2_pipeline
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, register
 from lanesum_switch.dataplane import EmbeddedSwitch
+
+if TYPE_CHECKING:
+    from lanesum_control.pipelines import CompiledPipeline
 
 
 def lanesum_command(*arguments: str) -> list[str]:
@@ -32,6 +35,8 @@ def command(process: SwitchProcess) -> list[str]:
 
 def pipeline(accumulator_words: int | None) -> CompiledPipeline:
     """Return the committed BMv2 build. Raises ConfigurationError for a size that is not built."""
+    from lanesum_control.pipelines import bmv2_pipeline
+
     return bmv2_pipeline(DEFAULT_ACCUMULATOR_WORDS if accumulator_words is None else accumulator_words)
 
 

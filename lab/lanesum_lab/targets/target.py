@@ -7,12 +7,16 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lanesum.aggregation.slots import SlotTable
 from lanesum.doctor.finding import Finding
 from lanesum_control.doctor import program
-from lanesum_control.pipelines import CompiledPipeline
 from lanesum_switch.dataplane import EmbeddedSwitch
+
+if TYPE_CHECKING:
+    # P4Info needs protobuf, which the simulator does without.
+    from lanesum_control.pipelines import CompiledPipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lanesum.errors import ConfigurationError
-from lanesum_control.pipelines import CompiledPipeline, tofino_pipeline
 from lanesum_control.tofino.profiles import PROFILES, TofinoProfile
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, embedded, register
 from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 from lanesum_switch.tna.switch import TofinoSwitch
+
+if TYPE_CHECKING:
+    from lanesum_control.pipelines import CompiledPipeline
 
 
 def command(process: SwitchProcess) -> list[str]:
@@ -19,6 +23,8 @@ def command(process: SwitchProcess) -> list[str]:
 
 def _target(profile: TofinoProfile) -> SwitchTarget:
     def pipeline(accumulator_words: int | None) -> CompiledPipeline:
+        from lanesum_control.pipelines import tofino_pipeline
+
         if accumulator_words not in (None, profile.accumulator_words):
             raise ConfigurationError(
                 f"Profile {profile.name} sums {profile.accumulator_words} words per packet, not {accumulator_words}."
