@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrival: check lengths and checksums, and tell contributions that this program sums from all other packets.
 
-// Words of the largest IPv4 datagram; the lengths of more would overflow 16 bits and could look right.
-const bit<16> MAX_WORDS = (0xFFFF - IPV4_HEADER_BYTES - UDP_HEADER_BYTES - LANESUM_HEADER_BYTES) >> 2;
-
 control Arrival(INGRESS_PARAMETERS) {
     apply {
         if (standard_metadata.parser_error != error.NoError) {

@@ -28,8 +28,6 @@ typedef bit<19> queue_depth_t; // packets
 #define DROP_AT_INGRESS mark_to_drop(standard_metadata)
 #define DROP_AT_EGRESS mark_to_drop(standard_metadata)
 
-// BMv2 has no stages, and all words in one pass.
-#define PASSES 1
+// BMv2 has no stages, and takes all words in one pass.
 #define WHERE_FIRST_PASS
 #define WAITS_UNTIL(stage_number)
-const bit<16> PACKET_WORDS = ACCUMULATOR_WORDS;

@@ -15,13 +15,21 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 const bit<8> IP_PROTOCOL_UDP = 17;
 const bit<16> IPV4_HEADER_BYTES = 20;
+const bit<8> IPV4_WITHOUT_OPTIONS = 0x45; // version 4, five words
 const bit<16> UDP_HEADER_BYTES = 8;
+// Words of the largest IPv4 datagram; the lengths of more would overflow 16 bits and could look right.
+const bit<16> MAX_WORDS = (0xFFFF - IPV4_HEADER_BYTES - UDP_HEADER_BYTES - LANESUM_HEADER_BYTES) >> 2;
 
 header ethernet_t {
     mac_t    destination;
     mac_t    source;
     bit<16>  ether_type;
 }
+
+// Length of a UDP datagram with a lanesum header and 'words' words of payload.
+#define UDP_BYTES_OF(words) (UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + words * 4)
+const bit<16> RESULT_UDP_BYTES = UDP_BYTES_OF(PACKET_WORDS);
+const bit<16> EMPTY_UDP_BYTES = UDP_BYTES_OF(0);
 
 const bit<2> ECN_CAPABLE_1 = 1; // RFC 3168
 const bit<2> ECN_CAPABLE_0 = 2;

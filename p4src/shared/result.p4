@@ -4,8 +4,6 @@
 //
 // The target defines how a packet gets the sum as payload (CARRY_SUM) or none (CARRY_NOTHING).
 
-const bit<16> RESULT_UDP_BYTES = UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + PACKET_WORDS * 4;
-const bit<16> EMPTY_UDP_BYTES = UDP_HEADER_BYTES + LANESUM_HEADER_BYTES;
 const bit<8> RESULT_TTL = 64;
 
 control Result(INGRESS_PARAMETERS) {

@@ -11,6 +11,14 @@
 #define ACCUMULATOR_WORDS 64
 #endif
 
+// Pipeline passes of a contribution: more than one on Tofino only, where a packet has more words than one pass takes.
+#ifndef PASSES
+#define PASSES 1
+#endif
+
+// Words of a whole packet, over all passes.
+const bit<16> PACKET_WORDS = ACCUMULATOR_WORDS * PASSES;
+
 // Slots of the whole switch, shared out to jobs by the controller. 1,024 slots of 64 words in two shadow sets hold
 // 512 KiB of sums; 64 slots cover the default window of one job.
 #ifndef SLOTS
