@@ -42,7 +42,7 @@ from lanesum.codecs.gathered import divisor, gathered_shape, gathering, summed
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.kernels.threaded import threads
 from lanesum.codecs.registry import register
-from lanesum.codecs.traits import CodecTraits
+from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -76,7 +76,7 @@ class FixedPoint:
 
     name = "fixed"
     code_table: NDArray[np.uint8] | None = None
-    traits = CodecTraits(nearly_exact=True)
+    traits = CodecTraits(nearly_exact=True, max_nmse=FLOAT32_NMSE)
 
     def __init__(
         self, *, workers: int, block: int = 1024, gathered: int = _GATHERED, power_of_two: bool = False

@@ -27,6 +27,9 @@ class CodecTraits:
             The codec launches its kernels in the stream of ``lanesum.gpu.staging``.
         adds_memory: the codec adds ``CodecContext.memory`` to a tensor of a device itself.
         stateful: the codec is a :class:`lanesum.codecs.base.StatefulCodec`. Checkpoints hold its state.
+        max_nmse: upper bound of the normalized mean squared error of one all-reduce without error feedback, for vectors
+            of many standard normal values: squared norm of the mean's error over the mean of the workers' squared
+            norms. A result of zeros has an error of at most 1, which is the default. The conformance test checks it.
     """
 
     needs_all_workers: bool = False
@@ -37,3 +40,8 @@ class CodecTraits:
     accepts_device_tensors: bool = False
     adds_memory: bool = False
     stateful: bool = False
+    max_nmse: float = 1.0
+
+
+#: Error of float32 results whose sum is exact: half a unit in the last place.
+FLOAT32_NMSE = 2.0**-48

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -28,8 +28,8 @@ from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc.dither import dither_offset, dither_sum
 from lanesum.codecs.thc.grid import outer_levels
 from lanesum.gpu.availability import require
-from lanesum.gpu.staging import Mark, on_host, staging
-from lanesum.gpu.tensors import with_memory
+from lanesum.gpu.staging import Event, staging_for, to_host
+from lanesum.gpu.tensors import with_error_feedback
 
 #: Larger blocks do not fit the registers of a program.
 MOST_BLOCK = 1 << 14
@@ -123,7 +123,7 @@ class DevicePlace:
         self._launches = Launches(coder)
         self._vector = vector
         self._context = context
-        self._staging = staging(vector.device)
+        self._staging = staging_for(vector.device)
         self._sum_part = min(coder.block, SUM_BLOCK)
         self._drawn = (as_int32(context.round), *keys(context.seed))
         self._as_int32 = as_int32
@@ -142,9 +142,9 @@ class DevicePlace:
         with self._staging.stream():
             sums = torch.empty(parts, dtype=torch.float64, device=self._vector.device)
             self.launch_square_sums(sums)
-            pinned = self._staging.pinned(parts, torch.float64)
-            fetched = self._staging.fetch(sums, pinned)
-        fetched.wait()
+            pinned = self._staging.empty_pinned(parts, torch.float64)
+            copied = self._staging.copy_to_host(sums, pinned)
+        copied.synchronize()
         per_block = coder.block // part
         whole = np.zeros((-(-parts // per_block), per_block))
         whole.reshape(-1)[:parts] = pinned.numpy()
@@ -167,17 +167,17 @@ class DevicePlace:
         everyone = dither_sum(context.workers, coder.grid.granularity)
         self._taken = (everyone.multiplier, self._as_int32(everyone.constant))
         words = self.runs[-1].words(shape.code_bits).stop
-        self._codes = self._staging.pinned(words, torch.int32)
-        self._encoded: list[Mark] = []
+        self._codes = self._staging.empty_pinned(words, torch.int32)
+        self._encoded: list[Event] = []
         with self._staging.stream():
-            there = self._staging.put(np.concatenate(known))
+            there = self._staging.copy_to_device(np.concatenate(known))
             *own, self._scales, signs = there.split([one.size for one in known])
             self._own, self._signs = own, signs.view(torch.int32)
             made = torch.empty(words, dtype=torch.int32, device=self._vector.device)
             for run in self.runs:
                 self.launch_encode(run, made)
                 part = run.words(shape.code_bits)
-                self._encoded.append(self._staging.fetch(made[part], self._codes[part]))
+                self._encoded.append(self._staging.copy_to_host(made[part], self._codes[part]))
 
     def launch_square_sums(self, sums: torch.Tensor) -> None:
         """Only the kernel, in the current stream, as the next two are: ``sums`` (float64) of the squares of parts."""
@@ -202,11 +202,11 @@ class DevicePlace:
             )  # fmt: skip
 
     def encode(self, number: int) -> None:
-        self._encoded[number].wait()
+        self._encoded[number].synchronize()
 
     def decode(self, number: int, lanes: Words) -> None:
         with self._staging.stream():
-            self.launch_decode(self.runs[number], self._staging.put(lanes.view(np.int32)))
+            self.launch_decode(self.runs[number], self._staging.copy_to_device(lanes.view(np.int32)))
 
     def launch_decode(self, run: Run, lanes: torch.Tensor) -> None:
         """All workers' sums of a run (int32 words) to values."""
@@ -222,16 +222,16 @@ class DevicePlace:
         host = self._host
         host.decode_members(sums, members)
         with self._staging.stream():
-            self._staging.put(host.values, self._values)
+            self._staging.copy_to_device(host.values, self._values)
 
     def result(self, included: bool | NDArray[np.bool_]) -> Result:
         if self._residual is not None and self.size and not np.all(included):
             with self._staging.stream():
-                self._staging.put(self._host.residual(included), self._residual)
-        return Result(self._values, self._residual)
+                self._staging.copy_to_device(self._host.residual(included), self._residual)
+        return Result(cast(Any, self._values), cast(Any, self._residual))
 
     def _on_host(self) -> Vector:
-        return on_host(with_memory(self._vector, self._context))
+        return to_host(with_error_feedback(self._vector, self._context))
 
     @cached_property
     def _host(self) -> HostPlace:

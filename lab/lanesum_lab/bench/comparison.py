@@ -156,7 +156,7 @@ def _figures(
                 "codec": label,
                 "device": device.name,
                 "coordinates": size,
-                "bits_up": sum(went.sent) * WORD_BITS / size,
+                "bits_up": went.uplink_words * WORD_BITS / size,
                 "bits_down": sum(words.size for words in went.aggregates) * WORD_BITS / size,
                 "round_trips": went.round_trips,
                 "nmse": _error(went.values, vectors),

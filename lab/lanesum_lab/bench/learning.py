@@ -134,7 +134,7 @@ def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) 
     for step in range(steps):
         vectors = [gradients.gradient(task) for _ in range(settings.workers)]
         went = simulate(job, vectors, seed=seed, round=step, tensor="model", parts=parts, complete=True)
-        up += sum(went.sent)
+        up += went.uplink_words
         down += sum(words.size for words in went.aggregates)
         for (_, parameter), part in zip(named, parts, strict=True):
             parameter.grad = torch.from_numpy(went.values[part.start : part.stop].copy()).reshape(parameter.shape)

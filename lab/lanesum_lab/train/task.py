@@ -84,6 +84,7 @@ class DigitsNet(nn.Module):
         for layer in self.layers:
             if isinstance(layer, (nn.Conv2d, nn.Linear)):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+                assert layer.bias is not None
                 nn.init.zeros_(layer.bias)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:

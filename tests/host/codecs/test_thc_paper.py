@@ -285,16 +285,6 @@ def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, object]) -
         PaperTHC(**{"workers": 2, **parameters})  # type: ignore[arg-type]
 
 
-def test_the_registry_names_thc_and_its_parameters() -> None:
-    assert {"thc", "thc-paper", "thc-uniform"} <= set(codecs.names())
-    assert (
-        codecs.get("thc-paper", workers=4).name == "thc-paper"
-        and codecs.get("thc-uniform", workers=4).name == "thc-uniform"
-    )
-    with pytest.raises(ConfigurationError, match=r"no parameter 'levels'.*Known parameters: bits, chunk, codes"):
-        codecs.get("thc-paper", workers=4, levels=16)
-
-
 def _digest() -> str:
     vectors = [gaussian(s, 5000) for s in range(3)]
     run = simulate(PaperTHC(workers=3, chunk=4096), vectors, seed=11, keep_residual=True)

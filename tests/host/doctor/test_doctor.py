@@ -159,7 +159,7 @@ def test_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all("copied to the host, because of LANESUM_GPU=off" in one.what for one in gpus.gpus())
     monkeypatch.setenv("LANESUM_GPU", "on")
     (wrong,) = gpus.gpus()
-    assert wrong.status is Status.PROBLEM and "LANESUM_GPU=on" in wrong.what
+    assert wrong.status is Status.PROBLEM and "LANESUM_GPU='on'" in wrong.what
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "triton" else object())
     (missing,) = gpus.gpus()
     assert missing.status is Status.NOTE and "triton missing" in missing.what and "[gpu]" in missing.next_step

@@ -87,7 +87,7 @@ def test_what_is_no_float_is_refused_and_the_session_goes_on(kind: Any) -> None:
         (ticket,) = tickets_for(server, 1)
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
         with Session(ticket, codec="fixed") as session:
-            for call in (session.all_reduce, session.all_reduce_async, session.reduce):
+            for call in (session.all_reduce, session.all_reduce_async, session.all_reduce_result):
                 with pytest.raises(ConfigurationError, match="takes floating-point arrays, not"):
                     call(np.ones(3).astype(kind))
             assert session.all_reduce(np.ones(3, np.float32)).tolist() == [1, 1, 1]

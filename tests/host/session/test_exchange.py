@@ -18,7 +18,7 @@ import pytest
 from lanesum.codecs import CodecContext, CodecTraits, Result, Round, RoundGroup, RoundShape, Steps
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
-from lanesum.session import FinishedRound, Session
+from lanesum.session import ObservedRound, Session
 from lanesum.transport import JobTicket, UdpTransport
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
 from tests.host.session.test_session import run_workers
@@ -192,7 +192,7 @@ def test_what_is_submitted_in_the_middle_comes_afterwards(server: AggregationSer
     def work(ticket: JobTicket) -> list[np.ndarray]:
         pending = []
 
-        def watch(finished: FinishedRound) -> None:
+        def watch(finished: ObservedRound) -> None:
             if not pending:
                 pending.append(session.all_reduce_async(given[1]))
 

@@ -19,6 +19,7 @@ import pytest
 from lanesum.codecs import CodecError
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session
+from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
 from tests.host.session.test_session import run_workers
@@ -48,17 +49,15 @@ def vector(worker: int, size: int) -> np.ndarray:
 @contextmanager
 def short_cuts() -> Iterator[list[bool]]:
     """For each all-reduce that tried it, whether one took it."""
-    from lanesum.reductions import Reductions
-
     taken: list[bool] = []
-    way = Reductions.gather
+    way = AllReduceScheduler.gather
 
-    def watched(self: Reductions, *arguments: Any) -> Any:
+    def watched(self: AllReduceScheduler, *arguments: Any) -> Any:
         values = way(self, *arguments)
         taken.append(values is not None)
         return values
 
-    with mock.patch.object(Reductions, "gather", watched):
+    with mock.patch.object(AllReduceScheduler, "gather", watched):
         yield taken
 
 
@@ -71,7 +70,7 @@ def test_it_has_the_bits_of_the_long_way(server: AggregationServer, average: boo
         vectors = [vector(session.ticket.worker, size) for size in SIZES]
         sums = [session.all_reduce(one.reshape(1, -1), average=average) for one in vectors]
         assert [one.shape for one in sums] == [(1, size) for size in SIZES]
-        assert session._all_reduces == len(SIZES) and session.stats.rounds == len(SIZES)
+        assert session._num_all_reduces == len(SIZES) and session.stats.rounds == len(SIZES)
         return [one.tobytes() for one in sums]
 
     with short_cuts() as taken:

@@ -23,7 +23,8 @@ from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.server.udp import Loss
-from lanesum.session import FinishedRound, Session, aggregate_of
+from lanesum.session import ObservedRound, Session
+from lanesum.session.observer import make_aggregate
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
 
@@ -408,10 +409,10 @@ def test_a_late_worker_s_gradient_is_not_in_the_mean_and_stays_in_its_memory() -
         for tag, codec, tolerance in ((1, "fixed", 1e-5), (2, "thc-uniform", 0.7), (3, wide, 0.5)):
             tickets = tickets_for(server, 3, quorum=2, tag=tag)
             server.aggregator.admit(ServerJob.from_tickets(tickets))
-            rounds: list[FinishedRound] = []
+            rounds: list[ObservedRound] = []
 
             def work(session: Session) -> Result:
-                return session.reduce(vectors[session.ticket.worker], average=True, keep_residual=True)
+                return session.all_reduce_result(vectors[session.ticket.worker], average=True, keep_residual=True)
 
             early = run_workers(tickets[:2], work, codec=codec)
             (late,) = run_workers(tickets[2:], work, codec=codec, observer=rounds.append)
@@ -428,7 +429,7 @@ def test_a_late_worker_s_gradient_is_not_in_the_mean_and_stays_in_its_memory() -
 def test_each_part_of_a_vector_has_its_own_mean() -> None:
     """Packets are completed by different workers: every element is divided by those that are in it."""
     vectors = [np.full(640, 3 - worker, np.float32) for worker in range(3)]
-    rounds: list[FinishedRound] = []
+    rounds: list[ObservedRound] = []
     decided: set[tuple[int, int]] = set()
 
     def watch(incoming: bool, address: tuple[str, int], datagram: bytes) -> bool:
@@ -442,8 +443,8 @@ def test_each_part_of_a_vector_has_its_own_mean() -> None:
         server.aggregator.admit(ServerJob.from_tickets(tickets))
 
         def work(session: Session) -> Result:
-            session._observer = rounds.append if session.ticket.worker == 2 else None
-            return session.reduce(vectors[session.ticket.worker], average=True, keep_residual=True)
+            session._scheduler._observer = rounds.append if session.ticket.worker == 2 else None
+            return session.all_reduce_result(vectors[session.ticket.worker], average=True, keep_residual=True)
 
         def lost(header: Header) -> bool:
             """Worker 0 does not get through with odd packets, worker 2 not with even ones, until it is too late."""
@@ -469,12 +470,12 @@ def test_who_is_in_a_sum_is_told_by_worker_not_by_place() -> None:
     places = ((1, 0), (0, 3), (1, 2))
     ticket = JobTicket(job=1, tag=1, worker=2, workers=3, slots=8, accumulator_words=4, places=places, quorum=1)
     words = np.arange(10, dtype=np.uint32)
-    found = aggregate_of(ticket, words, np.array([[0b1000, 0b101], [0, 0b100], [0b1000, 0b1]], np.uint32))
+    found = make_aggregate(ticket, words, np.array([[0b1000, 0b101], [0, 0b100], [0b1000, 0b1]], np.uint32))
     assert found.members is not None
     assert found.members.sets[found.members.of_word].tolist() == [[1, 1, 1]] * 4 + [[0, 0, 1]] * 4 + [[1, 1, 0]] * 2
     assert np.array(found.contributors).tolist() == [3] * 4 + [1] * 4 + [2] * 2
     assert np.array(found.included).tolist() == [True] * 8 + [False] * 2
-    everybody = aggregate_of(ticket, words, np.array([[0b1000, 0b101]] * 3, np.uint32))
+    everybody = make_aggregate(ticket, words, np.array([[0b1000, 0b101]] * 3, np.uint32))
     assert (everybody.contributors, everybody.included, everybody.members) == (3, True, None)
 
 
@@ -547,13 +548,13 @@ class _LargestAndSum:
 
 
 def test_a_group_of_rounds_has_an_aggregate_for_each() -> None:
-    seen: list[FinishedRound] = []
+    seen: list[ObservedRound] = []
     with AggregationServer((LOCALHOST, 0)) as server:
         tickets = tickets_for(server, 2)
         server.aggregator.admit(ServerJob.from_tickets(tickets))
 
         def work(session: Session) -> np.ndarray:
-            return session.reduce(np.arange(300, dtype=np.float32) + session.ticket.worker).values
+            return session.all_reduce_result(np.arange(300, dtype=np.float32) + session.ticket.worker).values
 
         results = run_workers(tickets, work, codec=_LargestAndSum(), observer=seen.append)
     for result in results:

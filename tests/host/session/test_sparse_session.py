@@ -12,7 +12,7 @@ from lanesum.codecs import CodecError, Rule
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
-from lanesum.session import FinishedRound, Session
+from lanesum.session import ObservedRound, Session
 from lanesum.transport.errors import MismatchError
 from tests.host.session.test_session import LOCALHOST, random_loss, run_workers, tickets_for
 
@@ -29,7 +29,7 @@ def sparse(worker: int, size: int, number: int) -> np.ndarray:
 @pytest.mark.parametrize("codec", ["sketch", "union", "auto"])
 @pytest.mark.parametrize("loss", [0.0, 0.05])
 def test_sparse_sums_are_exact_over_the_network(codec: str, loss: float) -> None:
-    seen: list[FinishedRound] = []
+    seen: list[ObservedRound] = []
     with AggregationServer((LOCALHOST, 0), loss=random_loss(1, loss)) as server:
         tickets = tickets_for(server, 3)
         server.aggregator.admit(ServerJob.from_tickets(tickets))

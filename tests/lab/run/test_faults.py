@@ -44,7 +44,7 @@ def test_without_faults_the_switch_sums(undisturbed: Report) -> None:
 def assert_all_died_and_came_back(detail: Report) -> None:
     happened = [(one["process"], one["what"]) for one in detail["faults"]["processes"]]
     for process in ("s1", "controller", "server"):
-        assert happened.index((process, "killed")) < happened.index((process, "started again"))
+        assert happened.index((process, "killed")) < happened.index((process, "restarted"))
     assert detail["faults"]["rules"]["loss"]["hit"] > 0
     pushed = [event for event in detail["events"] if event["what"].startswith("connected: program pushed")]
     assert sum(event["whom"] == "s1" for event in pushed) == 2, detail["events"]
@@ -86,7 +86,7 @@ def test_one_of_three_servers_dies(tmp_path: Path, undisturbed: Report) -> None:
     detail = report["detail"]
     assert [(one["process"], one["what"]) for one in detail["faults"]["processes"]] == [
         ("server2", "killed"),
-        ("server2", "started again"),
+        ("server2", "restarted"),
     ]
     assert any(event["whom"] == "server2" and "started again" in event["what"] for event in detail["events"])
     assert all(detail["completed"][server] > 0 for server in ("server", "server2", "server3"))

@@ -41,7 +41,7 @@ class World:
     def tick(self, after_s: float = 0.0) -> list[str]:
         self.now += after_s
         self.faults.tick()
-        return [f"{one.process} {one.what}" for one in self.faults.happened]
+        return [f"{one.process} {one.what}" for one in self.faults.events]
 
 
 def eventually(holds: Callable[[], bool]) -> None:
@@ -64,14 +64,14 @@ def test_kill_at_a_step_and_come_back(supervisor: Supervisor, tmp_path: Path) ->
     assert not psutil.pid_exists(first)
     supervisor.check()  # nobody misses it
     assert world.tick(1.9) == ["s1 killed"]
-    assert world.tick(0.2) == ["s1 killed", "s1 started again"]
+    assert world.tick(0.2) == ["s1 killed", "s1 restarted"]
     supervisor.check()
     assert child.process.pid != first
-    assert world.tick(50) == ["s1 killed", "s1 started again"]
+    assert world.tick(50) == ["s1 killed", "s1 restarted"]
     eventually(lambda: (tmp_path / "logs" / "s1.log").read_text() == "up\nup\n")
     assert world.faults.report() == [
         {"at_s": 1.5, "step": 3, "process": "s1", "what": "killed"},
-        {"at_s": 3.6, "step": 3, "process": "s1", "what": "started again"},
+        {"at_s": 3.6, "step": 3, "process": "s1", "what": "restarted"},
     ]
     child.process.kill()  # by nobody's plan
     child.process.wait()
@@ -113,7 +113,7 @@ def test_the_end_brings_back_what_is_away(supervisor: Supervisor) -> None:
     world.faults.finish()
     assert child.process.poll() is None
     assert [one["what"] for one in world.faults.report()] == [
-        "killed", "started again", "kill: its moment did not come",
+        "killed", "restarted", "kill: never due",
     ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import gather, gathered_shape, sum_in_order
 from lanesum.codecs.registry import register
-from lanesum.codecs.traits import CodecTraits
+from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError
 
 #: The largest number of bf16.
@@ -27,6 +27,8 @@ BF16_MAX = np.uint32(0x7F7F0000).view(np.float32)
 
 FloatFormat = Literal["fp32", "fp16", "bf16"]
 _BITS = {"fp32": 32, "fp16": 16, "bf16": 16}
+# The square of half a unit in the last place.
+_MAX_NMSE = {"fp32": FLOAT32_NMSE, "fp16": 2.0**-22, "bf16": 2.0**-16}
 _NAMES = {"fp32": "none", "fp16": "fp16", "bf16": "bf16"}
 
 
@@ -48,7 +50,9 @@ class GatheredFloats:
         self.workers = checked_workers(self.name, workers)
         self.format: FloatFormat = format
         # All workers: the words of a missing one are zero, as those of a gradient of zeros are.
-        self.traits = CodecTraits(needs_all_workers=True, packs_values=True, nearly_exact=format == "fp32")
+        self.traits = CodecTraits(
+            needs_all_workers=True, packs_values=True, nearly_exact=format == "fp32", max_nmse=_MAX_NMSE[format]
+        )
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`."""

@@ -43,8 +43,6 @@ class Levels:
 
     name = ""
     code_table: NDArray[np.uint8] | None = None
-    # All workers: without one, gathered codes or the offsets in a sum of codes would be misread.
-    traits = CodecTraits(needs_all_workers=True, packs_values=True)
 
     def __init__(
         self, *, workers: int, bits: int, bucket: int | None, norm: Norm, clip: float | None, scale: Scale
@@ -67,8 +65,20 @@ class Levels:
         self.norm: Norm = norm
         self.clip = clip
         self.scale: Scale = scale
+        # All workers: without one, gathered codes or the offsets in a sum of codes would be misread.
+        self.traits = CodecTraits(needs_all_workers=True, packs_values=True, max_nmse=self._max_nmse())
         #: Bits of a field of a sum.
         self.sum_bits = (2 * self.steps * workers).bit_length()
+
+    def _max_nmse(self) -> float:
+        """Return the bound of ``CodecTraits.max_nmse``.
+
+        Rounding to one of two levels has a variance of at most a quarter of their squared distance. Clipping has an
+        error of at most the value. The largest normal value is below 6 standard deviations.
+        """
+        clip = 6.0 if self.clip is None else self.clip
+        largest = min(clip, 6.0) if self.norm == "max" else math.sqrt(self.bucket or 1 << 20)
+        return (largest / self.steps / 2) ** 2 + (0.0 if self.clip is None else 1.0)
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`."""

@@ -70,6 +70,7 @@ class SparseCodec:
         needs_all_workers=True,
         depends_on_past_sums=True,
         nearly_exact=True,
+        max_nmse=1e-9,
         accepts_device_tensors=True,
         stateful=True,
     )
@@ -98,12 +99,12 @@ class SparseCodec:
         return f"{self.name} workers={self.workers} block={self.block} placement={self.placement}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Rounds of a tensor of which nothing is known yet, and whose values are none of them zero at all workers.
+        """Return the rounds of a tensor without past sums, all of whose values are nonzero; without a quorum.
 
-        Later rounds depend on what the last sums were.
+        Later rounds depend on the last sums.
         """
-        if size == 0:
-            return ()
+        if size == 0 or self._dense.gathers(size):
+            return self._dense.shapes(size)
         index = RoundShape(LaneOp.OR, first_plan(size, self.block).index_words)
         return RoundShape(LaneOp.MAX, HEADER_WORDS), index, RoundShape(LaneOp.ADD32, size)
 

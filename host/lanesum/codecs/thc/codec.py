@@ -79,7 +79,6 @@ class THC:
     """
 
     name = "thc"
-    traits = CodecTraits(accepts_device_tensors=True, adds_memory=True)
 
     def __init__(
         self, *, workers: int, bits: int = 4, lanes: int | None = None, block: int = 4096, lookup: bool = True
@@ -98,6 +97,7 @@ class THC:
         self.grid = best_grid(bits, workers, LANE_MAX[self.lanes], lookup and self.op is LaneOp.TABLE8)
         if self.op is LaneOp.TABLE8 and self.grid.uniform:
             self.op = LaneOp.EXPAND8
+        self.traits = CodecTraits(accepts_device_tensors=True, adds_memory=True, max_nmse=1.1 * self.grid.error())
         #: The codec's arithmetic, on runs of blocks.
         self.coder = BlockCoder(self.grid, self.op, block)
 
@@ -171,9 +171,9 @@ class THC:
         return DevicePlace(self.coder, x, context) if self.block <= MOST_ON_DEVICE else None
 
     def _on_host(self, x: Any, context: CodecContext) -> Steps:
-        from lanesum.gpu.tensors import on_host_instead, with_memory
+        from lanesum.gpu.tensors import copy_and_make_steps, with_error_feedback
 
-        return on_host_instead(self, with_memory(x, context), replace(context, memory=None))
+        return copy_and_make_steps(self, with_error_feedback(x, context), replace(context, memory=None))
 
 
 def _members(reply: Aggregate, context: CodecContext) -> Members | None:

@@ -43,7 +43,7 @@ from lanesum.codecs.kernels.packing import CODES_PER_WORD, LANE_MAX, LANES_PER_W
 from lanesum.codecs.norms import checked_peaks, norms_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.thc_paper.chunks import Chunk, ChunkCoder
-from lanesum.codecs.thc_paper.tables import best_table, support_limit
+from lanesum.codecs.thc_paper.tables import best_table, clamping_error, rounding_variance, support_limit
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -69,8 +69,6 @@ class PaperTHC:
 
     Wire: one word per chunk up and down (MAX), then 4 bits up and 8 bits down per padded coordinate.
     """
-
-    traits = CodecTraits()
 
     def __init__(
         self,
@@ -100,6 +98,8 @@ class PaperTHC:
         self.workers = workers
         self.name = "thc-paper" if codes == "table" else "thc-uniform"
         self.op = LaneOp.TABLE8 if codes == "table" else LaneOp.EXPAND8
+        error = rounding_variance(self.values, p) + clamping_error(p)
+        self.traits = CodecTraits(max_nmse=1.1 * error)
         self.rotation = rotation
         self.chunk = chunk
         self.diagonal_seed = diagonal_seed

@@ -13,22 +13,11 @@ import numpy as np
 import pytest
 
 from lanesum.aggregation.pieces import RoundPieces
-from lanesum.codecs import (
-    Aggregate,
-    CodecContext,
-    CodecError,
-    CodecTraits,
-    Policy,
-    Result,
-    Round,
-    Rule,
-    Sketch,
-    Steps,
-    Union,
-)
+from lanesum.codecs import CodecContext, CodecError, CodecTraits, Policy, Result, Round, Rule, Sketch, Steps, Union
 from lanesum.codecs.base import Codec, always
 from lanesum.protocol.lanes import LaneOp
-from lanesum.reductions import Reduction, Reductions
+from lanesum.session.all_reduce import AllReduce
+from lanesum.session.scheduler import AllReduceScheduler
 from lanesum_lab.codec_simulation import simulate
 
 SIZE = 20_000
@@ -58,7 +47,7 @@ class Transport:
     """All rounds that were begun, in order."""
 
     can_begin = True
-    ticket = types.SimpleNamespace(quorum=0, accumulator_words=360)
+    ticket = types.SimpleNamespace(quorum=0, accumulator_words=360, workers=1, worker=0, job=1)
 
     def __init__(self) -> None:
         self.begun: list[Flight] = []
@@ -91,23 +80,21 @@ class Job:
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
         self.transport = Transport()
-        self.reductions = Reductions(
-            self.transport,  # type: ignore[arg-type]
-            lambda _codec, _round, words, _contributors: Aggregate(words, 1),
-            lambda *_: None,
-        )
+        self.scheduler = AllReduceScheduler(self.transport)  # type: ignore[arg-type]
         self._numbers = collections.Counter[str]()
 
-    def submit(self, tensor: str, x: np.ndarray) -> Reduction:
+    def submit(self, tensor: str, x: np.ndarray) -> AllReduce:
         self._numbers["all"] += 1
         context = CodecContext(
             workers=1, worker=0, tensor=tensor, round=self._numbers["all"], complete=True, in_pieces=True
         )
-        return self.reductions.submit(self.codec, self.codec.all_reduce(x, context), x.size, (tensor,))
+        all_reduce = AllReduce(self.codec, self.codec.all_reduce(x, context), x.size, (tensor,))
+        self.scheduler.submit(all_reduce)
+        return all_reduce
 
     def arrive(self, number: int) -> None:
         self.transport.begun[number].arrived = True
-        self.reductions.progress()
+        self.scheduler.progress()
 
     def ops(self) -> list[str]:
         return [flight.op.name for flight in self.transport.begun]
@@ -132,12 +119,12 @@ GROUP = ["MAX", "OR", "ADD32"]
 def test_a_sketch_is_out_of_the_way_once_scale_and_index_have_come() -> None:
     job = Job(knowing(Sketch))
     a, b = job.submit("a", some(1)), job.submit("b", some(2))
-    job.reductions.progress()
+    job.scheduler.progress()
     assert job.ops() == GROUP
     job.arrive(0)
     assert job.ops() == GROUP
     job.arrive(1)  # all keys can be read: whatever the cells hold
-    assert job.ops() == GROUP * 2 and not a.ended
+    assert job.ops() == GROUP * 2 and not a.done
     for number in (3, 4, 5, 2):
         job.arrive(number)
     assert a.result is not None and b.result is not None
@@ -164,7 +151,7 @@ def test_the_values_of_a_union_are_the_last_round() -> None:
     assert job.ops() == GROUP[:2]
     job.arrive(0)
     job.arrive(1)
-    assert job.ops() == [*GROUP, *GROUP[:2]] and not a.ended
+    assert job.ops() == [*GROUP, *GROUP[:2]] and not a.done
     for number in (3, 4, 2, 5):
         job.arrive(number)
     assert a.result is not None and (a.result.values == some(1)).all()
@@ -178,7 +165,7 @@ def test_the_same_tensor_waits_for_its_sum() -> None:
         job.arrive(number)
     assert job.ops() == GROUP and not again.begun
     job.arrive(2)
-    assert a.ended and job.ops() == GROUP * 2
+    assert a.done and job.ops() == GROUP * 2
 
 
 def test_a_policy_is_out_of_the_way_when_all_its_codecs_are() -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Comparators and learned compression through sessions and an aggregation server: the bits of the codec alone."""
+"""Baselines and learned compression over sessions and a server: results have the bits of the codec alone."""
 
 from __future__ import annotations
 

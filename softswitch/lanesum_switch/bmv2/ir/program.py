@@ -1,220 +1,22 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A typed form of the BMv2 JSON: what ``bmv2json`` loads and ``compiler`` turns into Python.
+"""A program of the intermediate representation: headers, parser, pipelines, stateful objects.
 
-Names follow the BMv2 JSON format (docs/JSON_format.md of p4lang/behavioral-model, version 2.24). Expression nodes are
-frozen and hashable, so that passes can compare and substitute them.
+Classes and attributes follow the objects of the BMv2 JSON format (docs/JSON_format.md of p4lang/behavioral-model);
+each docstring names the object.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-VALID = "$valid$"
-
-
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A number of any size, possibly negative."""
-
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bool:
-    value: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FieldRef:
-    """A field of a header or metadata instance; ``name`` may be the hidden field ``$valid$``."""
-
-    header: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    """Run-time parameter ``index`` of the enclosing action."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Op:
-    """An operator of the JSON format; ``?`` has (condition, left, right), unary operators one argument."""
-
-    op: str
-    args: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderRef:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class StackRef:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class UnionRef:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class UnionStackRef:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class LastField:
-    """A field of the last extracted element of a header stack."""
-
-    stack: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class LastUnionField:
-    """A field of one member of the last extracted element of a header union stack."""
-
-    stack: str
-    member: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterCell:
-    array: str
-    index: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Lookahead:
-    """``bits`` bits of the packet, ``offset`` bits after the parser's position."""
-
-    offset: int
-    bits: int
-
-
-@dataclass(frozen=True, slots=True)
-class StackElement:
-    stack: str
-    index: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class UnionStackElement:
-    stack: str
-    index: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class AccessField:
-    """Field number ``index`` of the header that an expression yields."""
-
-    header: Expr
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class AccessUnionHeader:
-    """Member number ``index`` of the union that an expression yields."""
-
-    union: Expr
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A reference to a stateful object or calculation: ``kind`` is the JSON type."""
-
-    kind: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Vector:
-    items: tuple[Expr, ...]
-
-
-Expr = (
-    Const
-    | Bool
-    | FieldRef
-    | Param
-    | Op
-    | HeaderRef
-    | StackRef
-    | UnionRef
-    | UnionStackRef
-    | LastField
-    | LastUnionField
-    | RegisterCell
-    | Lookahead
-    | StackElement
-    | UnionStackElement
-    | AccessField
-    | AccessUnionHeader
-    | Named
-    | Text
-    | Vector
-)
-
-
-def children(expr: Expr) -> tuple[Expr, ...]:
-    """The direct sub-expressions."""
-    match expr:
-        case Op(args=args):
-            return args
-        case Vector(items=items):
-            return items
-        case RegisterCell(index=index) | StackElement(index=index) | UnionStackElement(index=index):
-            return (index,)
-        case AccessField(header=inner) | AccessUnionHeader(union=inner):
-            return (inner,)
-    return ()
-
-
-def walk(expr: Expr) -> list[Expr]:
-    """The expression and all its sub-expressions."""
-    found = [expr]
-    for node in found:
-        found.extend(children(node))
-    return found
-
-
-def substitute(expr: Expr, old: Expr, new: Expr) -> Expr:
-    """``expr`` with every occurrence of ``old`` replaced."""
-    if expr == old:
-        return new
-    match expr:
-        case Op(op, args):
-            return Op(op, tuple(substitute(arg, old, new) for arg in args))
-        case Vector(items):
-            return Vector(tuple(substitute(item, old, new) for item in items))
-        case RegisterCell(array, index):
-            return RegisterCell(array, substitute(index, old, new))
-        case StackElement(stack, index):
-            return StackElement(stack, substitute(index, old, new))
-        case UnionStackElement(stack, index):
-            return UnionStackElement(stack, substitute(index, old, new))
-        case AccessField(header, number):
-            return AccessField(substitute(header, old, new), number)
-        case AccessUnionHeader(union, number):
-            return AccessUnionHeader(substitute(union, old, new), number)
-    return expr
+from lanesum_switch.bmv2.ir.expressions import VALID, Const, Expr, FieldRef
 
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
+    """A field of a header type (``header_types``)."""
+
     name: str
     bits: int  # 0 for a variable-length field
     signed: bool = False
@@ -223,6 +25,8 @@ class FieldType:
 
 @dataclass(frozen=True, slots=True)
 class HeaderType:
+    """A header or metadata type (``header_types``)."""
+
     name: str
     fields: tuple[FieldType, ...]
     max_length: int = 0  # bytes; 0 where the header has no variable-length field
@@ -240,7 +44,7 @@ class HeaderType:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A header or metadata instance."""
+    """A header or metadata instance (``headers``)."""
 
     name: str
     type: HeaderType
@@ -249,12 +53,16 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class StackType:
+    """A header stack (``header_stacks``)."""
+
     name: str
     elements: tuple[str, ...]  # instance names
 
 
 @dataclass(frozen=True, slots=True)
 class UnionInstance:
+    """A header union (``header_unions``)."""
+
     name: str
     members: tuple[str, ...]  # member names of the union type
     headers: tuple[str, ...]  # instance names
@@ -262,12 +70,16 @@ class UnionInstance:
 
 @dataclass(frozen=True, slots=True)
 class UnionStackType:
+    """A stack of header unions (``header_union_stacks``)."""
+
     name: str
     elements: tuple[str, ...]  # union instance names
 
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
+    """A call of a primitive of simple_switch; ``place`` is ``file(line)`` of the P4 source, for error messages."""
+
     op: str
     args: tuple[Expr, ...]
     place: str  # for error messages
@@ -275,6 +87,8 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class Action:
+    """An action (``actions``); ``params`` are name and bits of its run-time parameters."""
+
     name: str
     id: int
     params: tuple[tuple[str, int], ...]
@@ -283,7 +97,10 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """``target`` is a HeaderRef, StackRef or AccessUnionHeader(UnionStackRef, member number)."""
+    """The parser operations ``extract`` and ``extract_VL``.
+
+    ``target`` is a HeaderRef, StackRef or AccessUnionHeader(UnionStackRef, member number).
+    """
 
     target: Expr
     length: Expr | None  # bits of the variable-length field
@@ -291,23 +108,31 @@ class Extract:
 
 @dataclass(frozen=True, slots=True)
 class SetField:
+    """The parser operation ``set``."""
+
     target: Expr
     value: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Verify:
+    """The parser operation ``verify``."""
+
     condition: Expr
     error: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Advance:
+    """The parser operations ``shift`` and ``advance``."""
+
     bits: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
+    """The parser operation ``primitive``."""
+
     primitive: Primitive
 
 
@@ -316,7 +141,13 @@ ParserOp = Extract | SetField | Verify | Advance | Call
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """``values`` and ``masks`` per key field; both empty for the default, ``vset`` for a parser value set."""
+    """A transition of a parser state.
+
+    Attributes:
+        values, masks: one item per key field; both empty for a parser value set.
+        next_state: the state that follows; None for the end of the parser.
+        vset: name of the parser value set; None for a transition by values.
+    """
 
     values: tuple[int, ...]
     masks: tuple[int | None, ...]
@@ -326,6 +157,8 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class ParserState:
+    """A state of a parser (``parse_states``)."""
+
     name: str
     ops: tuple[ParserOp, ...]
     keys: tuple[tuple[Expr, int], ...]  # expression and bits
@@ -335,12 +168,16 @@ class ParserState:
 
 @dataclass(frozen=True, slots=True)
 class Parser:
+    """A parser (``parsers``)."""
+
     initial: str | None
     states: dict[str, ParserState]
 
 
 @dataclass(frozen=True, slots=True)
 class KeyField:
+    """A key field of a table."""
+
     name: str
     kind: str  # exact, lpm, ternary, range, optional
     source: FieldRef
@@ -350,6 +187,8 @@ class KeyField:
 
 @dataclass(frozen=True, slots=True)
 class ConstEntry:
+    """An entry that is part of the program (``entries`` of a table)."""
+
     match: tuple[tuple[int, int], ...]  # (value, aux) as in api.Match
     action: str
     args: tuple[int, ...]
@@ -358,12 +197,16 @@ class ConstEntry:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
+    """The hash of an action selector."""
+
     algorithm: str
     inputs: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
+    """An action profile (``action_profiles``); one with a selector has groups."""
+
     name: str
     size: int
     selector: Selector | None
@@ -371,6 +214,19 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class TableNode:
+    """A table of a pipeline (``tables``), and the nodes that follow it.
+
+    Attributes:
+        next_by_action: name of the next node after each action, where ``hit_miss`` is False.
+        next_hit, next_miss: name of the next node after a hit and after a miss, where ``hit_miss`` is True.
+        base_default_next: next node where a miss runs no action.
+        profile: action profile of an indirect table.
+        direct_meter: name of the direct meter.
+        entries_const: the entries are those of the program and cannot be changed.
+        place: ``file(line)`` of the P4 source, for error messages.
+        counted_actions: actions that the direct counter counts; None for all.
+    """
+
     name: str
     keys: tuple[KeyField, ...]
     actions: tuple[Action, ...]
@@ -390,11 +246,13 @@ class TableNode:
     const_entries: tuple[ConstEntry, ...]
     entries_const: bool
     place: str
-    counted_actions: frozenset[str] | None = None  # None: the direct counter counts whatever action runs
+    counted_actions: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionNode:
+    """A conditional of a pipeline (``conditionals``)."""
+
     name: str
     condition: Expr
     true_next: str | None
@@ -403,6 +261,8 @@ class ConditionNode:
 
 @dataclass(frozen=True, slots=True)
 class ActionNode:
+    """An action that a pipeline calls without a table (``action_calls``)."""
+
     name: str
     action: Action
     next: str | None
@@ -413,13 +273,15 @@ ControlNode = TableNode | ConditionNode | ActionNode
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
+    """A control block (``pipelines``)."""
+
     initial: str | None
     nodes: dict[str, ControlNode]
 
 
 @dataclass(frozen=True, slots=True)
 class CalcInput:
-    """``kind``: field, header, payload or hexstr; ``bits`` for a constant."""
+    """An input of a calculation: ``kind`` is field, header, payload or hexstr, ``bits`` the width of a constant."""
 
     kind: str
     value: Expr | None
@@ -428,6 +290,8 @@ class CalcInput:
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
+    """A hash or checksum over fields (``calculations``)."""
+
     name: str
     algorithm: str
     inputs: tuple[CalcInput, ...]
@@ -435,9 +299,11 @@ class Calculation:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
+    """A checksum that is verified after the parser or updated before the deparser (``checksums``)."""
+
     name: str
     target: FieldRef
-    calculation: str | None  # None: the legacy IPv4 checksum over the whole header
+    calculation: str | None  # None: the IPv4 header checksum (JSON type ``ipv4``)
     update: bool
     verify: bool
     condition: Expr | None
@@ -445,6 +311,8 @@ class Checksum:
 
 @dataclass(frozen=True, slots=True)
 class RegisterArray:
+    """A register array (``register_arrays``)."""
+
     name: str
     size: int
     bits: int
@@ -453,6 +321,8 @@ class RegisterArray:
 
 @dataclass(frozen=True, slots=True)
 class CounterArray:
+    """A counter array (``counter_arrays``)."""
+
     name: str
     size: int
     binding: str | None  # the table of a direct counter
@@ -460,6 +330,8 @@ class CounterArray:
 
 @dataclass(frozen=True, slots=True)
 class MeterArray:
+    """A meter array (``meter_arrays``)."""
+
     name: str
     size: int
     unit: str  # bytes or packets
@@ -469,12 +341,19 @@ class MeterArray:
 
 @dataclass(frozen=True, slots=True)
 class FieldList:
+    """Fields that a clone, resubmitted or recirculated packet keeps, or that a digest carries.
+
+    The JSON has them in ``field_lists`` and ``learn_lists``.
+    """
+
     name: str
     fields: tuple[FieldRef | Const, ...]
 
 
 @dataclass(slots=True)
 class Program:
+    """A program, by the names and numbers of its objects."""
+
     name: str
     instances: dict[str, Instance] = field(default_factory=dict)
     stacks: dict[str, StackType] = field(default_factory=dict)
@@ -497,17 +376,17 @@ class Program:
     field_lists: dict[int, FieldList] = field(default_factory=dict)
     learn_lists: dict[int, FieldList] = field(default_factory=dict)
     aliases: dict[str, FieldRef] = field(default_factory=dict)
-    inputs: tuple[FieldRef, ...] = ()  # what the architecture writes before the parser, besides the fields it aliases
-    outputs: tuple[FieldRef, ...] = ()  # what it reads after the deparser
+    inputs: tuple[FieldRef, ...] = ()  # fields without alias that the architecture writes before the parser
+    outputs: tuple[FieldRef, ...] = ()  # fields that the architecture reads after the deparser
 
     def field_type(self, ref: FieldRef) -> FieldType:
-        """The type of a field. Raises KeyError where there is none."""
+        """Return the type of a field. Raises KeyError for an unknown one."""
         if ref.name == VALID:
             return FieldType(VALID, 1)
         return self.instances[ref.header].type.field(ref.name)
 
     def standard(self, name: str) -> FieldRef | None:
-        """The program's field for a BMv2 name such as ``intrinsic_metadata.mcast_grp``; None where it has none."""
+        """Return the field with a BMv2 name such as ``intrinsic_metadata.mcast_grp`` (``field_aliases``), or None."""
         if name in self.aliases:
             return self.aliases[name]
         header, _, member = name.partition(".")

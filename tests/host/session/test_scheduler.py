@@ -17,9 +17,9 @@ from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.thc_paper.codec import PaperTHC
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
-from lanesum.reductions import Reductions
 from lanesum.server import AggregationServer, ServerJob
-from lanesum.session import FinishedRound, Pending, Session
+from lanesum.session import AllReduceHandle, ObservedRound, Session
+from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
 from tests.host.session.test_session import LOCALHOST, random_loss, run_workers, tickets_for
 
@@ -176,15 +176,15 @@ def test_rounds_may_end_just_before_somebody_waits_for_them(
     server: AggregationServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The attendant takes packets as well, whenever nobody else does: nothing is left to wait for then."""
-    wait = Reductions._wait
+    wait = AllReduceScheduler._wait_for_packets
 
-    def wait_when_all_has_come(self: Reductions) -> bool:
-        flights = [one.flight for reduction in self._running for one in reduction.started]
+    def wait_when_all_has_come(self: AllReduceScheduler) -> bool:
+        flights = [one.flight for all_reduce in self._queue for one in all_reduce.started]
         while not all([flight.finished or flight.ready for flight in flights]):
             threading.Event().wait(1e-3)
         return wait(self)
 
-    monkeypatch.setattr(Reductions, "_wait", wait_when_all_has_come)
+    monkeypatch.setattr(AllReduceScheduler, "_wait_for_packets", wait_when_all_has_come)
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
 
@@ -207,7 +207,7 @@ def test_more_rounds_that_begin_together_than_can_be_under_way(
     def work(session: Session) -> list[float]:
         policy = Policy(workers=2, rules=[Rule(FixedPoint(workers=2), names=part.key) for part in parts])
         vector = np.repeat(np.arange(codecs, dtype=np.float32), 100)
-        values = session.reduce(vector, codec=policy, parts=parts).values
+        values = session.all_reduce_result(vector, codec=policy, parts=parts).values
         return [float(values[part.start]) for part in parts]
 
     expected = [2.0 * number for number in range(codecs)]
@@ -253,15 +253,15 @@ def test_who_closes_does_not_leave_anybody_waiting(server: AggregationServer) ->
 def test_observers_see_every_round_once(server: AggregationServer) -> None:
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
-    seen: list[FinishedRound] = []
+    seen: list[ObservedRound] = []
     lock = threading.Lock()
 
-    def observe(finished: FinishedRound) -> None:
+    def observe(finished: ObservedRound) -> None:
         with lock:
             seen.append(finished)
 
     def work(session: Session) -> list[float]:
-        pending: list[Pending] = [session.all_reduce_async(np.full(3000, n, np.float32)) for n in range(4)]
+        pending: list[AllReduceHandle] = [session.all_reduce_async(np.full(3000, n, np.float32)) for n in range(4)]
         order = list(range(4))
         random.Random(session.ticket.worker).shuffle(order)
         for number in order:
