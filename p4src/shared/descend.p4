@@ -1,21 +1,23 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Descend: an answer that a switch above made goes to all workers of the job here; table receiver addresses the copies.
+// Descend: multicast an answer of an upper switch to all workers of the job below this switch. Control Receiver
+// addresses the copies.
 
-control Descend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    direct_counter(CounterType.packets_and_bytes) descend_counter;
+control Descend(INGRESS_PARAMETERS) {
+    DIRECT_COUNTER(descend_counter);
 
     action hand_down(bit<16> group) {
-        standard_metadata.mcast_grp = group;
+        SEND_TO_GROUP(group);
         hdr.ethernet.source = hdr.ethernet.destination;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        DECREMENT_TTL;
+        COUNT(descend_counter);
     }
 
-    action route() { meta.verdict = VERDICT_ROUTE; }
+    action route() { meta.verdict = VERDICT_ROUTE; COUNT(descend_counter); }
 
     table descend {
         key = {
-            standard_metadata.ingress_port: exact;
+            INGRESS_PORT: exact @name("standard_metadata.ingress_port");
             hdr.lanesum.job: exact @name("job");
             hdr.lanesum.tag: exact @name("tag");
         }

@@ -1,36 +1,37 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Origin: an address comes in by its own port only, and what only switches make does not come from a host.
+// Origin: drop spoofed source addresses, and packets of switches that come from a host (INV-5).
 //
-// Registers do not wait for it: an entry of table member names port and address as an entry here does, and the controller
-// writes both from one description of the host.
+// The controller lists each host's address with its port. On Tofino the registers do not wait for this table: an entry of
+// table member names port and address too, and the controller writes both from one description of the host.
 
-control Origin(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
-    DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) origin_counter;
-    DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) provenance_counter;
+control Origin(INGRESS_PARAMETERS) {
+    DIRECT_COUNTER(origin_counter);
+    DIRECT_COUNTER(provenance_counter);
 
-    action expect(PortId_t port, bit<1> attached) {
+    action expect(port_t port, bit<1> attached) {
         meta.known_source = 1;
-        meta.port_difference = hdr.bridge.ingress_port ^ port;
+        meta.port_difference = INGRESS_PORT ^ port;
         meta.attached = attached;
-        origin_counter.count();
+        COUNT(origin_counter);
     }
 
-    action unknown() { meta.known_source = 0; origin_counter.count(); }
+    action unknown() { meta.known_source = 0; COUNT(origin_counter); }
 
     WAITS_UNTIL(1)
     table origin {
         key = { hdr.ipv4.source: exact @name("source"); }
         actions = { expect; unknown; }
         const default_action = unknown();
-        counters = origin_counter;
         size = ORIGIN_TABLE_SIZE;
+        counters = origin_counter;
     }
 
-    action unknown_source() { provenance_counter.count(); }
-    action genuine() { provenance_counter.count(); }
-    action drop_spoofed() { meta.verdict = VERDICT_DROP; provenance_counter.count(); }
-    action drop_forged() { meta.verdict = VERDICT_DROP; provenance_counter.count(); }
+    // An address that the controller does not list passes: it belongs to no member of any job.
+    action unknown_source() { COUNT(provenance_counter); }
+    action genuine() { COUNT(provenance_counter); }
+    action drop_spoofed() { meta.verdict = VERDICT_DROP; COUNT(provenance_counter); }
+    action drop_forged() { meta.verdict = VERDICT_DROP; COUNT(provenance_counter); }
 
     table provenance {
         key = {
@@ -43,8 +44,8 @@ control Origin(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
         }
         actions = { unknown_source; genuine; drop_spoofed; drop_forged; }
         const default_action = unknown_source();
+        CONST_ENTRIES_SIZE(8)
         counters = provenance_counter;
-        size = 8;
         const entries = {
             (0, _, _, _, _, _): unknown_source();
             (1, 0, 1, true, LANESUM_VERSION, FLAG_UPPER &&& FLAG_UPPER): drop_forged();
