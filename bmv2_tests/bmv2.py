@@ -25,7 +25,7 @@ from lanesum_control.model import SWITCH_MAC, HostPort
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_lab import bmv2
+from lanesum_lab.targets import SwitchProcess, bmv2
 from lanesum_lab.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
 from lanesum_switch.reference.switch import PortFrame
 
@@ -170,7 +170,8 @@ def bmv2_target(accumulator_words: int) -> Iterator[Bmv2Target]:
         address = f"unix:{folder}/p4runtime"
         log = cleanup.enter_context((folder / "log").open("w"))
         interfaces = {port: switch_interface(port) for port in PORTS}
-        command = inside(namespace, bmv2.command(interfaces, address, DEVICE_ID))
+        switch = SwitchProcess(name="s1", topology="star4", p4runtime=address, interfaces=interfaces)
+        command = inside(namespace, bmv2.command(switch))
         # In a session of its own: Ctrl-C is for us, and we end the switch after the tests have cleaned up on it.
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True)
         cleanup.callback(end, process)

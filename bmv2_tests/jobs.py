@@ -118,13 +118,13 @@ class Job:
     ) -> list[PortFrame]:
         """What a duplicate of a complete chunk must send: the same result, to the sender alone."""
         names = self._contributors(self.everybody)
-        flags |= Flag.RESEND
+        flags |= Flag.RETRANSMISSION
         return [self._answer(worker, place, words, host=host, kind=Kind.RESULT, flags=flags, **names)]
 
     def pending(self, contributors: Iterable[int], place: Place = FIRST) -> list[PortFrame]:
         """What a duplicate of an incomplete chunk must send: who has contributed, to all members."""
         names = self._contributors(sum(1 << contributor for contributor in contributors))
-        return self._to_all(place, _NOTHING, kind=Kind.PENDING, flags=Flag.RESEND, **names)
+        return self._to_all(place, _NOTHING, kind=Kind.PENDING, flags=Flag.RETRANSMISSION, **names)
 
     def conflict(self, worker: int, place: Place, owner: Place) -> list[PortFrame]:
         """What must be sent when ``worker`` contributes to ``place``, where ``owner`` is at work: both, to all."""

@@ -96,7 +96,7 @@ class Schedule:
         self.up.append((worker, self.next[worker]))
         self.next[worker] += 1
 
-    def resend(self, worker: int, position: int) -> None:
+    def retransmit(self, worker: int, position: int) -> None:
         self.up.append((worker, position))
 
     def deliver(self, index: int, *, keep: bool = False) -> None:
@@ -160,7 +160,7 @@ class Schedule:
             assert rounds <= 3 * len(self.places) + 3, "no progress on a reliable network"
             for worker in range(self.plan.workers):
                 for position in self.outstanding(worker):
-                    self.resend(worker, position)
+                    self.retransmit(worker, position)
                 while self.may_send(worker):
                     self.send(worker)
             while self.up:

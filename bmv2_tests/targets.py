@@ -19,7 +19,7 @@ from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
-from lanesum_switch.reference.tofino_slots import ChipEntries
+from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 from lanesum_switch.tna.switch import TofinoSwitch
 
 PORTS = (0, 1, 2, 3, 4, 5, 7, 8)  # 6 turns packets around in Tofino 2
@@ -208,7 +208,7 @@ class TofinoTarget(EmbeddedTarget):
     """The TNA program in the embedded switch, programmed through a real P4Runtime server."""
 
     schedules = 10
-    entries = ChipEntries
+    entries = TofinoSlotTable
 
     def __init__(
         self, name: str, switch: EmbeddedSwitch, control: P4RuntimeSwitch, accumulator_words: int, clock: Clock,

@@ -34,7 +34,7 @@ def test_answers_carry_the_mark(star: Star, role: Role) -> None:
     star.contribute(job, 0, words[0])
     copies = star.contribute(job, 0, words[0])
     assert [Header.unpack(frame[42:]).flags for _, frame in copies] == [
-        Flag.RESEND, Flag.RESEND | Flag.ECN, Flag.RESEND,
+        Flag.RETRANSMISSION, Flag.RETRANSMISSION | Flag.ECN, Flag.RETRANSMISSION,
     ]  # fmt: skip
     assert all(verified(frame) for _, frame in copies)
     star.contribute(job, 1, words[1])
@@ -48,7 +48,7 @@ def test_answers_carry_the_mark(star: Star, role: Role) -> None:
 
 
 @pytest.mark.parametrize("kind", [Kind.RESULT, Kind.PENDING, Kind.CONFLICT], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("flags", [0, Flag.ECN | Flag.RESEND])
+@pytest.mark.parametrize("flags", [0, Flag.ECN | Flag.RETRANSMISSION])
 @pytest.mark.parametrize("checksum", [False, True])
 def test_answers_that_pass_through(star: Star, kind: Kind, flags: int, checksum: bool) -> None:
     """The server's: their checksum is amended, where there is one."""

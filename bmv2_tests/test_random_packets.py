@@ -40,7 +40,9 @@ _ROLES = (
 _EPOCHS = (0, 1, 2, 0xFFFFFFFF, 0x80000000)
 _PACKETS = 60
 # A quarter of these or more have no flag, or the switch would sum nothing.
-_FLAGS = (0, 0, 0, 0, 0, Flag.RESEND, Flag.COLLISION, Flag.ECN, Flag.UPPER, Flag.BYPASS, Flag.PARTIAL, Flag.GONE)
+_FLAGS = (
+    *[0] * 5, Flag.RETRANSMISSION, Flag.COLLISION, Flag.ECN, Flag.UPPER, Flag.BYPASS, Flag.PARTIAL, Flag.GONE,
+)  # fmt: skip
 # Short enough to end between packets where the test sets the clock; in real time never, so that both agree.
 _LEASE, _NEVER = 3, 0xFFFF
 

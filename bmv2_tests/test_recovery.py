@@ -21,8 +21,8 @@ def test_duplicate_before_completion_names_the_contributors(star: Star) -> None:
     star.contribute(job, 2, words[2])
     assert star.contribute(job, 2, words[2]) == job.pending([2])
     star.contribute(job, 0, words[0])
-    assert star.contribute(job, 2, words[2], flags=Flag.RESEND) == job.pending([0, 2])
-    assert star.contribute(job, 0, words[0], flags=Flag.RESEND) == job.pending([0, 2])
+    assert star.contribute(job, 2, words[2], flags=Flag.RETRANSMISSION) == job.pending([0, 2])
+    assert star.contribute(job, 0, words[0], flags=Flag.RETRANSMISSION) == job.pending([0, 2])
     star.contribute(job, 3, words[3])
     assert star.contribute(job, 3, words[3]) == job.pending([0, 2, 3])
     # Four duplicates later every worker still counts once.
@@ -34,7 +34,7 @@ def test_duplicate_before_completion_names_the_contributors(star: Star) -> None:
 
 @pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
 def test_duplicate_after_completion_is_answered_with_the_result(star: Star, op: LaneOp) -> None:
-    """The replay carries the words of the multicast result, to the sender alone, marked RESEND."""
+    """The replay carries the words of the multicast result, to the sender alone, marked RETRANSMISSION."""
     job = star.admit(3)
     words = job.words(2, op)
     place = Place(op=op)
@@ -43,7 +43,7 @@ def test_duplicate_after_completion_is_answered_with_the_result(star: Star, op: 
     copies = dict(star.contribute(job, 2, words[2], place))
     for worker, member in enumerate(job.members):
         port = member.host.port
-        replay = star.contribute(job, worker, words[worker], place, flags=Flag.RESEND)
+        replay = star.contribute(job, worker, words[worker], place, flags=Flag.RETRANSMISSION)
         assert replay == job.replay(worker, aggregate(op, words), place)
         assert replay[0][1][74:] == copies[port][74:], "the payload of the multicast copy"
 
@@ -66,10 +66,10 @@ def test_lost_contribution(star: Star) -> None:
     star.set_fault(1, ingress=True, share=1.0)
     star.contribute(job, 0, words[0])
     assert star.contribute(job, 1, words[1]) == []
-    assert star.contribute(job, 0, words[0], flags=Flag.RESEND) == job.pending([0])
+    assert star.contribute(job, 0, words[0], flags=Flag.RETRANSMISSION) == job.pending([0])
     star.set_fault(1, ingress=True, share=0.0)
     total = aggregate(LaneOp.ADD32, words)
-    assert star.contribute(job, 1, words[1], flags=Flag.RESEND) == job.result(total)
+    assert star.contribute(job, 1, words[1], flags=Flag.RETRANSMISSION) == job.result(total)
 
 
 def test_lost_result(star: Star) -> None:
@@ -81,10 +81,10 @@ def test_lost_result(star: Star) -> None:
     star.contribute(job, 1, words[1])
     star.set_fault(0, ingress=False, share=1.0)
     assert [port for port, _ in star.contribute(job, 2, words[2])] == [1, 2]
-    assert star.contribute(job, 0, words[0], flags=Flag.RESEND) == []
+    assert star.contribute(job, 0, words[0], flags=Flag.RETRANSMISSION) == []
     star.set_fault(0, ingress=False, share=0.0)
     for _ in range(2):
-        assert star.contribute(job, 0, words[0], flags=Flag.RESEND) == job.replay(0, total)
+        assert star.contribute(job, 0, words[0], flags=Flag.RETRANSMISSION) == job.replay(0, total)
 
 
 def test_result_stays_readable_while_the_other_shadow_set_works(star: Star) -> None:

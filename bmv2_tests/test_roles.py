@@ -46,8 +46,8 @@ def test_a_duplicate_ascends_again(star: Star, op: LaneOp) -> None:
     star.contribute(job, 0, words[0], place)
     star.contribute(job, 1, words[1], place)
     for worker in (0, 1, 1):
-        again = star.contribute(job, worker, words[worker], place, flags=Flag.RESEND)
-        assert again == job.ascended(worker, total, place, flags=Flag.RESEND)
+        again = star.contribute(job, worker, words[worker], place, flags=Flag.RETRANSMISSION)
+        assert again == job.ascended(worker, total, place, flags=Flag.RETRANSMISSION)
     assert star.slot_decisions() == {"claim": 1, "contribute_and_complete": 1, "ascend_again": 3}
 
 
@@ -137,7 +137,7 @@ def test_an_upper_switch_below_another_names_racks(star: Star) -> None:
 # Past the switch.
 
 
-@pytest.mark.parametrize("flag", [Flag.BYPASS, Flag.PARTIAL, Flag.BYPASS | Flag.RESEND | Flag.ECN])
+@pytest.mark.parametrize("flag", [Flag.BYPASS, Flag.PARTIAL, Flag.BYPASS | Flag.RETRANSMISSION | Flag.ECN])
 @pytest.mark.parametrize("words", [64, 7], ids=["of our size", "of another"])
 def test_some_contributions_go_past(star: Star, flag: Flag, words: int) -> None:
     """Whose worker gets nowhere asks for the server, and what lacks members may not be taken for all."""
@@ -164,7 +164,7 @@ def test_a_quorum_ascends_and_latecomers_follow(star: Star) -> None:
     port, late = job.contribution(2, words[2])
     assert star.exchange(port, late) == routed(late, SERVER)
     again = star.contribute(job, 3, words[3])
-    assert again == job.ascended(3, total, bitmap=0b1011, flags=Flag.PARTIAL | Flag.RESEND)
+    assert again == job.ascended(3, total, bitmap=0b1011, flags=Flag.PARTIAL | Flag.RETRANSMISSION)
     assert star.slot_decisions() == {
         "claim": 1, "contribute": 1, "contribute_and_complete": 1, "pass_late": 1, "ascend_again": 1,
     }  # fmt: skip
@@ -201,7 +201,7 @@ def collided(frame: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("checksum", [False, True], ids=["without", "with checksum"])
-@pytest.mark.parametrize("flags", [0, Flag.COLLISION | Flag.RESEND])
+@pytest.mark.parametrize("flags", [0, Flag.COLLISION | Flag.RETRANSMISSION])
 def test_an_entry_that_another_job_works_on(star: Star, checksum: bool, flags: int) -> None:
     """The second job's packets go to the server and say why; the first one's sum is not disturbed."""
     # What an earlier test left unfinished there would be leased for ever, too.
@@ -304,7 +304,7 @@ def test_flags_of_any_contribution_are_in_the_result(star: Star, flag: Flag, mar
     assert out == (job.ascended(2, total, flags=flag) if role else job.result(total, flags=flag))
     again = star.contribute(job, 0, words[0])
     if role:
-        assert again == job.ascended(0, total, flags=flag | Flag.RESEND)
+        assert again == job.ascended(0, total, flags=flag | Flag.RETRANSMISSION)
     else:
         assert again == job.replay(0, total, flags=flag)
     # The next chunk in the same entry begins without them.

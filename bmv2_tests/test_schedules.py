@@ -54,7 +54,7 @@ def run_randomly(schedule: Schedule, dice: random.Random, *, loss: float, duplic
         if step < 0.3 and schedule.may_send(worker):
             schedule.send(worker)
         elif step < 0.4 and (outstanding := schedule.outstanding(worker)):
-            schedule.resend(worker, dice.choice(outstanding))
+            schedule.retransmit(worker, dice.choice(outstanding))
         elif step < 0.7 and schedule.up:
             index = dice.randrange(len(schedule.up))
             if dice.random() < loss:
@@ -132,9 +132,9 @@ class Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self._sent()))
     @rule(data=st.data())
-    def resend(self, data: st.DataObject) -> None:
+    def retransmit(self, data: st.DataObject) -> None:
         """Even what the worker has the result of: a packet that slept in the network for any number of epochs."""
-        self.schedule.resend(*data.draw(st.sampled_from(self._sent())))
+        self.schedule.retransmit(*data.draw(st.sampled_from(self._sent())))
 
     @precondition(lambda self: self.schedule.up)
     @rule(data=st.data(), keep=st.booleans())

@@ -63,7 +63,7 @@ def test_a_lost_result_is_replayed_to_the_rack(tree: Tree) -> None:
     words = job.words(2, LaneOp.ADD32)
     contribute(tree, job, ALL, words, FIRST)
     arrivals = contribute(tree, job, [1], words, FIRST)
-    check_result(arrivals, aggregate(LaneOp.ADD32, words), LEFT, Flag.RESEND)
+    check_result(arrivals, aggregate(LaneOp.ADD32, words), LEFT, Flag.RETRANSMISSION)
     assert tree.nodes[0].slot_decisions()["ascend_again"] == 1
     assert tree.nodes[UPPER].slot_decisions()["replay"] == 1
 
@@ -77,7 +77,7 @@ def test_who_waits_learns_which_rack_is_missing(tree: Tree) -> None:
     assert [worker for worker, _ in arrivals] == ALL
     for arrival in arrivals:
         header = answer_of(arrival).header
-        assert (header.kind, header.flags) == (Kind.PENDING, Flag.RESEND | Flag.UPPER)
+        assert (header.kind, header.flags) == (Kind.PENDING, Flag.RETRANSMISSION | Flag.UPPER)
         assert (header.racks, header.fan_in_racks, header.workers, header.fan_in_workers) == (0b01, RACKS, 0, 0)
         assert verified(arrival[1])
 
@@ -90,7 +90,7 @@ def test_who_waits_learns_which_worker_of_the_rack_is_missing(tree: Tree) -> Non
     assert [worker for worker, _ in arrivals] == LEFT
     for arrival in arrivals:
         header = answer_of(arrival).header
-        assert (header.kind, header.flags, header.workers) == (Kind.PENDING, Flag.RESEND, 0b101)
+        assert (header.kind, header.flags, header.workers) == (Kind.PENDING, Flag.RETRANSMISSION, 0b101)
 
 
 def test_racks_that_disagree_are_all_told(tree: Tree) -> None:

@@ -65,7 +65,7 @@ class TreeSchedule:
         place = self.places[position]
         again = position < self.next[worker]
         self.next[worker] = max(self.next[worker], position + 1)
-        flags = Flag.RESEND if again else 0
+        flags = Flag.RETRANSMISSION if again else 0
         self.under_way.append(self.job.contribution(worker, self.words[position][worker], place, flags=flags))
 
     def outstanding(self, worker: int) -> list[int]:

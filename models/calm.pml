@@ -37,7 +37,7 @@ inline choose(job, p) {
         if
         :: sender == PARTIES && HAS(asked_past & ~heard_past, a) ->
             heard_past = heard_past | (1 << a);
-            can_resend((job) * WORKERS + a, p);
+            can_retransmit((job) * WORKERS + a, p);
             if
             :: LIVE((job) * WORKERS + a) && able ->
                 sender = (job) * WORKERS + a;
@@ -51,7 +51,7 @@ inline choose(job, p) {
         if
         :: sender == PARTIES && HAS(asked & ~heard, a) ->
             heard = heard | (1 << a);
-            can_resend((job) * WORKERS + a, p);
+            can_retransmit((job) * WORKERS + a, p);
             if
             :: LIVE((job) * WORKERS + a) && able ->
                 sender = (job) * WORKERS + a;

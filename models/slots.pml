@@ -262,7 +262,7 @@ inline arrive(w, p) {
     :: decision == CONTRIBUTE -> combine(w, p)
     :: decision == CONTRIBUTE_AND_COMPLETE -> combine(w, p); complete(p)
     :: decision == REPLAY -> answer(p, 1 << w)
-    :: decision == REPORT_PENDING -> skip /* brings out resends, so nothing that the network has not: see Calm */
+    :: decision == REPORT_PENDING -> skip /* brings out retransmissions, so nothing that the network has not: see Calm */
 #ifdef BUG_CONFLICT_TO_SENDER
     :: decision == REPORT_CONFLICT -> told = told | (1 << w)
 #else
@@ -329,7 +329,7 @@ inline report_pending(w, p) {
     missing = EVERYBODY & ~entry[ENTRY(p)].workers;
 #endif
     for (m : 0 .. WORKERS - 1) {
-        can_resend(m, p);
+        can_retransmit(m, p);
         if
         :: HAS(missing, m) && able -> arrive(m, p)
         :: else

@@ -3,8 +3,8 @@
  *
  * What every model here has: positions and their entries, the window rule of the workers and their history, and the
  * network as the set of all packets that were ever sent. Each of them may arrive at any later moment, any number of
- * times or never, so resending adds nothing to it. That set needs no variables of its own for contributions: what
- * worker w has sent is in sent[w], and a resend carries the same.
+ * times or never, so a retransmission adds nothing to it. That set needs no variables of its own for contributions: what
+ * worker w has sent is in sent[w], and a retransmission carries the same.
  */
 
 #ifndef WORKERS
@@ -46,8 +46,8 @@
 #endif
 #define ENTRY(p) (SHADOW(p) * SLOTS + SLOT(p))
 
-/* How a packet stands to the owner of its entry, and what is done with it: Order and Decision of aggregation/slots.py,
- * and REPORT_OVERLAP and REPORT_GONE of server/ledger.py. */
+/* Comparison of a packet with the owner of its entry, and the outcome: ChunkOrder and Decision of aggregation/slots.py,
+ * and REPORT_OVERLAP and REPORT_GONE of server/slot_table.py. */
 mtype { NEWER, SAME, OLDER, CONFLICT, FOREIGN };
 mtype {
     CLAIM, CLAIM_AND_COMPLETE, CONTRIBUTE, CONTRIBUTE_AND_COMPLETE, REPLAY, ASCEND_AGAIN, REPORT_PENDING,
@@ -124,7 +124,7 @@ inline has_result(w, p) {
 #define HISTORY (2 * SLOTS)
 #endif
 #ifdef IN_TURN
-inline can_resend(w, p) {
+inline can_retransmit(w, p) {
     able = false;
     for (q : 0 .. POSITIONS - 1) {
         if
@@ -135,7 +135,7 @@ inline can_resend(w, p) {
     able = able && HAS(sent[w], p)
 }
 #else
-inline can_resend(w, p) {
+inline can_retransmit(w, p) {
     able = HAS(sent[w], p) && ((p) + HISTORY >= POSITIONS || !HAS(sent[w], (p) + HISTORY) || !HAS(done[w], p))
 }
 #endif

@@ -27,10 +27,7 @@ def invoke(arguments: Sequence[str]) -> Invocation:
     handler = signal.getsignal(signal.SIGTERM)
     try:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            try:
-                status = main(arguments)
-            except SystemExit as stop:  # argparse
-                status = stop.code if isinstance(stop.code, int) else 1
+            status = main(arguments)
     finally:
         signal.signal(signal.SIGTERM, handler)
     return Invocation(status, output.getvalue())

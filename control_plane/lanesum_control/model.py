@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # The switch answers ARP and routes from one address of its own; locally administered, never on a real wire.
 SWITCH_MAC = bytes.fromhex("02000000ffff")
 FAULT_SCALE = 10_000  # p4src/bmv2/faults.p4 draws from so many
-DEFAULT_LEASE_TICKS = 1000  # about a second: far beyond any resend timer
+DEFAULT_LEASE_TICKS = 1000  # about a second: far beyond any retransmission timer
 
 
 # Packets that wait at a port before it marks: half of what BMv2 queues, so that senders hear of it before it overflows.

@@ -21,6 +21,7 @@ from lanesum.codecs.base import (
     Result,
     Round,
     RoundGroup,
+    RoundShape,
     Steps,
     Vector,
     Words,
@@ -31,20 +32,29 @@ from lanesum.protocol.lanes import LaneOp
 
 @dataclass
 class Simulation:
-    """What :func:`simulate` saw: each worker's result, the aggregated words of each round in order, and how many words
-    each worker has sent in it.
+    """Record of one simulated all-reduce.
 
-    Those of a group come one after the other; ``round_trips`` counts a group once."""
+    Attributes:
+        results: result of each worker; one result where only the first worker decodes.
+        rounds: shape of each round, in order. The rounds of a group follow each other.
+        aggregates: accumulator words of each round.
+        round_trips: number of rounds, with a group counted once.
+    """
 
     results: list[Result]
+    rounds: list[RoundShape] = field(default_factory=list)
     aggregates: list[Words] = field(default_factory=list)
-    sent: list[int] = field(default_factory=list)
     round_trips: int = 0
 
     @property
     def values(self) -> Vector:
-        """The decoded vector of the first worker; the others' have the same bits."""
+        """Decoded vector of the first worker; those of the others have the same bits."""
         return self.results[0].values
+
+    @property
+    def uplink_words(self) -> int:
+        """Words that each worker has sent."""
+        return sum(shape.words for shape in self.rounds)
 
 
 def aggregate(op: LaneOp, contributions: Sequence[Words]) -> Words:
@@ -128,7 +138,7 @@ def simulate(
                     one.overlap()
             totals.append(aggregate(rounds[0].op, contributions))
         simulation.aggregates += totals
-        simulation.sent += [one.words.size for one in groups[0]]
+        simulation.rounds += [RoundShape(one.op, one.words.size) for one in groups[0]]
         simulation.round_trips += 1
         replies = []
         for worker in range(workers):

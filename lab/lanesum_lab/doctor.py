@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lanesum.doctor.finding import Finding, note, ok
-from lanesum_control.doctor import program
-from lanesum_lab import bmv2, veth
+from lanesum_lab import targets, veth
 from lanesum_lab.run.plan import mininet_obstacle
 
 
@@ -22,4 +21,7 @@ def checks() -> Iterator[Finding]:
             yield note(name, f"{obstacle[0].upper()}{obstacle[1:]}. {without}")
         else:
             yield ok(name, "Can be used.")
-    yield program("BMv2", bmv2.PROGRAM, "Runs use the embedded switch.")
+    for target in targets.targets():
+        finding = target.finding()
+        if finding is not None:
+            yield finding

@@ -2,27 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check text and names against docs/style.md: ``python -m lanesum_lab.style_check [PATH...]``.
 
-The rules that a program can check are here; docs/style.md shows the glossary below as a table and has the others.
+This module holds the rules that a program can check. docs/style.md has the others, and shows the glossary as a table.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
+import io
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 MAX_DOCS_COLUMNS = 120
 MAX_TEST_NAME_WORDS = 10
-_OPENINGS = re.compile(
-    r"(What|Whatever|Whether|Who|Whoever|Where|Wherever|How|Which|That which|Somebody|Nobody|Everybody)\b"
-)
-_TEST_OPENINGS = re.compile(r"test_(a|an|the|what|whatever|whether|who|whoever|where|how|which|nobody|somebody)_")
-_CODE_COMMENT = re.compile(r"^\s*(?:///?<?|#)\s*(?P<text>.*)")
-_URL = re.compile(r"https?://\S+|\]\([^)]*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +29,9 @@ class Term:
     Attributes:
         say: the field's standard term.
         instead_of: the words that it replaces, as docs/style.md shows them.
-        pattern: regular expression that finds them in text; empty where a program cannot tell.
-        name: regular expression that finds them in identifiers; empty where there is none.
+        pattern: regular expression that finds them in text; empty where a program cannot tell. A blank matches a line
+            break too.
+        name: regular expression that finds them in identifiers in snake case; empty where there is none.
     """
 
     say: str
@@ -64,6 +62,7 @@ GLOSSARY = (
         r"\bcomes? too late\b",
     ),
     Term("aggregation point", "place"),
+    Term("path", "way"),
     Term(
         "in order, out of order, reordering threshold",
         "overtaken",
@@ -73,24 +72,55 @@ GLOSSARY = (
     Term("MTU, path MTU", "room of the way", r"\broom of the way\b"),
     Term(
         "worker, server, controller, peer, caller",
-        "nobody, somebody, whoever, everybody",
-        r"\b(nobody|somebody|whoever|everybody)\b",
-        r"(^|_)(nobody|somebody|whoever|everybody)(_|$)",
+        "nobody, somebody, anybody, whoever, everybody",
+        r"\b(nobody|somebody|anybody|whoever|everybody)\b",
+        r"(^|_)(nobody|somebody|anybody|whoever|everybody)(_|$)",
     ),
-    Term("`max_`, at most", "most, as many as", name=r"^most_|_most$"),
+    Term(
+        "has, receives, supports, requires",
+        "knows, hears, wants (of a program or a packet)",
+        r"\b(knows|hears|heard|wants)\b",
+        r"(^|_)heard(_|$)",
+    ),
+    Term("`max_`, at most", "most, as many as", name=r"(^|_)(?<!at_)most(_|$)"),
 )
-_WORDS = [(re.compile(term.pattern, re.IGNORECASE), term) for term in GLOSSARY if term.pattern]
-_NAMES = [(re.compile(term.name, re.IGNORECASE), term) for term in GLOSSARY if term.name]
 
-SUFFIXES = (".py", ".pyi", ".cpp", ".hpp", ".inl", ".p4", ".md", ".pml")
+
+def _across_lines(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern.replace(" ", r"(?: +| *\n *)"), re.IGNORECASE)
+
+
+_WORDS = [(_across_lines(term.pattern), term) for term in GLOSSARY if term.pattern]
+_NAMES = [(re.compile(term.name), term) for term in GLOSSARY if term.name]
+
+_RELATIVE = r"(?:What|Whatever|Who|Whoever|That which|Somebody|Nobody|Anybody|Everybody)\b"
+# "Where ..." and "How ..." are refused as openings only: later sentences may begin with a clause of place or manner.
+_OPENING = re.compile(rf"(?:{_RELATIVE}|(?:Whether|Where|Wherever|How|Which)\b)")
+_SENTENCE = re.compile(rf"(?:\A|(?<=[.!?]\s)|(?<=[.!?]\)\s)|(?<=\n\n)){_RELATIVE}[^.?!]*(?P<end>[.!?]?)")
+_TEST_OPENING = re.compile(r"test_(a|an|the|what|whatever|whether|who|whoever|where|how|which|nobody|somebody)_")
+
+_MARKER = re.compile(r"^[ \t]*(?:///?<?|#+:?|/?\*+/?)(?=\s|$)", re.MULTILINE)
+_HASH_COMMENT = re.compile(r"(?P<code>[^#\n]*)#:?(?P<text>.*)")
+_C_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|(?P<comment>//[^\n]*|/\*.*?\*/)', re.DOTALL)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*]|\d+\.)\s")
+_LINK_TARGET = re.compile(r"(?<=\])\([^)]*\)|https?://\S+")
+# Titles of other works stand in quotation marks, and keep their words.
+_OTHERS_WORDS = re.compile(r"https?://\S+|(?<=\])\([^)]*\)|“[^”]*”")
+_QUOTED_IN_DOCS = re.compile(r'"[A-Z][^"\n]*"')
+
+_PYTHON = (".py", ".pyi")
+_C_LIKE = (".cpp", ".hpp", ".inl", ".p4", ".pml")
+_HASH = (".yaml", ".yml", ".toml", "Makefile", "CMakeLists.txt", "scripts/setup", "scripts/native", ".ci/run")
 # This file and its page show the words that they refuse.
 _OWN_FILES = ("lab/lanesum_lab/style_check.py", "docs/style.md", "tests/lab/test_style_check.py")
-_GENERATED = ("p4src/build/", "tests/softswitch/p4runtime/programs/", "tests/softswitch/bmv2/programs/")
+_GENERATED = ("p4src/build/", "tests/softswitch/p4runtime/programs/", "tests/softswitch/programs/")
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One place that the style page would word otherwise."""
+    """One line that breaks a rule of the style page."""
 
     path: str
     line: int
@@ -100,58 +130,157 @@ class Problem:
         return f"{self.path}:{self.line}: {self.text}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A paragraph, docstring or comment: its first line's number, and its text without markers.
+
+    Attributes:
+        kind: "docstring", "comment" or "paragraph"; the first two open with a verb or a noun.
+    """
+
+    kind: str
+    line: int
+    text: str
+
+
 def check_text(path: str, text: str) -> list[Problem]:
     """Return the problems of one file; ``path`` is relative to the repository's root."""
-    problems = list(_words(path, text))
+    problems = [*_words(path, text), *_openings(path, text)]
     if path.endswith(".md"):
         problems += _columns(path, text)
-    elif path.endswith((".py", ".pyi")):
-        problems += _python(path, text)
-    else:
-        problems += _comments(path, text)
-    return sorted(problems, key=lambda problem: problem.line)
+    if path.endswith(_PYTHON):
+        problems += _test_names(path, text)
+    for line, name in _names(path, text):
+        snake = _CAMEL.sub("_", name).lower()
+        problems += [
+            Problem(path, line, f"name {name!r}: say {term.say}") for rule, term in _NAMES if rule.search(snake)
+        ]
+    return sorted(set(problems), key=lambda problem: (problem.line, problem.text))
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
 
 
 def _words(path: str, text: str) -> Iterator[Problem]:
-    for number, line in enumerate(text.splitlines(), 1):
-        plain = _URL.sub("", line)
-        for pattern, term in _WORDS:
-            found = pattern.search(plain)
-            if found:
-                yield Problem(path, number, f"{found[0]!r}: say {term.say}")
+    plain = _MARKER.sub(_blank, _OTHERS_WORDS.sub(_blank, text))
+    if path.endswith(".md"):
+        plain = _QUOTED_IN_DOCS.sub(_blank, plain)
+    for pattern, term in _WORDS:
+        for found in pattern.finditer(plain):
+            words = " ".join(found[0].split())
+            yield Problem(path, _line(plain, found.start()), f"{words!r}: say {term.say}")
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
 
 
 def _columns(path: str, text: str) -> Iterator[Problem]:
     for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > MAX_DOCS_COLUMNS and "](" not in line:
-            yield Problem(path, number, f"{len(line)} columns; at most {MAX_DOCS_COLUMNS}")
+        columns = len(_LINK_TARGET.sub("", line))
+        if columns > MAX_DOCS_COLUMNS:
+            yield Problem(path, number, f"{columns} columns, without targets of links; at most {MAX_DOCS_COLUMNS}")
 
 
-def _python(path: str, text: str) -> Iterator[Problem]:
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            docstring = ast.get_docstring(node)
-            if docstring and _OPENINGS.match(docstring):
-                first = node.body[0].lineno
-                yield Problem(path, first, f"docstring opens with {docstring.split()[0]!r}: use subject, verb, object")
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            yield from _test_name(path, node)
-    for number, name in _defined_names(tree):
-        for pattern, term in _NAMES:
-            if pattern.search(name):
-                yield Problem(path, number, f"name {name!r}: say {term.say}")
+def _openings(path: str, text: str) -> Iterator[Problem]:
+    for block in _blocks(path, text):
+        if block.kind != "paragraph" and _OPENING.match(block.text):
+            word = block.text.split()[0]
+            yield Problem(path, block.line, f"{block.kind} opens with {word!r}: use subject, verb, object")
+        for found in _SENTENCE.finditer(block.text):
+            if found["end"] != "?" and (found.start() or block.kind == "paragraph"):
+                line = block.line + _line(block.text, found.start()) - 1
+                yield Problem(path, line, f"sentence opens with {found[0].split()[0]!r}: use subject, verb, object")
 
 
-def _test_name(path: str, node: ast.FunctionDef) -> Iterator[Problem]:
-    words = len(node.name.split("_")) - 1
-    if words > MAX_TEST_NAME_WORDS:
-        yield Problem(path, node.lineno, f"test name of {words} words; at most {MAX_TEST_NAME_WORDS}")
-    if _TEST_OPENINGS.match(node.name):
-        yield Problem(path, node.lineno, f"{node.name}: name unit, condition and outcome")
+def _blocks(path: str, text: str) -> Iterator[_Block]:
+    if path.endswith(".md"):
+        yield from _paragraphs(text)
+    elif path.endswith(_PYTHON):
+        yield from _docstrings(text)
+        yield from _joined(_python_comments(text))
+    elif path.endswith(_C_LIKE):
+        yield from _joined(_c_comments(text))
+    else:
+        lines = enumerate(text.splitlines(), 1)
+        comments = ((number, _HASH_COMMENT.fullmatch(line)) for number, line in lines)
+        yield from _joined((number, not found["code"].strip(), found["text"]) for number, found in comments if found)
 
 
-def _defined_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _paragraphs(text: str) -> Iterator[_Block]:
+    """Yield paragraphs and items of lists; headings, tables and code have no sentences to check."""
+    fenced = False
+    collected: list[tuple[int, bool, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        fence = line.lstrip().startswith("```")
+        fenced ^= fence
+        if fenced or fence or not line.strip() or line.startswith(("#", "|", "<")):
+            continue
+        item = _LIST_ITEM.match(line)
+        collected.append((number, item is None, line[item.end() :] if item else line))
+    yield from _joined(collected, "paragraph")
+
+
+def _docstrings(text: str) -> Iterator[_Block]:
+    """Yield the docstrings of modules, classes, functions and attributes."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield _Block("docstring", node.lineno, inspect.cleandoc(node.value.value))
+
+
+def _python_comments(text: str) -> Iterator[tuple[int, bool, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.line.lstrip().startswith("#"), token.string.lstrip("#:")
+
+
+def _c_comments(text: str) -> Iterator[tuple[int, bool, str]]:
+    for found in _C_COMMENT.finditer(text):
+        if found["comment"]:
+            alone = not text[text.rfind("\n", 0, found.start()) + 1 : found.start()].strip()
+            for offset, line in enumerate(found["comment"].splitlines()):
+                yield _line(text, found.start()) + offset, alone, re.sub(r"^\s*(///?<?|/?\*+)|\*/$", "", line)
+
+
+def _joined(lines: Iterable[tuple[int, bool, str]], kind: str = "comment") -> Iterator[_Block]:
+    """Join lines with neighbouring numbers to blocks; a line with False begins a new one."""
+    first, last, block = 0, -1, ""
+    for number, joins, text in lines:
+        if block and joins and number == last + 1:
+            block += "\n" + text.strip()
+        else:
+            if block:
+                yield _Block(kind, first, block)
+            first, block = number, text.strip()
+        last = number
+    if block:
+        yield _Block(kind, first, block)
+
+
+def _test_names(path: str, text: str) -> Iterator[Problem]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            words = len(node.name.split("_")) - 1
+            if words > MAX_TEST_NAME_WORDS:
+                yield Problem(path, node.lineno, f"test name of {words} words; at most {MAX_TEST_NAME_WORDS}")
+            if _TEST_OPENING.match(node.name):
+                yield Problem(path, node.lineno, f"{node.name}: name unit, condition and outcome")
+
+
+def _names(path: str, text: str) -> Iterator[tuple[int, str]]:
+    """Yield the names that a file defines; of C++, P4 and Promela the first use of each."""
+    if path.endswith(_PYTHON):
+        yield from _python_names(ast.parse(text))
+    elif path.endswith(_C_LIKE):
+        code, seen = _C_COMMENT.sub(_blank, text), set()
+        for found in _IDENTIFIER.finditer(code):
+            if found[0] not in seen:
+                seen.add(found[0])
+                yield _line(code, found.start()), found[0]
+
+
+def _python_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.lineno, node.name
@@ -163,22 +292,14 @@ def _defined_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.attr
 
 
-def _comments(path: str, text: str) -> Iterator[Problem]:
-    inside = False
-    for number, line in enumerate(text.splitlines(), 1):
-        comment = _CODE_COMMENT.match(line)
-        first, inside = not inside, comment is not None
-        if comment and first and _OPENINGS.match(comment["text"]):
-            yield Problem(path, number, f"comment opens with {comment['text'].split()[0]!r}: use subject, verb, object")
-
-
 def tracked_files(root: Path) -> list[str]:
-    """Return the files of the checkout that have text to check."""
+    """Return the files of the checkout that have text to check. Raises CalledProcessError outside a checkout."""
     listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
+    suffixes = (".md", *_PYTHON, *_C_LIKE, *_HASH)
     return [
         path
         for path in listed.splitlines()
-        if path.endswith(SUFFIXES) and path not in _OWN_FILES and not path.startswith(_GENERATED)
+        if path.endswith(suffixes) and path not in _OWN_FILES and not path.startswith(_GENERATED)
     ]
 
 

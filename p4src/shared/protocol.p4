@@ -14,7 +14,7 @@ const bit<4> KIND_RESULT = 2;
 const bit<4> KIND_PENDING = 3;
 const bit<4> KIND_CONFLICT = 4;
 
-const bit<8> FLAG_RESEND = 0x01;
+const bit<8> FLAG_RETRANSMISSION = 0x01;
 const bit<8> FLAG_COLLISION = 0x02;
 const bit<8> FLAG_ECN = 0x04;
 const bit<8> FLAG_OVERFLOW = 0x08;
@@ -22,6 +22,15 @@ const bit<8> FLAG_PARTIAL = 0x10;
 const bit<8> FLAG_UPPER = 0x20;
 const bit<8> FLAG_BYPASS = 0x40;
 const bit<8> FLAG_GONE = 0x80;
+
+const int FLAG_RETRANSMISSION_BIT = 0;
+const int FLAG_COLLISION_BIT = 1;
+const int FLAG_ECN_BIT = 2;
+const int FLAG_OVERFLOW_BIT = 3;
+const int FLAG_PARTIAL_BIT = 4;
+const int FLAG_UPPER_BIT = 5;
+const int FLAG_BYPASS_BIT = 6;
+const int FLAG_GONE_BIT = 7;
 
 const bit<8> OP_ADD32 = 0;
 const bit<8> OP_EXPAND8 = 1;

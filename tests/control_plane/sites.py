@@ -24,7 +24,7 @@ from lanesum_control.topology.files import parse
 from lanesum_lab import codec_simulation as simulate
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.ports.runner import PortRunner
-from lanesum_switch.topology_ports import loopback_ports
+from lanesum_switch.ports.topology import loopback_ports
 
 HOSTS = ("w1", "w2", "w3")
 SIZE = 3000

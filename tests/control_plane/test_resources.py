@@ -1,21 +1,46 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the packages read beside Python is part of an installation."""
+"""Data files that the packages read are part of their wheels."""
 
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
-from lanesum_control.resources import checkout_root
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum_control import resources
+from tests.paths import ROOT
 
 
-def test_every_file_that_is_looked_up_is_installed() -> None:
-    root = checkout_root()
-    assert root is not None
-    settings = tomllib.loads((root / "pyproject.toml").read_text())
-    data_files = settings["tool"]["setuptools"]["data-files"]
-    for folder in ("p4src/build", "p4src/shared", "topologies"):
-        installed = {path for pattern in data_files[f"share/lanesum/{folder}"] for path in root.glob(pattern)}
-        there = {path for path in (root / folder).iterdir() if path.is_file()}
-        assert there
-        assert installed == there
+@pytest.mark.parametrize(
+    ("project", "package", "folder"),
+    [
+        ("control_plane", "lanesum_control", "p4src/build"),
+        ("control_plane", "lanesum_control", "p4src/build/tofino"),
+        ("control_plane", "lanesum_control", "p4src/shared"),
+        ("control_plane", "lanesum_control", "topologies"),
+        ("softswitch", "lanesum_switch", "faults"),
+    ],
+)
+def test_package_data_of_every_data_folder_is_complete(project: str, package: str, folder: str) -> None:
+    settings = tomllib.loads((ROOT / project / "pyproject.toml").read_text())
+    patterns: list[str] = settings["tool"]["setuptools"]["package-data"]["*"]
+    base = ROOT / project / package
+    installed = {path for pattern in patterns for path in base.glob(pattern) if path.is_file()}
+    files = {path for path in (base / "share" / folder).iterdir() if path.is_file()}
+    assert files
+    assert files <= installed
+    assert resources.directory(folder, package) == ROOT / folder
+
+
+def test_directory_of_missing_folder_names_the_package() -> None:
+    with pytest.raises(ConfigurationError, match=r"'nothing' of package lanesum_control\. Reinstall lanesum-control"):
+        resources.directory("nothing")
+    with pytest.raises(ConfigurationError, match="of package lanesum_absent"):
+        resources.directory("nothing", "lanesum_absent")
+
+
+def test_checkout_root_in_a_checkout_is_the_repository() -> None:
+    assert resources.checkout_root() == Path(ROOT)

@@ -25,12 +25,12 @@ def test_checks_without_root_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_checks_bmv2_on_path_is_ok(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda program: f"/opt/{program}")
     checks = {finding.name: finding for finding in doctor.checks()}
-    assert (checks["BMv2"].status, checks["BMv2"].what) == (Status.OK, "/opt/simple_switch_grpc.")
+    assert (checks["bmv2"].status, checks["bmv2"].what) == (Status.OK, "/opt/simple_switch_grpc.")
 
 
 def test_checks_without_any_program_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     checks = {finding.name: finding for finding in doctor.checks()}
-    for name in ("BMv2", "Mininet", "network namespaces"):
+    for name in ("bmv2", "Mininet", "network namespaces"):
         assert checks[name].status is Status.NOTE, checks[name]
-    assert "simple_switch_grpc is not on PATH" in checks["BMv2"].what
+    assert "simple_switch_grpc is not on PATH" in checks["bmv2"].what

@@ -16,12 +16,12 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from lanesum.aggregation.slots import Decision, Order, SlotTable
+from lanesum.aggregation.slots import ChunkOrder, Decision, SlotTable
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, Kind
-from lanesum.server import Decision as ServerDecision
+from lanesum.server import ServerDecision
 from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.round_state import RoundState
 from lanesum.transport.ticket import JobTicket
@@ -92,7 +92,7 @@ def test_decisions_have_the_names_of_the_code() -> None:
     names = {decision.name for decision in Decision}
     at_the_server = {decision.name for decision in ServerDecision}
     orders, decisions = re.findall(r"mtype \{(.*?)\};", TEXT, re.DOTALL)
-    assert set(re.findall(r"[A-Z_]+", orders)) == {order.name for order in Order}
+    assert set(re.findall(r"[A-Z_]+", orders)) == {order.name for order in ChunkOrder}
     # The server compares operations and sizes like a switch; only ``slots`` models that.
     assert set(re.findall(r"[A-Z_]+", decisions)) == names | at_the_server
     reached = {run.defines[-1].partition("=")[2] for run in check.MATRIX if run.kind == "reached"}
@@ -208,7 +208,7 @@ class Code:
         return decision
 
     def ask_everybody(self, header: Header, position: int) -> None:
-        """Whoever can send again by the model's rule can_resend, does."""
+        """Whoever can send again by the model's rule can_retransmit, does."""
         for worker in range(WORKERS):
             self.now += 10.0  # no limit on the rate of answers
             self.sequences[worker].receive(bytes(header.pack()), self.now)

@@ -61,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"lanesum {importlib.metadata.version('lanesum')}")
             return 0
         status = command(arguments[0])(arguments[1:])
+    except SystemExit as stop:  # --help of an argument parser, or SIGTERM
+        return stop.code if isinstance(stop.code, int) else 1
     except LanesumError as error:
         print(f"{_emphasize('lanesum:')} {error}", file=sys.stderr)
         return error.exit_code
@@ -78,7 +80,7 @@ def command(name: str) -> Main:
     """
     known = COMMANDS.get(name)
     if known is None:
-        raise ConfigurationError(f"No such command: {name!r}.", "See lanesum --help.")
+        raise ConfigurationError(f"No such command {name!r}.", "See lanesum --help.")
     found = importlib.metadata.entry_points(group=GROUP, name=name)
     if not found:
         raise MissingToolError(

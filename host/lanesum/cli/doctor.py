@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
@@ -12,6 +11,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from lanesum.cli.arguments import ArgumentParser
 from lanesum.doctor import Finding, Status, examine, usable
 
 _COLORS = {Status.OK: "32", Status.NOTE: "33", Status.PROBLEM: "1;31"}
@@ -20,7 +20,7 @@ _MIN_TEXT_WIDTH = 40
 
 def main(argv: Sequence[str]) -> int:
     """Print every finding; return 1 if one of them is a problem."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="lanesum doctor",
         description="Report what lanesum uses on this machine and why, and what to do about problems. "
         "The exit status is 1 if there is one.",

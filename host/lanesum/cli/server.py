@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import get_args
 
+from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
+from lanesum.cli.arguments import ArgumentParser
 from lanesum.cli.signals import wait_for_signal
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.spec import UDP_PORT
@@ -17,14 +19,13 @@ from lanesum.server.service import DEFAULT_CONTROL, serve
 
 # An entry point of this group finds a server's address in a topology file.
 TOPOLOGY_GROUP = "lanesum.server_address"
-_OFFLOADS = ("auto", "on", "off")
 
 ServerAddress = Callable[[str, str | None, bool], Address]
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> ArgumentParser:
     """Return the parser of the command line."""
-    options = argparse.ArgumentParser(
+    options = ArgumentParser(
         prog="lanesum server", description="Run an aggregation server: it sums all packets that no switch consumed."
     )
     options.add_argument(
@@ -56,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--offload",
-        choices=_OFFLOADS,
+        choices=get_args(Offload),
         default="auto",
         help="hand the kernel joined packets; auto is off where a software switch may have to see each of them",
     )

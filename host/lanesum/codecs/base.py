@@ -23,17 +23,32 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NoReturn,
+    Protocol,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    cast,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words as Words
 from lanesum.aggregation.pieces import RoundPieces
+from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
+
+if TYPE_CHECKING:
+    import torch
 
 Vector: TypeAlias = NDArray[np.float32]
 T = TypeVar("T")
@@ -232,18 +247,15 @@ Steps: TypeAlias = Generator[Round | RoundGroup, Any, Result]
 
 @runtime_checkable
 class Codec(Protocol):
-    """The protocol that sessions, policies and tests rely on.
-
-    A codec may have attributes beyond it. ``takes_device``: ``all_reduce`` takes PyTorch tensors of a device, too, and
-    its result has tensors of that device then; what it launches goes to ``lanesum.gpu.staging``'s stream, which follows
-    whatever made the vector. ``adds_memory``: of such a tensor it adds ``CodecContext.memory`` itself.
-    ``packs_values``: vectors of different lengths may become as many words, and its first round is one of all workers
-    (ADD32): a session compares the lengths in it, as it does in every first round that is a maximum.
-    """
+    """Protocol of a codec, which sessions, policies and tests rely on."""
 
     @property
     def name(self) -> str:
         """Name in the registry of :mod:`lanesum.codecs`."""
+
+    @property
+    def traits(self) -> CodecTraits:
+        """Capabilities and requirements; constant."""
 
     @property
     def workers(self) -> int:
@@ -253,9 +265,15 @@ class Codec(Protocol):
     def code_table(self) -> NDArray[np.uint8] | None:
         """The 16 entries that the switch must hold for ``TABLE8``, or None where no round uses it."""
 
+    def describe(self) -> str:
+        """Return name and parameters in one line.
+
+        The lines of two workers are equal exactly if one may sum the words of the other. The control plane compares
+        them when workers join.
+        """
+
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Rounds that a vector of ``size`` float32 takes, in order: slots and bytes can be planned from
-        it."""
+        """Return the rounds of a vector of ``size`` values, in order. Slots and bytes are planned from them."""
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
         """Start encoding ``x`` (float32, one dimension); see the module's text for how to drive it.
@@ -279,16 +297,19 @@ def followed(steps: Steps) -> Steps:
         return result
 
 
-def description(codec: Codec) -> str:
-    """Name and parameters of ``codec`` in one line; equal on two workers exactly if they may sum each other's words.
+class StatefulCodec(Codec, Protocol):
+    """Protocol of a codec that keeps state between all-reduces; its traits say ``stateful``."""
 
-    A codec of one's own has a method ``describe() -> str`` for it; without one its name, workers and table count.
-    """
-    describe = getattr(codec, "describe", None)
-    if describe is not None:
-        return str(describe())
-    table = "" if codec.code_table is None else f" table={codec.code_table.tobytes().hex()}"
-    return f"{codec.name} workers={codec.workers}{table}"
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of the state for a checkpoint: arrays and plain Python values."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Replace the state by one of ``state_dict``. Raises CodecError, changing nothing, if it does not fit."""
+
+
+def as_stateful(codec: Codec) -> StatefulCodec | None:
+    """Return ``codec`` if its traits say that it keeps state, else None."""
+    return cast(StatefulCodec, codec) if codec.traits.stateful else None
 
 
 def checked_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
@@ -312,10 +333,10 @@ def refuse_more_workers(context: CodecContext, workers: int) -> None:
         )
 
 
-def is_tensor(x: object) -> bool:
+def is_tensor(x: object) -> TypeGuard[torch.Tensor]:
     """Whether ``x`` is PyTorch's. That is not imported for it: who has a tensor has done so."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(x, torch.Tensor)
+    module = sys.modules.get("torch")
+    return module is not None and isinstance(x, module.Tensor)
 
 
 def refuse_not_finite(x: Vector, context: CodecContext) -> NoReturn:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Codec, CodecContext, CodecError, RoundShape, Steps, Vector, description
+from lanesum.codecs.base import Codec, CodecContext, CodecError, RoundShape, Steps, Vector, as_stateful
 
 
 class ErrorFeedback:
@@ -24,6 +24,10 @@ class ErrorFeedback:
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
+        #: Those of the codec inside; with device tensors the memory is on the device.
+        self.traits = replace(
+            codec.traits, nearly_exact=False, keeps_error_feedback=False, adds_memory=False, stateful=True
+        )
         #: Arrays, or tensors of the device where the last vectors were.
         self._memory: dict[str, Any] = {}
 
@@ -42,29 +46,9 @@ class ErrorFeedback:
         """Table of the codec inside."""
         return self.codec.code_table
 
-    @property
-    def needs_all_workers(self) -> bool:
-        """As the codec inside."""
-        return getattr(self.codec, "needs_all_workers", False)
-
-    @property
-    def remembers_sums(self) -> bool:
-        """As the codec inside."""
-        return getattr(self.codec, "remembers_sums", False)
-
-    @property
-    def packs_values(self) -> bool:
-        """As the codec inside."""
-        return getattr(self.codec, "packs_values", False)
-
-    @property
-    def takes_device(self) -> bool:
-        """As the codec inside; the memory is on the device then."""
-        return getattr(self.codec, "takes_device", False)
-
     def describe(self) -> str:
-        """Description of the codec inside: what one worker remembers is no business of the others."""
-        return description(self.codec)
+        """Return the description of the codec inside: the memory does not change what words mean."""
+        return self.codec.describe()
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         """Rounds of the codec inside."""
@@ -85,7 +69,7 @@ class ErrorFeedback:
                     f"Tensor {key!r} has shape {np.shape(x)}, but its error-feedback memory has {memory.shape}.",
                     f"Call forget({key!r}) where the tensor was rebuilt, or name it differently.",
                 )
-            if getattr(self.codec, "adds_memory", False) and not isinstance(x, np.ndarray):
+            if self.codec.traits.adds_memory and not isinstance(x, np.ndarray):
                 context = replace(context, memory=_beside(x, memory))
             else:
                 x = _sum(x, memory)
@@ -115,16 +99,16 @@ class ErrorFeedback:
             "codec": self.name,
             "memory": {key: _copied(kept) for key, kept in self._memory.items()},
         }
-        inner: Any = self.codec
-        return {**state, "inner": inner.state_dict()} if hasattr(inner, "state_dict") else state
+        inner = as_stateful(self.codec)
+        return state if inner is None else {**state, "inner": inner.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Replace the memory by a :meth:`state_dict`'s. Raises CodecError, changing nothing, if it is not one."""
         loaded = checked_memory(state.get("memory"))
         if state.get("codec") != self.name:
             raise CodecError(f"This error-feedback state is of codec {state.get('codec')!r}, not {self.name!r}.")
-        inner: Any = self.codec
-        if hasattr(inner, "load_state_dict"):
+        inner = as_stateful(self.codec)
+        if inner is not None:
             inner.load_state_dict(state.get("inner", {}))
         self._memory = loaded
 
@@ -133,9 +117,9 @@ def _sum(x: Any, memory: Any) -> Any:
     """A new vector, where ``x`` is."""
     if isinstance(x, np.ndarray):
         return x + _beside(x, memory)
-    from lanesum.gpu.staging import staging
+    from lanesum.gpu.staging import staging_for
 
-    with staging(x.device).stream():
+    with staging_for(x.device).stream():
         return x + _beside(x, memory)
 
 
@@ -143,17 +127,17 @@ def _beside(x: Any, memory: Any) -> Any:
     """``memory`` where ``x`` is; without a device, without PyTorch."""
     if isinstance(x, np.ndarray) and isinstance(memory, np.ndarray):
         return memory
-    from lanesum.gpu.staging import beside
+    from lanesum.gpu.staging import to_device_of
 
-    return beside(memory, x)
+    return to_device_of(x, memory)
 
 
 def _copied(memory: Any) -> Vector:
     if isinstance(memory, np.ndarray):
         return memory.copy()
-    from lanesum.gpu.staging import on_host
+    from lanesum.gpu.staging import to_host
 
-    return on_host(memory).copy()
+    return to_host(memory).copy()
 
 
 def checked_memory(memory: Any) -> dict[str, Vector]:

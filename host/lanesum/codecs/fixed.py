@@ -41,6 +41,8 @@ from lanesum.codecs.base import (
 from lanesum.codecs.gathered import divisor, gathered_shape, gathering, summed
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.kernels.threaded import threads
+from lanesum.codecs.registry import register
+from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -74,8 +76,7 @@ class FixedPoint:
 
     name = "fixed"
     code_table: NDArray[np.uint8] | None = None
-    #: Error feedback gains nothing: the error is below float32's own.
-    nearly_exact = True
+    traits = CodecTraits(nearly_exact=True, max_nmse=FLOAT32_NMSE)
 
     def __init__(
         self, *, workers: int, block: int = 1024, gathered: int = _GATHERED, power_of_two: bool = False
@@ -96,7 +97,7 @@ class FixedPoint:
             self.peak = 1 << self.peak.bit_length() - 1
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`."""
         units = " power_of_two" if self.power_of_two else ""
         return f"{self.name} workers={self.workers} block={self.block} gathered={self.gathered}{units}"
 
@@ -206,3 +207,6 @@ def _next_power_of_two(maxima: Vector) -> Vector:
 def _add_excluded(residual: Vector, vector: Vector, reply: Aggregate) -> Vector:
     """Where this worker's words were not summed, everything it had to say is still unsaid."""
     return residual if np.all(reply.included) else np.where(reply.included, residual, vector)
+
+
+register("fixed", FixedPoint)

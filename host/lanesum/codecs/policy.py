@@ -24,14 +24,18 @@ from lanesum.codecs.base import (
     Round,
     RoundGroup,
     RoundShape,
+    StatefulCodec,
     Steps,
     Vector,
+    as_stateful,
     checked_vector,
     checked_words,
 )
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.part_memory import PartCounts, PartMemory
 from lanesum.codecs.policy_rules import DEFAULT_RULES, Rule
+from lanesum.codecs.registry import for_job, register
+from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -48,7 +52,7 @@ class NotFiniteError(CodecError):
 class Policy:
     """The first of the ``rules`` that fits a parameter says how it is summed; what none fits, ``fixed`` sums.
 
-    Parameters are those of ``CodecContext.parts``, as the DDP hook and ``Session.reduce(parts=...)`` give them; without
+    Parameters are those of ``CodecContext.parts``, as the DDP hook and ``Session.all_reduce_result`` give them; without
     them the whole vector is one, named as the tensor. Those of one vector that have the same codec are summed together,
     and all codecs' rounds are under way at once.
 
@@ -67,10 +71,6 @@ class Policy:
     """
 
     name = "policy"
-    #: It is kept here, by parameter: the hook's own memory is not needed.
-    keeps_error_feedback = True
-    #: What sums a parameter depends on its last gradients.
-    remembers_sums = True
 
     def __init__(
         self,
@@ -88,9 +88,6 @@ class Policy:
             raise ConfigurationError(
                 f"There is no {not_finite!r} for values that are not finite.", f"Use one of {', '.join(_NOT_FINITE)}."
             )
-        # The registry imports this module.
-        from lanesum.codecs import for_job
-
         self.workers = workers
         self.rules = tuple(rules)
         self.warm_up = warm_up
@@ -111,13 +108,20 @@ class Policy:
                 "The codecs of a policy sum by different tables, and a job has one.", "Use one of them."
             )
         self.code_table: NDArray[np.uint8] | None = next(iter(tables.values()), None)
-        self.needs_all_workers = any(getattr(codec, "needs_all_workers", False) for codec in self._codecs.values())
+        # Past sums: the codec of a parameter depends on its last gradients.
+        self.traits = CodecTraits(
+            needs_all_workers=any(codec.traits.needs_all_workers for codec in self._codecs.values()),
+            depends_on_past_sums=True,
+            keeps_error_feedback=True,
+            stateful=True,
+            max_nmse=max(codec.traits.max_nmse for codec in self._codecs.values()),
+        )
         self._memory, self._counts = PartMemory(), PartCounts()
         # Of each parameter, the last gradients' largest density.
         self._density: dict[str, float] = {}
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`; error feedback is every worker's own business."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`; error feedback is every worker's own business."""
         rules = " ".join(rule.describe(self._codecs[number]) for number, rule in enumerate(self.rules))
         return f"{self.name} workers={self.workers} warm_up={self.warm_up} not_finite={self.not_finite} {rules}"
 
@@ -198,7 +202,7 @@ class Policy:
         return Result(nothing, nothing.copy() if context.keep_residual else None, parameter)
 
     def _remembers(self, number: int) -> bool:
-        return self.error_feedback and not getattr(self._codecs[number], "nearly_exact", False)
+        return self.error_feedback and not self._codecs[number].traits.nearly_exact
 
     def _start(self, number: int, members: Sequence[Part], vector: Vector, context: CodecContext) -> Steps:
         pieces = [vector[part.start : part.stop] for part in members]
@@ -265,8 +269,9 @@ class Policy:
             codec.load_state_dict(inner[number])
         self._memory, self._counts, self._density = memory, counts, density
 
-    def _stateful(self) -> dict[int, Any]:
-        return {number: codec for number, codec in self._codecs.items() if hasattr(codec, "state_dict")}
+    def _stateful(self) -> dict[int, StatefulCodec]:
+        found = {number: as_stateful(codec) for number, codec in self._codecs.items()}
+        return {number: codec for number, codec in found.items() if codec is not None}
 
 
 def _side_by_side(members: Sequence[Part]) -> tuple[Part, ...]:
@@ -314,3 +319,6 @@ def _distribute(
             _advance(number, running, waiting, results, own)
         else:
             _advance(number, running, waiting, results, left.pop(0))
+
+
+register("policy", Policy, optional_lookup=True)

@@ -8,7 +8,7 @@ import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lanesum.codecs.base import Codec, description
+from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
 
 
@@ -48,7 +48,7 @@ class Rule:
         """One line; ``codec``: the rule's, built."""
         return (
             f"[{self.names} {self.min_size}..{'' if self.max_size is None else self.max_size} "
-            f"density<={'1' if self.max_density is None else repr(self.max_density)}: {description(codec)}]"
+            f"density<={'1' if self.max_density is None else repr(self.max_density)}: {codec.describe()}]"
         )
 
 

@@ -12,7 +12,7 @@ import importlib.metadata
 from collections.abc import Callable, Iterator
 
 from lanesum.doctor import gpus, software, system
-from lanesum.doctor.finding import Finding, Status
+from lanesum.doctor.finding import Finding, Status, note
 
 __all__ = ["GROUP", "Finding", "Status", "examine", "usable"]
 
@@ -32,9 +32,14 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
 
 def examine() -> list[Finding]:
     """Run all checks. None of them raises, and none leaves anything behind."""
-    added = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
-    checks = [*_CHECKS, *(point.load() for point in added)]
-    return [finding for check in checks for finding in check()]
+    findings = [finding for check in _CHECKS for finding in check()]
+    for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            findings += point.load()()
+        except ImportError as error:
+            what = f"The checks of {point.module.split('.')[0]} cannot be loaded: {error}."
+            findings.append(note(f"{point.name} checks", what, "Reinstall the package."))
+    return findings
 
 
 def usable(findings: list[Finding]) -> bool:

@@ -36,7 +36,7 @@ class Kind(enum.IntEnum):
 class Flag(enum.IntFlag):
     """Bits of the ``flags`` field."""
 
-    RESEND = 0x01
+    RETRANSMISSION = 0x01
     COLLISION = 0x02
     ECN = 0x04
     OVERFLOW = 0x08

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum._internal.offload import Offload, may_join, may_take_joined
-from lanesum._internal.spin import longest_spin_s
+from lanesum._internal.offload import Offload, use_gro, use_gso
+from lanesum._internal.spin import max_spin_s
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState, as_sent
 from lanesum.transport.sockets import ServerSockets
@@ -55,8 +55,8 @@ class NativeWorkerLoop:
         self._ticket = ticket
         self._rounds = rounds
         descriptors = sockets.filenos()
-        gso, gro = may_join(_core, descriptors, offload), may_take_joined(offload)
-        self._core = _core.WorkerLoop(rounds.core, descriptors, gso, gro, longest_spin_s())
+        gso, gro = use_gso(_core, descriptors, offload), use_gro(offload)
+        self._core = _core.WorkerLoop(rounds.core, descriptors, gso, gro, max_spin_s())
         self._exit = exits = _core.LoopExit
         self._ends = (exits.REACHED, exits.WOKEN, exits.DEADLINE)
         self._running = threading.Lock()

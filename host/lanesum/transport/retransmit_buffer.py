@@ -80,7 +80,7 @@ class RetransmitBuffer:
             if packets is None or chunk < packets.first:
                 continue  # dropped since
             packets.sent_at[chunk] = now
-            packets.batch.set_flags(chunk - packets.first, Flag.RESEND | (Flag.BYPASS if bypass else 0))
+            packets.batch.set_flags(chunk - packets.first, Flag.RETRANSMISSION | (Flag.BYPASS if bypass else 0))
             datagrams.append(packets.batch.packet(chunk - packets.first))
             self._link.count_sent(packets.batch.packet_bytes, retransmission=True, bypass=bypass, requested=True)
         self._requests.clear()

@@ -122,7 +122,7 @@ class RoundSequence:
         for position, (bypass, requested) in lost.items():
             sent = self._recovery.on_retransmitted(position, now, bypass=bypass)
             batch = sent.round.batch
-            batch.set_flags(sent.chunk, Flag.RESEND | (Flag.BYPASS if bypass else 0))
+            batch.set_flags(sent.chunk, Flag.RETRANSMISSION | (Flag.BYPASS if bypass else 0))
             self._link.count_sent(batch.packet_bytes, retransmission=True, bypass=bypass, requested=requested)
             datagrams.append(batch.packet(sent.chunk))
         return datagrams
@@ -270,7 +270,7 @@ class RoundSequence:
         """Return the chunk's contribution, bypassing the switches, if it is in flight."""
         if chunk >= round_.chunks or self._recovery.sent(round_.begin + chunk) is None:
             return []
-        round_.batch.set_flags(chunk, Flag.RESEND | Flag.BYPASS)
+        round_.batch.set_flags(chunk, Flag.RETRANSMISSION | Flag.BYPASS)
         self._link.count_sent(round_.batch.packet_bytes, retransmission=True, bypass=True, requested=True)
         return [round_.batch.packet(chunk)]
 

@@ -64,10 +64,12 @@ CODECS: dict[str, tuple[str, dict[str, Any]]] = {
     "lgc": ("lgc", _LEARNED),
     "lgc-server": ("lgc-server", _LEARNED),
 }
-#: Those that are compared with sparse vectors alone: others they sum as ``fixed`` or ``thc``.
+#: Codecs that are compared with sparse vectors only. They sum other vectors as ``fixed`` or ``thc`` does.
 SPARSE_CODECS: dict[str, tuple[str, dict[str, Any]]] = {
     name: (name, {}) for name in ("sketch", "union", "auto", "policy")
 }
+# All other registered codecs, with their defaults.
+CODECS |= {name: (name, {}) for name in set(codecs.names()) - {one for one, _ in (CODECS | SPARSE_CODECS).values()}}
 ALL_CODECS = {**CODECS, **SPARSE_CODECS}
 
 
@@ -130,17 +132,13 @@ def _figures(
 ) -> list[dict[str, Any]]:
     job = [codecs.get(codec, workers=WORKERS, **parameters) for _ in range(WORKERS)]
     before = 1 + sum(parameters.get(key, 0) for key in ("warm_up", "training"))
-    if getattr(job[0], "remembers_sums", False):
+    if job[0].traits.depends_on_past_sums:
         before += _SETTLING
     for number in range(before):
         vectors = records[number % _RECORDS]
-        if codec == "dgc":  # what it has not sent it would send later, and the error is that of one all-reduce
-            for one in job:
-                one.load_state_dict({**one.state_dict(), "unsent": {}, "velocity": {}})  # type: ignore[attr-defined]
+        _forget_unsent(job)
         simulate(job, vectors, seed=_SEED, round=number, tensor="gradient", complete=True)
-    if codec == "dgc":
-        for one in job:
-            one.load_state_dict({**one.state_dict(), "unsent": {}, "velocity": {}})  # type: ignore[attr-defined]
+    _forget_unsent(job)
     vectors = records[before % _RECORDS]
     first = copy.deepcopy(job[0])
     went = simulate(job, vectors, seed=_SEED, round=before, tensor="gradient", complete=True)
@@ -158,7 +156,7 @@ def _figures(
                 "codec": label,
                 "device": device.name,
                 "coordinates": size,
-                "bits_up": sum(went.sent) * WORD_BITS / size,
+                "bits_up": went.uplink_words * WORD_BITS / size,
                 "bits_down": sum(words.size for words in went.aggregates) * WORD_BITS / size,
                 "round_trips": went.round_trips,
                 "nmse": _error(went.values, vectors),
@@ -171,6 +169,13 @@ def _figures(
 def _error(values: Vector, vectors: Sequence[Vector]) -> float:
     truth = np.mean(vectors, axis=0, dtype=np.float64)
     return float(np.sum((values - truth) ** 2) / np.sum(truth**2))
+
+
+def _forget_unsent(job: Sequence[Codec]) -> None:
+    """Drop what ``dgc`` would send in later all-reduces: the error is that of one all-reduce."""
+    for one in job:
+        if isinstance(one, codecs.DGC):
+            one.load_state_dict({**one.state_dict(), "unsent": {}, "velocity": {}})
 
 
 def _replayed(

@@ -18,7 +18,7 @@ from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.supervisor import Supervisor
 from lanesum_switch.faults.links import LinkFaults
-from lanesum_switch.faults.network import CONTROLLER
+from lanesum_switch.faults.topology_names import CONTROLLER
 
 _CONTROLLER_START_S = 120.0
 _TRY_S = 1.0

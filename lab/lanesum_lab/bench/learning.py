@@ -123,8 +123,8 @@ def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) 
     parts = [Part(key, start, stop) for (key, _), start, stop in zip(named, [0, *stops], stops, strict=False)]
     codec, options = built_as(name, steps, settings)
     inner: list[Codec] = [codecs.get(codec, workers=settings.workers, **options) for _ in range(settings.workers)]
-    own = getattr(inner[0], "keeps_error_feedback", False)
-    exact = own or getattr(inner[0], "nearly_exact", False)
+    own = inner[0].traits.keeps_error_feedback
+    exact = own or inner[0].traits.nearly_exact
     job: Sequence[Codec] = inner if exact else [codecs.ErrorFeedback(one) for one in inner]
     # DGC has the momentum inside.
     momentum = 0.0 if own else _MOMENTUM
@@ -134,7 +134,7 @@ def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) 
     for step in range(steps):
         vectors = [gradients.gradient(task) for _ in range(settings.workers)]
         went = simulate(job, vectors, seed=seed, round=step, tensor="model", parts=parts, complete=True)
-        up += sum(went.sent)
+        up += went.uplink_words
         down += sum(words.size for words in went.aggregates)
         for (_, parameter), part in zip(named, parts, strict=True):
             parameter.grad = torch.from_numpy(went.values[part.start : part.stop].copy()).reshape(parameter.shape)

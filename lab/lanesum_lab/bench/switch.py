@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import statistics
 import subprocess
@@ -27,11 +26,12 @@ from lanesum_control.client import DEFAULT_DEVICE_ID, SwitchConnection
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.topology import load
-from lanesum_lab import bmv2
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.workload import Workload, admit, build
-from lanesum_lab.run.commands import interface_options, lanesum_command
+from lanesum_lab.targets import SwitchProcess, SwitchTarget
+from lanesum_lab.targets.bmv2 import BMV2, version
+from lanesum_lab.targets.embedded import EMBEDDED
 from lanesum_lab.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
@@ -42,7 +42,6 @@ _TOPOLOGY = "star4"
 _FRAME_BYTES = 65536
 
 Measure = Callable[[LaneOp, int], float]
-CommandLine = Callable[[str, dict[int, str]], list[str]]  # from P4Runtime address and interfaces by port
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +94,9 @@ def _in_memory(accumulator_words: int, folder: Path) -> Iterator[Measure]:
 
 
 @contextlib.contextmanager
-def _on_veth(
-    name: str, command: Callable[[str, dict[int, str]], list[str]], words: int, folder: Path
-) -> Iterator[Measure]:
-    """A switch process on veth pairs."""
+def _on_veth(target: SwitchTarget, words: int, folder: Path) -> Iterator[Measure]:
+    """Measure a switch process on veth pairs."""
+    name = target.name
     ports = sorted(load(_TOPOLOGY).ports().values())
     address = f"unix:{folder / f'{name}.sock'}"
     with contextlib.ExitStack() as cleanup:
@@ -106,7 +104,10 @@ def _on_veth(
         sockets = cleanup.enter_context(raw_sockets(namespace, ports))
         log = cleanup.enter_context((folder / f"{name}.log").open("wb"))
         interfaces = {port: switch_interface(port) for port in ports}
-        process = subprocess.Popen(inside(namespace, command(address, interfaces)), stdout=log, stderr=log, cwd=folder)
+        command = target.command(
+            SwitchProcess(name=load(_TOPOLOGY).switch, topology=_TOPOLOGY, p4runtime=address, interfaces=interfaces)
+        )
+        process = subprocess.Popen(inside(namespace, command), stdout=log, stderr=log, cwd=folder)
         cleanup.callback(end, process)
         connection = cleanup.enter_context(SwitchConnection(address))
         feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(words)), words)
@@ -148,18 +149,6 @@ def _drain(sock: socket.socket) -> None:
     sock.settimeout(timeout)
 
 
-def _bmv2_version() -> str:
-    return subprocess.run([bmv2.PROGRAM, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-
-
-def _embedded_command(address: str, interfaces: dict[int, str]) -> list[str]:
-    return lanesum_command("switch", "--p4runtime", address, *interface_options(interfaces))
-
-
-def _bmv2_command(address: str, interfaces: dict[int, str]) -> list[str]:
-    return bmv2.command(interfaces, address, DEFAULT_DEVICE_ID)
-
-
 def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int) -> dict[str, Any]:
     """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why."""
     left_out: dict[str, str] = {}
@@ -167,18 +156,15 @@ def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int)
     problem = obstacle()
     if problem:
         left_out = dict.fromkeys(("embedded on veth", "BMv2 on veth"), problem)
-    elif shutil.which(bmv2.PROGRAM) is None:
-        left_out["BMv2 on veth"] = f"{bmv2.PROGRAM} is not on PATH"
+    elif BMV2.obstacle:
+        left_out["BMv2 on veth"] = BMV2.obstacle
     rates: dict[tuple[str, LaneOp], list[float]] = {}
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
         switches = {"embedded in memory": cleanup.enter_context(_in_memory(accumulator_words, folder))}
-        for name, label, command in (
-            ("embedded", "embedded on veth", _embedded_command),
-            ("bmv2", "BMv2 on veth", _bmv2_command),
-        ):
+        for target, label in ((EMBEDDED, "embedded on veth"), (BMV2, "BMv2 on veth")):
             if label not in left_out:
-                switches[label] = cleanup.enter_context(_on_veth(name, command, accumulator_words, folder))
+                switches[label] = cleanup.enter_context(_on_veth(target, accumulator_words, folder))
         for op in ops:
             for measure in switches.values():
                 measure(op, max(1, chunks // 10))  # warm-up
@@ -197,7 +183,7 @@ def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int)
         "workers": workers,
         "packets_per_run": chunks * workers,
         "machine": machine(),
-        "bmv2": None if "BMv2 on veth" in left_out else _bmv2_version(),
+        "bmv2": None if "BMv2 on veth" in left_out else version(),
         "figures": [asdict(figure) for figure in figures],
         "left_out": left_out,
     }

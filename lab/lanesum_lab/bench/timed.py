@@ -21,7 +21,6 @@ from lanesum.codecs.base import (
     RoundShape,
     Steps,
     Vector,
-    description,
 )
 
 
@@ -47,6 +46,8 @@ class TimedCodec:
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self.phases = Phases()
+        #: Those of ``codec``, for vectors of the host and without its state.
+        self.traits = replace(codec.traits, accepts_device_tensors=False, adds_memory=False, stateful=False)
 
     @property
     def name(self) -> str:
@@ -63,19 +64,9 @@ class TimedCodec:
         """As the codec's."""
         return self._codec.code_table
 
-    @property
-    def needs_all_workers(self) -> bool:
-        """As the codec's."""
-        return getattr(self._codec, "needs_all_workers", False)
-
-    @property
-    def remembers_sums(self) -> bool:
-        """As the codec's."""
-        return getattr(self._codec, "remembers_sums", False)
-
     def describe(self) -> str:
         """As the codec's."""
-        return description(self._codec)
+        return self._codec.describe()
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         """As the codec's."""

@@ -15,7 +15,7 @@ from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.steps import Stage
 from lanesum_lab.run.supervisor import Supervisor
-from lanesum_switch.faults.network import CONTROLLER
+from lanesum_switch.faults.topology_names import CONTROLLER
 
 
 def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:

@@ -18,7 +18,7 @@ from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.steps import Stage
 from lanesum_lab.run.supervisor import Supervisor
-from lanesum_switch.faults.network import CONTROLLER
+from lanesum_switch.faults.topology_names import CONTROLLER
 
 MASTER_PORT = 29500  # torch's usual one; the network is ours alone
 
@@ -30,7 +30,7 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
     controller = f"{topology.address(controller_host, loopback=False)}:{rpc.DEFAULT_PORT}"
     # The embedded switch has the faults at its own ports; another one gets them by relays.
     faulty = [link for link in plan.links if plan.faults is not None and plan.faults.touches(link)]
-    gaps = faulty if plan.switch == "bmv2" else []
+    gaps = [] if plan.switch is None or plan.switch.injects_faults else faulty
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, mininet_network(topology, gaps) as network:
         scratch = Scratch(Path(folder))
         try:
@@ -39,7 +39,8 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
                 command = commands.relay_command(plan, scratch, relay.lower, relay.upper, "--link", relay.link)
                 supervisor.start(f"relay-{relay.link}", network.command(relay.node, command))
             for name in plan.switches:
-                supervisor.start(name, network.command(name, _switch(plan, name, scratch, network)))
+                command = commands.switch_command(plan, name, scratch, network.switch_interfaces(name))
+                supervisor.start(name, network.command(name, command))
             for server, host in plan.servers.items():
                 command = commands.server_command(plan, scratch, server, host, behind=False)
                 supervisor.start(server, network.command(host, command))
@@ -63,13 +64,6 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
         finally:
             # Before the network goes: a process in a namespace that is gone can only fail.
             supervisor.close()
-
-
-def _switch(plan: RunPlan, name: str, scratch: Scratch, network: MininetNetwork) -> list[str]:
-    interfaces = network.switch_interfaces(name)
-    if plan.switch == "embedded":
-        return commands.switch_command(plan, name, scratch, interfaces)
-    return commands.bmv2_command(name, scratch, interfaces)
 
 
 def _offloads_off(network: MininetNetwork) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum_control.topology import Topology
 from lanesum_lab.run.plan import mininet_path
-from lanesum_switch.faults.network import switch_links
+from lanesum_switch.faults.topology_names import switch_links
 
 
 class NetworkError(LanesumError):
@@ -30,13 +30,13 @@ def _import_mininet() -> tuple[Any, Any, Any]:
     if path is None:
         raise MissingToolError("The Python package of Mininet is not installed.", "Run: apt install mininet")
     if str(path) not in sys.path:
-        sys.path.append(str(path))  # last, so that nothing else of the system's Python comes before ours
+        sys.path.append(str(path))  # last: packages of the environment take precedence over those of the system
     return tuple(importlib.import_module(f"mininet.{name}") for name in ("net", "node", "link"))  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """A gap in a cable for ``lanesum_switch.faults.relay``: two interfaces in the namespace of ``node``."""
+    """A gap in a cable for ``lanesum_switch.cli.relay``: two interfaces in the namespace of ``node``."""
 
     link: str
     node: str
@@ -45,7 +45,7 @@ class Relay:
 
 
 class MininetNetwork:
-    """The running network. ``command`` turns a command into one that runs at a node."""
+    """A running Mininet network."""
 
     def __init__(self, net: Any, topology: Topology, relays: Sequence[Relay]) -> None:
         self._net = net
@@ -53,20 +53,20 @@ class MininetNetwork:
         self.relays = tuple(relays)
 
     def command(self, node: str, command: list[str]) -> list[str]:
-        """``command`` in the node's namespace."""
+        """Return ``command`` with a prefix that runs it in the namespace of ``node``."""
         return ["mnexec", "-a", str(self._net.get(node).pid), *command]
 
     def switch_interfaces(self, switch: str) -> dict[int, str]:
-        """Interface of every port of a switch, in its namespace."""
+        """Return the interfaces of a switch in its namespace, by port."""
         return {port: _interface(switch, port) for port in _ports(self._topology, switch)}
 
     def host_interface(self, node: str) -> str:
-        """Name of a host's interface."""
+        """Return the name of a host's interface."""
         name: str = self._net.get(node).defaultIntf().name
         return name
 
     def interfaces(self) -> dict[str, list[str]]:
-        """All interfaces that carry frames, by node."""
+        """Return all interfaces that carry frames, by node."""
         found = {host: [self.host_interface(host)] for host in self._topology.hosts()}
         for switch in self._topology.switches():
             gaps = [end for relay in self.relays if relay.node == switch for end in (relay.lower, relay.upper)]
@@ -86,16 +86,20 @@ def _ports(topology: Topology, switch: str) -> list[int]:
 
 @contextlib.contextmanager
 def mininet_network(topology: Topology, gaps: Collection[str] = ()) -> Iterator[MininetNetwork]:
-    """Build the network and take it down again.
+    """Build the network, and remove it at the end.
 
-    ``gaps`` are links, as fault plans call them, that a relay will join: nothing passes them before.
+    Args:
+        topology: nodes and links.
+        gaps: names of links, as in fault plans, that stay open for a relay process.
 
-    Raises MissingToolError, NetworkError.
+    Raises:
+        MissingToolError: Mininet is not installed.
+        NetworkError: Mininet failed.
     """
     net_module, node_module, link_module = _import_mininet()
 
     class ProgrammedSwitch(node_module.Switch):  # type: ignore[name-defined]
-        """A node whose switch process the runner starts: Mininet only gives it ports."""
+        """Node with ports only: the runner starts its switch process."""
 
         def __init__(self, name: str, **params: Any) -> None:
             super().__init__(name, **{**params, "inNamespace": True})
@@ -103,8 +107,8 @@ def mininet_network(topology: Topology, gaps: Collection[str] = ()) -> Iterator[
         def start(self, _controllers: list[Any]) -> None:
             pass
 
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         net = net_module.Mininet(switch=ProgrammedSwitch, controller=None, autoSetMacs=False)
     try:
         for switch in topology.switches():
@@ -131,7 +135,7 @@ def mininet_network(topology: Topology, gaps: Collection[str] = ()) -> Iterator[
 
 
 def _add_links(net: Any, link_module: Any, topology: Topology, gaps: Collection[str]) -> list[Relay]:
-    """All cables; returns where they have gaps."""
+    """Add all links; return the relays that close the gaps."""
     upper_ends = {(link.upper, link.upper_port): link.name for link in switch_links(topology)}
     servers = topology.names("server")
     relays = []
@@ -143,7 +147,7 @@ def _add_links(net: Any, link_module: Any, topology: Topology, gaps: Collection[
                 continue
             interface = _interface(name, port)
             ((other, other_port),) = [end for end in link.parts() if end != (name, port)]
-            # Links between switches have their gap at the upper one, all others at their only switch.
+            # A link between switches has its gap at the upper switch, any other at its only switch.
             named = other if other_port is None else upper_ends.get((name, port), "")
             if named in gaps:
                 cable, inner = f"{name}-out{port}", f"{name}-in{port}"
@@ -156,12 +160,12 @@ def _add_links(net: Any, link_module: Any, topology: Topology, gaps: Collection[
 
 
 def _open_gap(net: Any, topology: Topology, relay: Relay) -> None:
-    """Give the switch the port that the cable does not lead to any more, and the relay the port's other end."""
+    """Connect the switch port that lost its cable with the relay, by a veth pair."""
     node = net.get(relay.node)
     inner = relay.lower if relay.link in topology.names("server") else relay.upper
     port = _interface(relay.node, int(inner.rpartition("-in")[2]))
-    said = node.cmd(
+    output = node.cmd(
         f"ip link add {port} type veth peer name {inner} && ip link set {port} up && ip link set {inner} up"
     )
-    if said:
-        raise NetworkError(f"A relay cannot be put into the link {relay.link}: {said.strip()}.")
+    if output:
+        raise NetworkError(f"Cannot insert a relay into the link {relay.link}: {output.strip()}.")

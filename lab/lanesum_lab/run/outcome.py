@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is known after a run beside the workers' own report, also of processes that have died on the way."""
+"""Counters and events of a run, also of processes that were killed during it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 from lanesum.rpc import controller as rpc
 from lanesum.server.client import ServerError, ServerStatus
 from lanesum_control.controlled_server import packets_as_of_a_switch
-from lanesum_switch.faults.network import CONTROLLER
+from lanesum_switch.faults.topology_names import CONTROLLER
 
-LAST_WORDS_S = 2.0  # a kill waits for no longer
+FINAL_STATUS_TIMEOUT_S = 2.0  # a kill waits for no longer
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the run's processes counted.
+    """Counters and events of the processes of a run.
 
     Attributes:
-        counters: as the controller's answer to COUNTERS, over all lives of every process: ``packets`` by decision at
-            all switches together, ``switches`` at each of them, ``servers`` ``decisions`` and ``refused`` of each,
-            ``server`` those of all together.
-        events: what the controller saw, oldest first.
-        faults: rules with their counts, and what happened to processes; empty without a plan.
+        counters: in the form of the controller's answer to COUNTERS, summed over all restarts of every process:
+            ``packets`` by decision at all switches together, ``switches`` at each of them, ``servers`` with
+            ``decisions`` and ``refused`` of each, ``server`` with those of all together.
+        events: events of the controller, oldest first.
+        faults: rules with their counts, and faults of processes; empty without a fault plan.
     """
 
     counters: dict[str, Any]
@@ -34,12 +34,13 @@ class Outcome:
     faults: dict[str, Any] = field(default_factory=dict)
 
 
-class Lives:
-    """Adds up what processes have counted before they were killed: their counts die with them.
+class CounterTotals:
+    """Sum of the counters of all processes, including those that are lost when a process is killed.
 
     Args:
         ask: calls a method of the controller, with a time limit in seconds. May raise ControllerError.
-        servers: ask each of the servers how it is; a controller need not be there. May raise ServerError.
+        servers: by the name of each server, a function that returns its status. May raise ServerError. Works without
+            a controller.
     """
 
     def __init__(
@@ -56,24 +57,24 @@ class Lives:
         self._events: list[dict[str, Any]] = []
 
     def before_kill(self, process: str) -> None:
-        """Ask for what a process will have forgotten; one that cannot be asked is told by an event."""
+        """Read the counters of a process that is about to be killed; add an event if it does not answer."""
         try:
             if process == CONTROLLER:
-                self._events += self._ask(rpc.EVENTS, LAST_WORDS_S)["events"]
+                self._events += self._ask(rpc.EVENTS, FINAL_STATUS_TIMEOUT_S)["events"]
             elif process in self._servers:
                 status = self._server_status[process]()
                 self._servers[process]["decisions"].update(status.decisions)
                 self._servers[process]["refused"].update(status.refused)
                 self._server_before.update(packets_as_of_a_switch(status))
             else:
-                counted = self._ask(rpc.COUNTERS, LAST_WORDS_S)["switches"].get(process, {})
+                counted = self._ask(rpc.COUNTERS, FINAL_STATUS_TIMEOUT_S)["switches"].get(process, {})
                 self._switches.setdefault(process, collections.Counter()).update(counted)
                 self._packets.update(counted)
         except (rpc.ControllerError, ServerError):
-            self._events.append({"whom": process, "what": "killed; nobody could say what it had counted"})
+            self._events.append({"whom": process, "what": "killed; its counters could not be read"})
 
     def outcome(self, timeout_s: float, faults: dict[str, Any]) -> Outcome:
-        """Everything, with what is counted now. Raises ControllerError."""
+        """Return the totals, including the counters of the running processes. Raises ControllerError."""
         counters = self._ask(rpc.COUNTERS, timeout_s)
         if not counters["switches"]:
             self._packets.update(self._server_before)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run is asked to do, and on what it will run: decided before anything starts."""
+"""Plan of a run: task, runner and switch, decided and checked before any process starts."""
 
 from __future__ import annotations
 
@@ -17,51 +17,44 @@ from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.controller import worker_names
 from lanesum_control.jobs import DEFAULT_SLOTS
-from lanesum_control.tofino.profiles import PROFILES
 from lanesum_control.topology import Topology, load
-from lanesum_lab import veth
-from lanesum_lab.bmv2 import PROGRAM as BMV2
-from lanesum_switch.faults.network import names_in, server_processes
+from lanesum_lab import targets, veth
+from lanesum_lab.targets import SwitchTarget
 from lanesum_switch.faults.plan import FaultPlan, Names
-from lanesum_switch.topology_ports import check_apart
+from lanesum_switch.faults.topology_names import names_in, server_processes
+from lanesum_switch.ports.topology import check_apart
 
 Runner = Literal["loopback", "mininet"]
-SwitchKind = Literal["embedded", "bmv2", "none"]
 TOPOLOGY = "topology.yaml"  # in the folder of a run with other servers than those of its topology
 MININET_PROGRAMS = ("mnexec", "ip")
 RUNNERS: tuple[Runner, ...] = ("loopback", "mininet")
-_TARGETS: dict[SwitchKind, str] = {
-    "embedded": "embedded switch",
-    "bmv2": "simple_switch_grpc (BMv2)",
-    "none": "aggregation server, no switch,",
-}
-_PROFILES = tuple(profile.name for profile in PROFILES)
+DEFAULT_SWITCH = "embedded"
+NO_SWITCH = "none"  # the aggregation server sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """A run.
+    """Plan of a run.
 
     Attributes:
-        why: one sentence for the user on the choice of runner and switch.
-        profile: the embedded switch runs this profile of the program for Tofino instead of BMv2's.
-        quorum: contributions that make a result; 0 means all workers'.
-        seed: of weights, order of the data, and the codec's random bits: the same seed, the same weights.
+        why: reason for the choice of runner and switch, one sentence.
+        switch: kind of switch; None where the aggregation server sums everything.
+        quorum: contributions that complete a result; 0 means those of all workers.
+        seed: seed of weights, order of the data and random bits of the codec; equal seeds give equal weights.
         deadline_s: longest time without progress before the workers give up.
-        faults: what happens to packets and processes.
+        faults: faults of packets and processes.
     """
 
     topology: Topology
     topology_source: str  # name or file, for the processes that read it again
     runner: Runner
-    switch: SwitchKind
+    switch: SwitchTarget | None
     why: str
     workers: tuple[str, ...]
     codec: str
     epochs: int
     slots: int
     out: Path
-    profile: str | None = None
     quorum: int = 0
     seed: int = 1
     deadline_s: float = DEFAULT_DEADLINE_S
@@ -70,8 +63,8 @@ class RunPlan:
 
     @property
     def switches(self) -> list[str]:
-        """The switches that the run starts."""
-        return [] if self.switch == "none" else self.topology.switches()
+        """Names of the switches that the run starts."""
+        return [] if self.switch is None else self.topology.switches()
 
     @property
     def servers(self) -> dict[str, str]:
@@ -80,18 +73,18 @@ class RunPlan:
 
     @property
     def links(self) -> list[str]:
-        """The links of the run, as fault plans call them."""
+        """Names of the run's links in fault plans."""
         return sorted(names_in(self.topology, switches=bool(self.switches)).links)
 
     @property
     def target(self) -> str:
-        """How reports name what summed the gradients."""
-        program = "" if self.profile is None else f" with {self.profile}"
-        return f"{_TARGETS[self.switch]}{program} on {self.runner}"
+        """Description of the aggregation point for reports."""
+        summed_by = "aggregation server, no switch," if self.switch is None else self.switch.description
+        return f"{summed_by} on {self.runner}"
 
 
 def mininet_obstacle() -> str:
-    """Why Mininet cannot be used here; empty when it can."""
+    """Return the reason why Mininet cannot be used here; empty if it can."""
     if os.geteuid() != 0:
         return "Mininet needs root"
     missing = [program for program in MININET_PROGRAMS if shutil.which(program) is None]
@@ -103,7 +96,7 @@ def mininet_obstacle() -> str:
 
 
 def mininet_path() -> Path | None:
-    """The folder to import ``mininet`` from; Debian installs it for the system's Python only."""
+    """Return the folder to import ``mininet`` from; Debian installs it for the system's Python only."""
     found = importlib.util.find_spec("mininet")
     if found is not None and found.origin is not None:
         return Path(found.origin).parents[1]
@@ -127,7 +120,7 @@ def make_plan(
     servers: int | None = None,
     on_workers: bool = False,
 ) -> RunPlan:
-    """Check everything that can be checked before a process starts.
+    """Make a plan; check everything that can be checked before a process starts.
 
     Args:
         topology: a shipped topology's name or a YAML file; also ``loopback`` or ``mininet``, which mean star4 there.
@@ -136,8 +129,8 @@ def make_plan(
         codec: name of a codec.
         epochs: passes over the training data.
         out: folder for report and logs.
-        switch: ``embedded``, ``bmv2``, ``none`` (the aggregation server sums), a profile of the program for Tofino,
-            which the embedded switch runs then, or None to choose.
+        switch: name of a switch target (:mod:`lanesum_lab.targets`), ``none`` (the aggregation server sums), or None
+            to choose.
         quorum: contributions that make a result; 0 means all workers'.
         seed: of everything that is drawn at random.
         deadline_s: seconds without progress before the workers give up.
@@ -163,14 +156,13 @@ def make_plan(
         raise ConfigurationError(f"quorum = {quorum} is not between 0 and the {len(chosen)} workers.")
     if deadline_s <= 0:
         raise ConfigurationError(f"deadline = {deadline_s:g} must be positive.")
-    profile = switch if switch in _PROFILES else None
-    final, kind, why = _place(runner, "embedded" if profile else switch)
+    final, target, why = _place(runner, switch)
     if servers is not None or on_workers:
         network = _with_servers(network, 1 if servers is None else servers, on_workers)
         topology = str(out / TOPOLOGY)  # for the processes that read it
-    if final == "loopback" and (kind != "none" or faults is not None):
+    if final == "loopback" and (target is not None or faults is not None):
         check_apart(network)
-    planned = None if faults is None else FaultPlan.load(faults, _fault_names(network, kind, chosen))
+    planned = None if faults is None else FaultPlan.load(faults, _fault_names(network, target, chosen))
     for fault in planned.processes if planned is not None else ():
         if fault.process in chosen and fault.restart_after_s is not None:
             raise ConfigurationError(
@@ -181,14 +173,13 @@ def make_plan(
         topology=network,
         topology_source=topology,
         runner=final,
-        switch=kind,
+        switch=target,
         why=why,
         workers=chosen,
         codec=codec,
         epochs=epochs,
         slots=DEFAULT_SLOTS,
         out=out,
-        profile=profile,
         quorum=quorum,
         seed=seed,
         deadline_s=deadline_s,
@@ -204,45 +195,47 @@ def _with_servers(topology: Topology, servers: int, on_workers: bool) -> Topolog
         raise ConfigurationError(f"servers = {servers}: {error}.") from error
 
 
-def _fault_names(network: Topology, switch: SwitchKind, workers: Sequence[str]) -> Names:
-    """What a fault plan may name: links of workers that have no process do no harm, the processes would."""
-    names = names_in(network, switches=switch != "none")
+def _fault_names(network: Topology, switch: SwitchTarget | None, workers: Sequence[str]) -> Names:
+    """Return the names that a fault plan may use: all links, and the processes of participating workers."""
+    names = names_in(network, switches=switch is not None)
     idle = set(network.names("worker")) - set(workers)
     return Names(names.links, names.processes - idle)
 
 
-def _place(runner: str | None, switch: str | None) -> tuple[Runner, SwitchKind, str]:
-    """Runner, switch, and why these."""
-    if switch is not None and switch not in _TARGETS:
-        known = ", ".join([*_TARGETS, *_PROFILES])
-        raise ConfigurationError(f"There is no switch {switch!r}.", f"Known switches: {known}.")
+def _place(runner: str | None, switch: str | None) -> tuple[Runner, SwitchTarget | None, str]:
+    """Choose runner and switch target; the third value is the reason."""
+    asked = None if switch in (None, NO_SWITCH) else targets.get(str(switch))
     obstacle = mininet_obstacle()
     if runner == "mininet" and obstacle:
         raise MissingToolError(
             f"The Mininet runner cannot be used: {obstacle}.", "Run as root with Mininet, or TOPOLOGY=loopback."
         )
-    if switch == "none":
+    if switch == NO_SWITCH:
         if runner == "mininet":
             raise ConfigurationError(
                 "Without a switch the hosts of a Mininet network cannot reach each other.", "Use TOPOLOGY=loopback."
             )
-        return "loopback", "none", "as asked"
-    if switch == "bmv2":
-        if shutil.which(BMV2) is None:
-            raise MissingToolError(f"{BMV2} is not on PATH.", "Install BMv2, or choose the embedded switch.")
-        if runner == "loopback" or obstacle:
-            reason = obstacle or "loopback was asked for"
-            raise ConfigurationError(
-                f"BMv2 needs network interfaces, which only the Mininet runner has ({reason}).",
-                "Choose the embedded switch.",
-            )
+        return "loopback", None, "as requested"
+    if asked is not None and asked.obstacle:
+        raise MissingToolError(f"{asked.obstacle}.", f"Install {asked.description}, or choose the embedded switch.")
+    if asked is not None and not asked.on_loopback and (runner == "loopback" or obstacle):
+        reason = obstacle or "loopback was requested"
+        raise ConfigurationError(
+            f"{asked.name} needs network interfaces, which only the Mininet runner has ({reason}).",
+            "Choose the embedded switch.",
+        )
+    default = targets.get(DEFAULT_SWITCH)
     if runner == "loopback":
-        return "loopback", "embedded", "as asked; BMv2 needs network interfaces, so the switch is the embedded one"
+        return "loopback", asked or default, "as requested; only the embedded switch has ports on loopback"
     if obstacle:
-        return "loopback", "embedded", obstacle
-    reason = "as asked" if runner else "root and Mininet are there"
-    if switch is not None:
-        return "mininet", "bmv2" if switch == "bmv2" else "embedded", f"{reason}; the switch as asked"
-    if shutil.which(BMV2):
-        return "mininet", "bmv2", f"{reason}; {BMV2} is on PATH"
-    return "mininet", "embedded", f"{reason}; {BMV2} is not on PATH"
+        return "loopback", asked or default, obstacle
+    reason = "as requested" if runner else "root and Mininet are available"
+    if asked is not None:
+        return "mininet", asked, f"{reason}; the switch as requested"
+    # Prefer a switch of its own over the embedded one.
+    preferred = next((target for target in targets.targets() if target.executable), None)
+    if preferred is None:
+        return "mininet", default, reason
+    if preferred.obstacle:
+        return "mininet", default, f"{reason}; {preferred.obstacle}"
+    return "mininet", preferred, f"{reason}; {preferred.executable} is on PATH"

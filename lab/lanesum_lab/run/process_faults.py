@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out what a fault plan has for processes: kills them, starts them again, pauses them."""
+"""Process faults of a fault plan: kill, restart and pause processes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from lanesum_switch.faults.plan import FaultPlan, ProcessFault
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    """``at_s``: seconds after the training through lanesum began; ``step``: of the training at that time."""
+class ProcessEvent:
+    """A fault that was carried out.
+
+    Attributes:
+        at_s: seconds after the training through lanesum began.
+        step: training step at that time.
+        process: name of the process.
+        what: the fault, in words.
+    """
 
     at_s: float
     step: int
@@ -24,7 +31,9 @@ class Happening:
 
 
 @dataclass(slots=True)
-class _Return:
+class _Recovery:
+    """Restart or resumption of a process at a later time."""
+
     at: float
     child: Child
     act: Callable[[Child], None]
@@ -32,15 +41,15 @@ class _Return:
 
 
 class ProcessFaults:
-    """Watches for the moments of a plan. Call ``tick`` often, and ``finish`` at the end.
+    """Carry out the process faults of a plan. Call ``tick`` often, and ``finish`` at the end.
 
     Args:
-        plan: with the process faults.
-        supervisor: of the processes.
-        step: steps that the training has done; None before it has begun.
-        seen: packets that each of the plan's triggers has seen.
-        before_kill: told of a process while it is still there.
-        clock: seconds.
+        plan: the fault plan.
+        supervisor: supervisor of the processes.
+        step: returns the number of completed training steps; None before the training begins.
+        seen: returns the number of packets that matched each trigger of the plan.
+        before_kill: called with the name of a process before it is killed.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -53,28 +62,28 @@ class ProcessFaults:
         before_kill: Callable[[str], object] = lambda _process: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.happened: list[Happening] = []
+        self.events: list[ProcessEvent] = []
         self._supervisor = supervisor
         self._step, self._seen, self._clock = step, seen, clock
         self._before_kill = before_kill
         self._began: float | None = None
         self._waiting = list(plan.processes)
         self._triggers = {id(fault): number for number, fault in enumerate(f for f in plan.processes if f.after)}
-        self._returns: list[_Return] = []
+        self._recoveries: list[_Recovery] = []
 
     def tick(self) -> None:
-        """Carry out what is due now."""
-        if not self._waiting and not self._returns:
+        """Carry out the faults and recoveries that are due."""
+        if not self._waiting and not self._recoveries:
             return
         now, step = self._clock(), self._step()
         if step is not None and self._began is None:
             self._began = now
-        for back in [one for one in self._returns if one.at <= now]:
-            self._come_back(back)
+        for recovery in [one for one in self._recoveries if one.at <= now]:
+            self._recover(recovery)
         seen = self._seen() if self._triggers else []
         for fault in [one for one in self._waiting if self._is_due(one, now, step, seen)]:
             self._waiting.remove(fault)
-            self._strike(fault, now)
+            self._inject(fault, now)
 
     def _is_due(self, fault: ProcessFault, now: float, step: int | None, seen: list[int]) -> bool:
         if fault.after is not None:
@@ -84,7 +93,7 @@ class ProcessFaults:
         assert fault.at_s is not None
         return self._began is not None and now >= self._began + fault.at_s
 
-    def _strike(self, fault: ProcessFault, now: float) -> None:
+    def _inject(self, fault: ProcessFault, now: float) -> None:
         child = self._supervisor.child(fault.process)
         if child.process.poll() is not None:
             self._note(fault.process, f"{fault.kind}: it was not running")
@@ -92,34 +101,34 @@ class ProcessFaults:
             assert fault.for_s is not None
             self._supervisor.pause(child)
             self._note(child.name, "paused")
-            self._returns.append(_Return(now + fault.for_s, child, self._supervisor.resume, "resumed"))
+            self._recoveries.append(_Recovery(now + fault.for_s, child, self._supervisor.resume, "resumed"))
         else:
             self._before_kill(child.name)
             self._supervisor.kill(child)
             self._note(child.name, "killed")
             if fault.restart_after_s is not None:
                 at = self._clock() + fault.restart_after_s
-                self._returns.append(_Return(at, child, self._supervisor.restart, "started again"))
+                self._recoveries.append(_Recovery(at, child, self._supervisor.restart, "restarted"))
 
-    def _come_back(self, back: _Return) -> None:
-        self._returns.remove(back)
-        back.act(back.child)
-        self._note(back.child.name, back.what)
+    def _recover(self, recovery: _Recovery) -> None:
+        self._recoveries.remove(recovery)
+        recovery.act(recovery.child)
+        self._note(recovery.child.name, recovery.what)
 
     def _note(self, process: str, what: str) -> None:
         at_s = 0.0 if self._began is None else self._clock() - self._began
-        self.happened.append(Happening(round(at_s, 3), self._step() or 0, process, what))
+        self.events.append(ProcessEvent(round(at_s, 3), self._step() or 0, process, what))
 
     def finish(self) -> None:
-        """Bring everything back that is to come back: the run ends sooner than the plan thought."""
-        for back in list(self._returns):
-            self._come_back(back)
+        """Carry out all recoveries that are left, because the run has ended before they were due."""
+        for recovery in list(self._recoveries):
+            self._recover(recovery)
 
     def report(self) -> list[dict[str, Any]]:
-        """What happened, and what of the plan did not."""
-        return [asdict(one) for one in self.happened] + list(_left_out(self._waiting))
+        """Return the faults that were carried out, and those that never became due."""
+        return [asdict(one) for one in self.events] + list(_left_out(self._waiting))
 
 
 def _left_out(faults: Iterable[ProcessFault]) -> Iterable[dict[str, Any]]:
     for fault in faults:
-        yield {"at_s": None, "step": None, "process": fault.process, "what": f"{fault.kind}: its moment did not come"}
+        yield {"at_s": None, "step": None, "process": fault.process, "what": f"{fault.kind}: never due"}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Carry out a plan."""
+"""Start a planned run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _STALE = (REPORT, "report.png")
 
 
 def start(plan: RunPlan) -> Report:
-    """Run the job and complete its report with what switches, servers and controller counted.
+    """Run the job, and complete its report with the counters of switches, servers and controller.
 
-    Whatever happens, no process, namespace or interface is left behind.
+    No process, namespace or interface is left behind, also after an error.
     """
     plan.out.mkdir(parents=True, exist_ok=True)
     if plan.topology_source == str(plan.out / TOPOLOGY):
         (plan.out / TOPOLOGY).write_text(plan.topology.to_yaml())
-    for name in _STALE:  # a failed run must not look like the one before
+    for name in _STALE:  # no report of an earlier run after a failed one
         (plan.out / name).unlink(missing_ok=True)
     with Supervisor(plan.out / "logs") as supervisor:
         runner = mininet if plan.runner == "mininet" else loopback

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every runner does once switches, servers and controller are started: admit, train, and ask how it went."""
+"""Steps of every runner once switches, servers and controller run: admit, train, read the counters."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lanesum.rpc import controller as rpc
 from lanesum.server.client import RemoteServer
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
-from lanesum_lab.run.outcome import LAST_WORDS_S, Lives, Outcome
+from lanesum_lab.run.outcome import FINAL_STATUS_TIMEOUT_S, CounterTotals, Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.process_faults import ProcessFaults
 from lanesum_lab.run.supervisor import Child, Supervisor
 from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
 from lanesum_switch.faults.links import LinkFaults
-from lanesum_switch.faults.network import CONTROLLER
 from lanesum_switch.faults.plan import FaultPlan
+from lanesum_switch.faults.topology_names import CONTROLLER
 
 _CONTROLLER_START_S = 60.0
 _TRY_S = 1.0
@@ -29,14 +29,14 @@ _TRY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where a run takes place.
+    """Processes and addresses of a run.
 
     Attributes:
-        controller: ``host:port`` of the controller, as the workers reach it.
+        controller: ``host:port`` of the controller, for the workers.
         master: address of the process group's store, which the first worker opens.
-        interface: name of a host's interface, for gloo.
-        at: makes a command run at a node.
-        call: as ``rpc.call``, from where the controller can be reached.
+        interface: returns the name of a host's interface, for gloo.
+        at: returns a command with a prefix that runs it at a node.
+        call: like ``rpc.call``, from a place that reaches the controller.
     """
 
     plan: RunPlan
@@ -49,39 +49,41 @@ class Stage:
     call: Callable[..., dict[str, Any]] = rpc.call
 
     def train(self) -> Outcome:
-        """Admit the job, train, and take it out again.
+        """Admit the job, train, and remove the job.
 
-        Raises ProcessFailedError when a process ends that should not, ControllerError when the controller refuses.
+        Raises:
+            ProcessFailedError: a process ended unexpectedly.
+            ControllerError: the controller refused a call.
         """
         admit(self.supervisor, self.plan, self.controller, self.call)
         workers = start_workers(self)
         servers = {
-            name: RemoteServer(self.scratch.server_control(name), timeout_s=LAST_WORDS_S).status
+            name: RemoteServer(self.scratch.server_control(name), timeout_s=FINAL_STATUS_TIMEOUT_S).status
             for name in self.plan.servers
         }
-        lives = Lives(self._ask, servers)
-        faults = self._train_with_faults(self.plan.faults, workers, lives) if self.plan.faults else {}
+        totals = CounterTotals(self._ask, servers)
+        faults = self._train_with_faults(self.plan.faults, workers, totals) if self.plan.faults else {}
         self.supervisor.wait(workers)
-        # With all the time that a controller may take which has just been started again.
-        outcome = lives.outcome(_CONTROLLER_START_S, faults)
+        # The controller may have been restarted just now: give it the time to start.
+        outcome = totals.outcome(_CONTROLLER_START_S, faults)
         self.call(self.controller, rpc.REMOVE, {"job": commands.JOB}, _CONTROLLER_START_S)
         return outcome
 
     def _ask(self, method: str, timeout_s: float) -> dict[str, Any]:
-        """Call the controller. Raises ControllerError, at once while it is killed."""
+        """Call the controller. Raises ControllerError, without waiting while the controller is killed."""
         if self.supervisor.child(CONTROLLER).killed:
             raise rpc.UnreachableError("The controller was killed as planned.")
         return self.call(self.controller, method, {}, timeout_s)
 
-    def _train_with_faults(self, plan: FaultPlan, workers: list[Child], lives: Lives) -> dict[str, Any]:
-        """What the plan did, for the report."""
+    def _train_with_faults(self, plan: FaultPlan, workers: list[Child], totals: CounterTotals) -> dict[str, Any]:
+        """Train while the plan's faults are carried out; return them for the report."""
         links = LinkFaults(plan, self.scratch.fault_counts)
         processes = ProcessFaults(
             plan,
             self.supervisor,
             step=lambda: StepFile.read(self.scratch.steps),
             seen=lambda: links.totals(self.plan.links)[1],
-            before_kill=lives.before_kill,
+            before_kill=totals.before_kill,
         )
         self.supervisor.wait(workers, meanwhile=processes.tick)
         processes.finish()
@@ -97,8 +99,9 @@ class Stage:
 def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rpc.call) -> dict[str, Any]:
     """Admit the run's job as soon as the controller answers.
 
-    Raises ProcessFailedError when a process ends meanwhile, ControllerError when the controller refuses or stays
-    silent for a minute.
+    Raises:
+        ProcessFailedError: a process ended meanwhile.
+        ControllerError: the controller refused, or did not answer for a minute.
     """
     _wait_for_controller(supervisor, controller, call)
     message = {
@@ -109,7 +112,7 @@ def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rp
         "quorum": plan.quorum,
         "seed": plan.seed,
     }
-    # Once, with all the time it may take: a try that was given up may have been carried out all the same.
+    # Call once with a long timeout: an attempt that timed out may still have been carried out.
     admitted: dict[str, Any] = call(controller, rpc.ADMIT, message, _CONTROLLER_START_S)
     return admitted
 
@@ -127,7 +130,7 @@ def _wait_for_controller(supervisor: Supervisor, controller: str, call: Any) -> 
 
 
 def start_workers(stage: Stage) -> list[Child]:
-    """One training process per worker; the first one has the terminal."""
+    """Start one training process per worker; the first one writes to the terminal."""
     plan, children = stage.plan, []
     for rank, host in enumerate(plan.workers):
         environment = commands.training_environment(stage.controller, stage.interface(host))

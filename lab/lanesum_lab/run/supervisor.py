@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes with logs: none survives the run, however it ends."""
+"""Child processes with logs. None of them survives the run."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _LOG_TAIL_LINES = 15
 
 
 class ProcessFailedError(LanesumError):
-    """A process of the run ended by itself with an error; the message has the end of its log."""
+    """A process of the run ended unexpectedly; the message has the end of its log."""
 
 
 @dataclass(slots=True)
 class Child:
-    """One process, and what it takes to start it again.
+    """A process, and the command that restarts it.
 
     Attributes:
-        log: None where it writes to the terminal.
-        killed: it was killed on purpose, and is not to be missed until it is started again.
+        log: log file; None if the process writes to the terminal.
+        killed: the process was killed on purpose; its absence is no failure until it is restarted.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Child:
 
 
 class Supervisor(Closing):
-    """Starts processes, watches them, ends them. Use as a context manager.
+    """Start, watch and end processes. Use as a context manager.
 
     Args:
         log_folder: receives ``NAME.log`` of every process that does not write to the terminal.
@@ -62,7 +62,7 @@ class Supervisor(Closing):
         environment: Mapping[str, str] | None = None,
         to_terminal: bool = False,
     ) -> Child:
-        """Start ``command`` with ``environment`` on top of this process's own."""
+        """Start ``command`` with ``environment`` added to the environment of this process."""
         log = None if to_terminal else self._log_folder / f"{name}.log"
         if log is not None:
             log.unlink(missing_ok=True)  # of the run before
@@ -72,40 +72,40 @@ class Supervisor(Closing):
         return child
 
     def child(self, name: str) -> Child:
-        """A process that was started; raises KeyError."""
+        """Return the process ``name``. Raises KeyError if it was never started."""
         found = next((child for child in self._children if child.name == name), None)
         if found is None:
             raise KeyError(name)
         return found
 
     def kill(self, child: Child) -> None:
-        """End a process as if it had crashed, without failing the run."""
+        """Kill a process, as in a crash, without failing the run."""
         child.killed = True
         _signal(child, signal.SIGKILL)
         child.process.wait()
 
     def restart(self, child: Child) -> None:
-        """Start a killed process again with the same command; its log goes on."""
+        """Restart a killed process with the same command; append to its log."""
         child.process = _open(child.command, child.environment, child.log)
         child.killed = False
 
     @staticmethod
     def pause(child: Child) -> None:
-        """Hold a process where it is."""
+        """Stop a process with SIGSTOP."""
         _signal(child, signal.SIGSTOP)
 
     @staticmethod
     def resume(child: Child) -> None:
-        """Let a paused process go on."""
+        """Continue a paused process."""
         _signal(child, signal.SIGCONT)
 
     def wait(
         self, awaited: Sequence[Child], timeout_s: float | None = None, meanwhile: Callable[[], object] = lambda: None
     ) -> None:
-        """Return when all of ``awaited`` have ended well, those left out that were killed on purpose.
+        """Wait until all of ``awaited`` have ended with status 0, except those killed on purpose.
 
-        ``meanwhile`` is called again and again. Raises ProcessFailedError as soon as one of them fails, or one of the
-        others ends at all; or after ``timeout_s``.
+        Calls ``meanwhile`` repeatedly. Raises ProcessFailedError as soon as one of them fails or any other process
+        ends, or after ``timeout_s``.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         waiting = list(awaited)
@@ -138,10 +138,10 @@ class Supervisor(Closing):
         return ProcessFailedError(f"{before}{child.name} {how}. The end of {child.log}:\n{tail}")
 
     def close(self) -> None:
-        """End everything that still runs, last started first; idempotent."""
+        """End all running processes in reverse order of their start. Idempotent."""
         for child in reversed(self._children):
             _signal(child, signal.SIGTERM)
-            _signal(child, signal.SIGCONT)  # one that is paused would not hear of it
+            _signal(child, signal.SIGCONT)  # a stopped process handles SIGTERM only once it continues
         deadline = time.monotonic() + _GRACE_S
         for child in reversed(self._children):
             try:
@@ -161,7 +161,7 @@ def _open(command: Sequence[str], environment: Mapping[str, str], log: Path | No
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=None if output is None else subprocess.STDOUT,
-            # Ctrl-C goes to us alone; we end the children in order.
+            # Ctrl-C reaches this process alone, which ends the children in order.
             start_new_session=True,
         )
     finally:
@@ -171,11 +171,11 @@ def _open(command: Sequence[str], environment: Mapping[str, str], log: Path | No
 
 def _signal(child: Child, number: signal.Signals) -> None:
     if child.process.poll() is None:
-        # Its session is its own: the group is the process and what it started.
+        # The process has a session of its own: the group is the process and its children.
         os.killpg(child.process.pid, number)
 
 
 def _die_with_parent() -> list[str]:
-    """Prefix for a command: even a supervisor that is killed outright then leaves no processes."""
+    """Return a command prefix that ends the process with its parent, also if the parent is killed."""
     setpriv = shutil.which("setpriv")  # util-linux
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []

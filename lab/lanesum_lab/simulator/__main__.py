@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.errors import LanesumError
+from lanesum_lab import targets
 from lanesum_lab.simulator.parts import Parts
 from lanesum_lab.simulator.schedule import Schedule, run
 from lanesum_lab.simulator.shrink import Shrinker
@@ -25,7 +26,9 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit status: 1 when a promise was broken."""
     options = _parser().parse_args(arguments)
     try:
-        parts = Parts(native_server=options.native_server, native_workers=options.native, chip=options.chip)
+        parts = Parts(
+            native_server=options.native_server, native_workers=options.native, switch=targets.get(options.switch)
+        )
         parts.check()
         if options.replay is not None:
             return _replay(Schedule.from_json(options.replay.read_text()), parts, options.json)
@@ -45,7 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--replay", type=Path, help="run the one schedule in this file, and show its last steps")
     parser.add_argument("--native", action="store_true", help="with compiled workers")
     parser.add_argument("--native-server", action="store_true", help="with the compiled server")
-    parser.add_argument("--chip", action="store_true", help="with switches that decide as the program for Tofino does")
+    parser.add_argument(
+        "--switch", default="embedded", choices=targets.names(), help="kind of switch whose decisions are simulated"
+    )
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     return parser
 
@@ -110,7 +115,8 @@ def _failure(seed: int, options: argparse.Namespace, parts: Parts) -> dict[str, 
         options.save.write_text(minimal.to_json(indent=2) + "\n")
     if not options.json:
         print(f"Seed {seed} breaks a promise: {violation}")
-        chosen = " --native" * parts.native_workers + " --native-server" * parts.native_server
+        chosen = f" --switch {parts.switch.name}" + " --native" * parts.native_workers
+        chosen += " --native-server" * parts.native_server
         print(f"As it was drawn: python -m lanesum_lab.simulator{chosen} --schedules 1 --seed {seed}")
         print(f"Made smaller in {shrinker.runs} runs; for --replay:")
         print(minimal.to_json())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lanesum_control.model import Role, SwitchJob
 from lanesum_lab.simulator.job import JobRun
 from lanesum_lab.simulator.violation import Invariant, Violation
-from lanesum_lab.simulator.wire import BYPASS, COLLISION, ECN, EPOCHS, PARTIAL, RESEND, Seen
+from lanesum_lab.simulator.wire import BYPASS, COLLISION, ECN, EPOCHS, PARTIAL, RETRANSMISSION, Seen
 
 Key = tuple[int, int]  # job, tag
 # Decisions after which a switch says nothing.
@@ -77,9 +77,9 @@ class SwitchGhost:
         if completed or decision in ("replay", "ascend_again"):
             entry = self._entries[job.slot_base + (seen.shadow_slot & 0x7FFF), seen.shadow_slot >> 15]
             marks = (entry.marks | seen.flags) & _MARKS
-            again = 0 if completed else RESEND
+            again = 0 if completed else RETRANSMISSION
             for one in made:
-                if one.flags & (_MARKS | RESEND) != marks | again:
+                if one.flags & (_MARKS | RETRANSMISSION) != marks | again:
                     raise Violation(Invariant.ANSWERS, f"{self._node} sends {one}: its flags are wrong")
 
     def _decide(self, run: JobRun, job: SwitchJob, worker: int, seen: Seen, tick: int) -> str | None:

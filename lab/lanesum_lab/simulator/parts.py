@@ -12,13 +12,15 @@ from lanesum._internal.native import availability
 from lanesum.aggregation.slots import SlotTable
 from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator
-from lanesum.server.choose import AnyAggregator
+from lanesum.server.factory import AnyAggregator
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.transport.native_rounds import NativeRoundSequence
 from lanesum.transport.round_factory import AnyRoundSequence
 from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.ticket import JobTicket
-from lanesum_switch.reference.tofino_slots import ChipEntries
+from lanesum_lab.targets import SwitchTarget
+from lanesum_lab.targets.embedded import EMBEDDED
+from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +30,21 @@ class Parts:
     Attributes:
         native_server: the server.
         native_workers: the workers' rounds.
-        chip: switches decide as the program for Tofino does (docs/tofino.md), not as BMv2's.
+        switch: kind of switch, whose decisions the simulated switches make.
     """
 
     native_server: bool = False
     native_workers: bool = False
-    chip: bool = False
+    switch: SwitchTarget = EMBEDDED
+
+    @property
+    def chip(self) -> bool:
+        """Return True if switches decide as the Tofino program does (docs/tofino.md)."""
+        return issubclass(self.switch.slot_table, TofinoSlotTable)
 
     def entries(self) -> SlotTable:
         """The slots of a switch that has just been started."""
-        return ChipEntries() if self.chip else SlotTable()
+        return self.switch.slot_table()
 
     def aggregator(self, folder: Path | None) -> AnyAggregator:
         """A new server. Raises ConfigurationError when it is to be compiled and is not there."""

@@ -15,7 +15,17 @@ from lanesum_lab.simulator.job import JobRun
 from lanesum_lab.simulator.layout import SERVER_ADDRESSES, Layout, endpoint, ip_text
 from lanesum_lab.simulator.nodes import Key, SwitchNode
 from lanesum_lab.simulator.violation import Invariant, Violation
-from lanesum_lab.simulator.wire import COLLISION, CONTRIBUTION, ECN, HEADER_BYTES, RESEND, RESULT, UPPER, Seen, read
+from lanesum_lab.simulator.wire import (
+    COLLISION,
+    CONTRIBUTION,
+    ECN,
+    HEADER_BYTES,
+    RESULT,
+    RETRANSMISSION,
+    UPPER,
+    Seen,
+    read,
+)
 
 _DECISIONS = tuple(decision.value for decision in Decision)
 _TICK_SHIFT = 10  # a tick is 1,024 us
@@ -83,7 +93,7 @@ class WatchedSwitch:
         run, job = self._admitted.get((seen.job, seen.tag)), node.jobs.get((seen.job, seen.tag))
         if run is None or job is None or not node.knows_jobs or seen.kind == CONTRIBUTION:
             return
-        is_replay = seen.kind == RESULT and seen.flags & RESEND
+        is_replay = seen.kind == RESULT and seen.flags & RETRANSMISSION
         is_recognised = int.from_bytes(frame[36:38], "big") == UDP_PORT
         if not seen.flags & UPPER or job.uplink != port or is_replay or not is_recognised:
             return

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 CONTRIBUTION, RESULT, PENDING, CONFLICT = 1, 2, 3, 4
 VERSION = 2
-RESEND, COLLISION, ECN, PARTIAL, UPPER, BYPASS, GONE = 0x01, 0x02, 0x04, 0x10, 0x20, 0x40, 0x80
+RETRANSMISSION, COLLISION, ECN, PARTIAL, UPPER, BYPASS, GONE = 0x01, 0x02, 0x04, 0x10, 0x20, 0x40, 0x80
 EPOCHS = 1 << 32
 _LAYOUT = struct.Struct(">BBHIIIHBBIIBBH")
 HEADER_BYTES = _LAYOUT.size
@@ -73,8 +73,8 @@ _NAMES = {
     version_kind(CONFLICT): "conflict",
 }
 _FLAGS = {
-    RESEND: "resend", COLLISION: "collision", ECN: "ecn", PARTIAL: "partial", UPPER: "upper", BYPASS: "bypass",
-    GONE: "gone",
+    RETRANSMISSION: "retransmission", COLLISION: "collision", ECN: "ecn", PARTIAL: "partial", UPPER: "upper",
+    BYPASS: "bypass", GONE: "gone",
 }  # fmt: skip
 
 

@@ -24,8 +24,8 @@ from lanesum_lab.simulator.wire import (
     HEADER_BYTES,
     PARTIAL,
     PENDING,
-    RESEND,
     RESULT,
+    RETRANSMISSION,
     UPPER,
     VERSION,
     Seen,
@@ -174,10 +174,10 @@ class SimulatedWorker:
     def _check_sending(self, datagram: bytes, seen: Seen) -> None:
         run = self.run
         plan, truth = run.plan, run.truth
-        if seen.flags & ~(RESEND | BYPASS):
+        if seen.flags & ~(RETRANSMISSION | BYPASS):
             raise Violation(Invariant.SENDING, f"{self} sends {seen}")
         if self._is_odd and seen.epoch == truth.epoch(self._number):
-            self.counted["retransmissions"] += bool(seen.flags & RESEND)
+            self.counted["retransmissions"] += bool(seen.flags & RETRANSMISSION)
             return
         position = truth.position(seen.epoch, seen.chunk)
         if position is None:
@@ -191,7 +191,7 @@ class SimulatedWorker:
             # Two turns of all slots, and the rest of a round that begins before.
             if position not in self._outstanding and position < truth.starts[self._number_now] - 4 * plan.slots:
                 raise Violation(Invariant.SENDING, f"{self} sends position {position} again, out of its history")
-            if not seen.flags & RESEND:
+            if not seen.flags & RETRANSMISSION:
                 raise Violation(Invariant.SENDING, f"{self} does not mark as sent again: {seen}")
             return
         if plan.quorum and position in self._accepted:  # somebody asks for what had been decided before its turn
@@ -200,7 +200,7 @@ class SimulatedWorker:
             self.counted["retransmissions"] += 1
             run.note_sent(self.worker, position)
             return
-        if seen.flags & RESEND:
+        if seen.flags & RETRANSMISSION:
             raise Violation(Invariant.SENDING, f"{self} marks as sent again: {seen}")
         if truth.round_of[position] not in self._in_flight_rounds:
             raise Violation(Invariant.SENDING, f"{self} sends position {position} out of turn")

@@ -22,8 +22,8 @@ def check(
 ) -> None:
     """Say whether a fault plan can be used; errors name the line."""
     from lanesum_control.topology import load
-    from lanesum_switch.faults.network import names_in
     from lanesum_switch.faults.plan import FaultPlan
+    from lanesum_switch.faults.topology_names import names_in
 
     names = None if topology is None else names_in(load(topology))
     plan = FaultPlan.load(name_or_path, names)

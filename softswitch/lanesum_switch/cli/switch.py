@@ -38,13 +38,13 @@ def switch(
     from lanesum_control.topology import load
     from lanesum_switch.dataplane import EmbeddedSwitch
     from lanesum_switch.faults.links import LinkFaults
-    from lanesum_switch.faults.network import names_in
     from lanesum_switch.faults.plan import FaultPlan
+    from lanesum_switch.faults.topology_names import names_in
     from lanesum_switch.p4runtime import P4RuntimeServer
     from lanesum_switch.ports.port import Port
     from lanesum_switch.ports.runner import PortRunner, queue_depths
+    from lanesum_switch.ports.topology import interface_ports, loopback_ports
     from lanesum_switch.tna.switch import TofinoSwitch
-    from lanesum_switch.topology_ports import interface_ports, loopback_ports
 
     if loopback == bool(interface):
         raise ConfigurationError("The switch needs ports.", "Give either --loopback or --interface port@name.")

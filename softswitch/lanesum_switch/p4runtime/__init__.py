@@ -19,6 +19,6 @@ Where it differs, it does so on purpose:
   off, which is the default of the latter.
 """
 
-from .server import P4RuntimeServer
+from lanesum_switch.p4runtime.server import P4RuntimeServer
 
 __all__ = ["P4RuntimeServer"]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..api import ActionCall
-from .p4info import P4InfoIndex
-from .status import INTERNAL, StatusError, invalid, invalid_id
-from .values import decode, encode
+from lanesum_switch.api import ActionCall
+from lanesum_switch.p4runtime.p4info import P4InfoIndex
+from lanesum_switch.p4runtime.status import INTERNAL, StatusError, invalid, invalid_id
+from lanesum_switch.p4runtime.values import decode, encode
 
 
 def check_action_id(index: P4InfoIndex, action_id: int) -> None:

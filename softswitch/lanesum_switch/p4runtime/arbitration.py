@@ -13,7 +13,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from .status import ALREADY_EXISTS, INVALID_ARGUMENT, OK, RESOURCE_EXHAUSTED, StatusError
+from lanesum_switch.p4runtime.status import ALREADY_EXISTS, INVALID_ARGUMENT, OK, RESOURCE_EXHAUSTED, StatusError
 
 MAX_CONNECTIONS = 16
 

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from .p4info import Action, Field, P4InfoIndex, TableInfo
-from .status import invalid
+from lanesum_switch.p4runtime.p4info import Action, Field, P4InfoIndex, TableInfo
+from lanesum_switch.p4runtime.status import invalid
 
 # BMv2 has no optional matches: p4c writes them as ternary ones.
 _ACCEPTED_KINDS = {

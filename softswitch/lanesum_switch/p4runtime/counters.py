@@ -8,10 +8,10 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from ..api import CounterValue
-from .p4info import CounterInfo
-from .program import Program
-from .status import UNIMPLEMENTED, StatusError, cell_index, invalid, invalid_id, on_target
+from lanesum_switch.api import CounterValue
+from lanesum_switch.p4runtime.p4info import CounterInfo
+from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, cell_index, invalid, invalid_id, on_target
 
 _Update = p4rt.Update
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from .arbitration import Arbitration
-from .pipeline import PipelineManager, no_pipeline
-from .status import UNKNOWN, StatusError
+from lanesum_switch.p4runtime.arbitration import Arbitration
+from lanesum_switch.p4runtime.pipeline import PipelineManager, no_pipeline
+from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
 
 
 class Device:

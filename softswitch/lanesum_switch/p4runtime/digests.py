@@ -15,11 +15,11 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from ..api import Digest
-from .p4info import DigestInfo, P4InfoIndex
-from .scheduler import Scheduler, Task
-from .status import ALREADY_EXISTS, NOT_FOUND, UNIMPLEMENTED, StatusError, invalid
-from .values import encode
+from lanesum_switch.api import Digest
+from lanesum_switch.p4runtime.p4info import DigestInfo, P4InfoIndex
+from lanesum_switch.p4runtime.scheduler import Scheduler, Task
+from lanesum_switch.p4runtime.status import ALREADY_EXISTS, NOT_FOUND, UNIMPLEMENTED, StatusError, invalid
+from lanesum_switch.p4runtime.values import encode
 
 _Update = p4rt.Update
 Sample = tuple[int, ...]

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..api import CounterValue
-from .counters import check_counter_update, merge_counter, write_counter_data
-from .matches import MatchKey, parse_key, write_key
-from .meters import check_meter_update, check_rates, parse_meter_config, write_meter_config
-from .p4info import TableInfo
-from .program import Program
-from .status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, on_target
-from .table_reads import stored_entries
+from lanesum_switch.api import CounterValue
+from lanesum_switch.p4runtime.counters import check_counter_update, merge_counter, write_counter_data
+from lanesum_switch.p4runtime.matches import MatchKey, parse_key, write_key
+from lanesum_switch.p4runtime.meters import check_meter_update, check_rates, parse_meter_config, write_meter_config
+from lanesum_switch.p4runtime.p4info import TableInfo
+from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, on_target
+from lanesum_switch.p4runtime.table_reads import stored_entries
 
 
 def _entry_of(message: Any) -> Any:

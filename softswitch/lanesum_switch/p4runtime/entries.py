@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .handles import Handles
-from .matches import DEFAULT_KEY, MatchKey
-from .p4info import P4InfoIndex
+from lanesum_switch.p4runtime.handles import Handles
+from lanesum_switch.p4runtime.matches import DEFAULT_KEY, MatchKey
+from lanesum_switch.p4runtime.p4info import P4InfoIndex
 
 
 @dataclass(slots=True)

@@ -11,12 +11,12 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from ..api import TableEntry
-from .matches import MatchKey, key_of, write_key
-from .p4info import TableInfo
-from .program import Program
-from .scheduler import Scheduler, Task
-from .status import StatusError, on_target
+from lanesum_switch.api import TableEntry
+from lanesum_switch.p4runtime.matches import MatchKey, key_of, write_key
+from lanesum_switch.p4runtime.p4info import TableInfo
+from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.scheduler import Scheduler, Task
+from lanesum_switch.p4runtime.status import StatusError, on_target
 
 # BMv2's interval.
 SWEEP_SECONDS = 1.0

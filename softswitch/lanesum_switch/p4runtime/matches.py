@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..api import Match, TableEntry
-from .p4info import Field, TableInfo
-from .status import invalid
-from .values import byte_count, decode, encode, mask
+from lanesum_switch.api import Match, TableEntry
+from lanesum_switch.p4runtime.p4info import Field, TableInfo
+from lanesum_switch.p4runtime.status import invalid
+from lanesum_switch.p4runtime.values import byte_count, decode, encode, mask
 
 
 @dataclass(frozen=True, slots=True)

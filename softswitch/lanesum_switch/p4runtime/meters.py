@@ -8,10 +8,18 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from ..api import MeterRates
-from .p4info import MeterInfo
-from .program import Program
-from .status import UNIMPLEMENTED, UNKNOWN, StatusError, cell_index, invalid, invalid_id, on_target
+from lanesum_switch.api import MeterRates
+from lanesum_switch.p4runtime.p4info import MeterInfo
+from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.status import (
+    UNIMPLEMENTED,
+    UNKNOWN,
+    StatusError,
+    cell_index,
+    invalid,
+    invalid_id,
+    on_target,
+)
 
 _Update = p4rt.Update
 _MAX_BURST = (1 << 32) - 1

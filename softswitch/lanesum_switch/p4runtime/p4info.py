@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from p4.config.v1 import p4info_pb2
 
-from ..api import MatchKind
-from .status import UNKNOWN, StatusError
+from lanesum_switch.api import MatchKind
+from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
 
 _Prefix = p4info_pb2.P4Ids
 _MATCH_KINDS: dict[int, MatchKind] = {

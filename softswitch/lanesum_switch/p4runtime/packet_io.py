@@ -9,9 +9,9 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from .p4info import P4InfoIndex, Param
-from .status import invalid
-from .values import byte_count, decode, encode, mask
+from lanesum_switch.p4runtime.p4info import P4InfoIndex, Param
+from lanesum_switch.p4runtime.status import invalid
+from lanesum_switch.p4runtime.values import byte_count, decode, encode, mask
 
 
 class _Header:

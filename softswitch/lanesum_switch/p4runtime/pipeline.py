@@ -12,19 +12,19 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from ..api import InvalidArgumentError, Outlining, Switch, SwitchError, UnsupportedProgramError
-from .consistency import bmv2_document, check_program
-from .digests import DigestManager
-from .idle import SWEEP_SECONDS, IdleMonitor
-from .legacy_config import unwrap_device_config
-from .p4info import P4InfoIndex, build_index
-from .packet_io import Inject, PacketIo
-from .program import Program
-from .reconcile import replay, snapshot
-from .replication import ReplicationManager
-from .scheduler import Scheduler
-from .status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
-from .swap import copy_state
+from lanesum_switch.api import InvalidArgumentError, SupportsOutline, Switch, SwitchError, UnsupportedProgramError
+from lanesum_switch.p4runtime.consistency import bmv2_document, check_program
+from lanesum_switch.p4runtime.digests import DigestManager
+from lanesum_switch.p4runtime.idle import SWEEP_SECONDS, IdleMonitor
+from lanesum_switch.p4runtime.legacy_config import unwrap_device_config
+from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
+from lanesum_switch.p4runtime.packet_io import Inject, PacketIo
+from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.reconcile import replay, snapshot
+from lanesum_switch.p4runtime.replication import ReplicationManager
+from lanesum_switch.p4runtime.scheduler import Scheduler
+from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
+from lanesum_switch.p4runtime.swap import copy_state
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class PipelineManager:
 
     def _document(self, device_config: bytes) -> dict[str, Any]:
         """The objects of a program, as the switch reads it."""
-        if not isinstance(self._switch, Outlining):
+        if not isinstance(self._switch, SupportsOutline):
             return bmv2_document(device_config)
         try:
             return self._switch.outline(device_config)

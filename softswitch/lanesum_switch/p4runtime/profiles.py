@@ -10,12 +10,12 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from ..api import ActionCall, ActionProfile
-from .actions import check_action_id, parse_action, write_action
-from .entries import EntryStore
-from .handles import Handles
-from .p4info import P4InfoIndex, ProfileInfo
-from .status import (
+from lanesum_switch.api import ActionCall, ActionProfile
+from lanesum_switch.p4runtime.actions import check_action_id, parse_action, write_action
+from lanesum_switch.p4runtime.entries import EntryStore
+from lanesum_switch.p4runtime.handles import Handles
+from lanesum_switch.p4runtime.p4info import P4InfoIndex, ProfileInfo
+from lanesum_switch.p4runtime.status import (
     ALREADY_EXISTS,
     NOT_FOUND,
     RESOURCE_EXHAUSTED,

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from ..api import ActionProfile, Counter, Meter, Switch, Table
-from .entries import EntryStore
-from .p4info import CounterInfo, MeterInfo, P4InfoIndex, ProfileInfo, TableInfo
-from .profiles import ProfileManager
-from .status import UNKNOWN, StatusError, invalid_id
+from lanesum_switch.api import ActionProfile, Counter, Meter, Switch, Table
+from lanesum_switch.p4runtime.entries import EntryStore
+from lanesum_switch.p4runtime.p4info import CounterInfo, MeterInfo, P4InfoIndex, ProfileInfo, TableInfo
+from lanesum_switch.p4runtime.profiles import ProfileManager
+from lanesum_switch.p4runtime.status import UNKNOWN, StatusError, invalid_id
 
 T = TypeVar("T")
 

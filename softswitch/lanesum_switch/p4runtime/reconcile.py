@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from .read import read_entities
-from .status import UNKNOWN, StatusError
-from .write import write_entity
+from lanesum_switch.p4runtime.read import read_entities
+from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
+from lanesum_switch.p4runtime.write import write_entity
 
 if TYPE_CHECKING:
-    from .pipeline import Pipeline
+    from lanesum_switch.p4runtime.pipeline import Pipeline
 
 # In this order entries find their members and groups. PI keeps no more than this: replication groups, clone sessions,
 # digest configurations and default actions are lost.

@@ -9,9 +9,9 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from ..api import CloneSession, Replica
-from .program import Program
-from .status import (
+from lanesum_switch.api import CloneSession, Replica
+from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.status import (
     ALREADY_EXISTS,
     NOT_FOUND,
     OUT_OF_RANGE,
@@ -21,7 +21,7 @@ from .status import (
     invalid,
     on_target,
 )
-from .values import decode_port
+from lanesum_switch.p4runtime.values import decode_port
 
 _Update = p4rt.Update
 

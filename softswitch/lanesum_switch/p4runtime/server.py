@@ -15,14 +15,13 @@ import grpc
 from p4.v1 import p4runtime_pb2_grpc
 
 from lanesum.errors import ConfigurationError
-
-from ..api import Switch
-from .devices import Devices
-from .idle import SWEEP_SECONDS
-from .packet_io import Inject
-from .pipeline import PipelineManager
-from .scheduler import Scheduler
-from .service import MAX_STREAMS, P4RuntimeService
+from lanesum_switch.api import Switch
+from lanesum_switch.p4runtime.devices import Devices
+from lanesum_switch.p4runtime.idle import SWEEP_SECONDS
+from lanesum_switch.p4runtime.packet_io import Inject
+from lanesum_switch.p4runtime.pipeline import PipelineManager
+from lanesum_switch.p4runtime.scheduler import Scheduler
+from lanesum_switch.p4runtime.service import MAX_STREAMS, P4RuntimeService
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 

@@ -13,11 +13,18 @@ import grpc
 from p4.v1 import p4runtime_pb2 as p4rt
 from p4.v1 import p4runtime_pb2_grpc
 
-from .arbitration import Connection, election_id
-from .devices import Device, Devices
-from .read import read_entities
-from .status import DETAILS_KEY, FAILED_PRECONDITION, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNKNOWN, StatusError
-from .write import write_updates
+from lanesum_switch.p4runtime.arbitration import Connection, election_id
+from lanesum_switch.p4runtime.devices import Device, Devices
+from lanesum_switch.p4runtime.read import read_entities
+from lanesum_switch.p4runtime.status import (
+    DETAILS_KEY,
+    FAILED_PRECONDITION,
+    PERMISSION_DENIED,
+    RESOURCE_EXHAUSTED,
+    UNKNOWN,
+    StatusError,
+)
+from lanesum_switch.p4runtime.write import write_updates
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from google.protobuf import any_pb2
 from google.rpc import code_pb2, status_pb2
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from ..api import SwitchError
+from lanesum_switch.api import SwitchError
 
 OK: int = code_pb2.OK
 UNKNOWN: int = code_pb2.UNKNOWN

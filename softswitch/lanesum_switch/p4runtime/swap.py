@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ..api import CounterValue, Switch
+from lanesum_switch.api import CounterValue, Switch
 
 
 def copy_state(source: Switch, destination: Switch) -> None:

@@ -11,15 +11,15 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from ..api import ActionCall, GroupRef, MemberRef, NotFoundError, TableEntry
-from .actions import write_action
-from .counters import write_counter_data
-from .entries import EntryState
-from .matches import DEFAULT_KEY, MatchKey, key_of, parse_key, write_key
-from .meters import write_meter_config
-from .p4info import TableInfo
-from .program import Program
-from .status import INTERNAL, StatusError, invalid, on_target
+from lanesum_switch.api import ActionCall, GroupRef, MemberRef, NotFoundError, TableEntry
+from lanesum_switch.p4runtime.actions import write_action
+from lanesum_switch.p4runtime.counters import write_counter_data
+from lanesum_switch.p4runtime.entries import EntryState
+from lanesum_switch.p4runtime.matches import DEFAULT_KEY, MatchKey, key_of, parse_key, write_key
+from lanesum_switch.p4runtime.meters import write_meter_config
+from lanesum_switch.p4runtime.p4info import TableInfo
+from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.status import INTERNAL, StatusError, invalid, on_target
 
 
 def read_tables(program: Program, request: Any, response: Any) -> None:

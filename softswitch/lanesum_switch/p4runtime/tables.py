@@ -14,16 +14,24 @@ from typing import Any
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from ..api import ActionCall, CounterValue, GroupRef, MemberRef, MeterRates, TableEntry, Target
-from .actions import check_action_id, parse_action
-from .counters import merge_counter
-from .entries import EntryState
-from .matches import MatchKey, parse_key
-from .meters import check_rates, parse_meter_config
-from .p4info import TableInfo
-from .profiles import OneShot
-from .program import Program
-from .status import ALREADY_EXISTS, NOT_FOUND, PERMISSION_DENIED, UNKNOWN, StatusError, invalid, on_target
+from lanesum_switch.api import ActionCall, CounterValue, GroupRef, MemberRef, MeterRates, TableEntry, Target
+from lanesum_switch.p4runtime.actions import check_action_id, parse_action
+from lanesum_switch.p4runtime.counters import merge_counter
+from lanesum_switch.p4runtime.entries import EntryState
+from lanesum_switch.p4runtime.matches import MatchKey, parse_key
+from lanesum_switch.p4runtime.meters import check_rates, parse_meter_config
+from lanesum_switch.p4runtime.p4info import TableInfo
+from lanesum_switch.p4runtime.profiles import OneShot
+from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.status import (
+    ALREADY_EXISTS,
+    NOT_FOUND,
+    PERMISSION_DENIED,
+    UNKNOWN,
+    StatusError,
+    invalid,
+    on_target,
+)
 
 _Update = p4rt.Update
 _Scope = p4info_pb2.ActionRef

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .status import UNIMPLEMENTED, StatusError, invalid
+from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
 
 
 def decode(data: bytes, bits: int) -> int:

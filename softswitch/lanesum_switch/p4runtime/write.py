@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from .counters import write_counter
-from .direct import write_direct_counter, write_direct_meter
-from .meters import write_meter
-from .status import UNIMPLEMENTED, UNKNOWN, StatusError, pack_write_errors
-from .tables import write_table
+from lanesum_switch.p4runtime.counters import write_counter
+from lanesum_switch.p4runtime.direct import write_direct_counter, write_direct_meter
+from lanesum_switch.p4runtime.meters import write_meter
+from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError, pack_write_errors
+from lanesum_switch.p4runtime.tables import write_table
 
 if TYPE_CHECKING:
-    from .pipeline import Pipeline
+    from lanesum_switch.p4runtime.pipeline import Pipeline
 
 _PROGRAM_WRITES = {
     "table_entry": write_table,

@@ -20,7 +20,7 @@ def result(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool
     collision = bool(entry.collision or header.flags & Flag.COLLISION)
     _turn_around(frame, Kind.RESULT, entry.words)
     _name_contributors(header, job, entry)
-    header.flags = _flags(job, resend=again, ecn=entry.ecn or ecn, collision=collision)
+    header.flags = _flags(job, retransmission=again, ecn=entry.ecn or ecn, collision=collision)
 
 
 def pending(frame: Frame, job: SwitchJob, entry: Entry) -> None:
@@ -28,7 +28,7 @@ def pending(frame: Frame, job: SwitchJob, entry: Entry) -> None:
     header = _header(frame)
     _turn_around(frame, Kind.PENDING, entry.words[:0])
     _name_contributors(header, job, entry)
-    header.flags = _flags(job, resend=True, ecn=False, collision=False)
+    header.flags = _flags(job, retransmission=True, ecn=False, collision=False)
 
 
 def conflict(frame: Frame, job: SwitchJob, entry: Entry) -> None:
@@ -38,7 +38,7 @@ def conflict(frame: Frame, job: SwitchJob, entry: Entry) -> None:
     _turn_around(frame, Kind.CONFLICT, entry.words[:0])
     header.workers, header.racks = header.racks, owner.round_words
     header.fan_in_racks, header.op = header.op, owner.op
-    header.flags = _flags(job, resend=False, ecn=False, collision=False)
+    header.flags = _flags(job, retransmission=False, ecn=False, collision=False)
 
 
 def ascend(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool) -> None:
@@ -49,7 +49,7 @@ def ascend(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool
     round_words = header.racks
     _name_contributors(header, job, entry)
     header.workers, header.racks = entry.workers, round_words
-    header.flags = Flag.UPPER | _flags(job, resend=again, ecn=entry.ecn or ecn, collision=collision)
+    header.flags = Flag.UPPER | _flags(job, retransmission=again, ecn=entry.ecn or ecn, collision=collision)
     if job.role_bits & Role.PARTIAL:
         header.flags |= Flag.PARTIAL
 
@@ -105,9 +105,9 @@ def _name_contributors(header: Header, job: SwitchJob, entry: Entry) -> None:
     header.fan_in_workers, header.fan_in_racks = (0, job.fan_in) if upper else (job.fan_in, 0)
 
 
-def _flags(job: SwitchJob, *, resend: bool, ecn: bool, collision: bool) -> int:
+def _flags(job: SwitchJob, *, retransmission: bool, ecn: bool, collision: bool) -> int:
     flags = Flag.UPPER if job.role & Role.UPPER else Flag(0)
-    for condition, flag in ((resend, Flag.RESEND), (ecn, Flag.ECN), (collision, Flag.COLLISION)):
+    for condition, flag in ((retransmission, Flag.RETRANSMISSION), (ecn, Flag.ECN), (collision, Flag.COLLISION)):
         if condition:
             flags |= flag
     return flags

@@ -14,42 +14,42 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum.aggregation.combine import Words
-from lanesum.aggregation.slots import Decision, Entry, Order, SlotTable
+from lanesum.aggregation.slots import ChunkOrder, Decision, Entry, SlotTable
 from lanesum.protocol.packet import Header
 
 
 @dataclass(slots=True)
-class ChipEntry(Entry):
+class TofinoEntry(Entry):
     """``noted``: bitmap of those who came by for the owner's chunk."""
 
     noted: int = 0
 
 
-class ChipEntries(SlotTable):
+class TofinoSlotTable(SlotTable):
     """Otherwise ``SlotTable``."""
 
     TICKS = 1 << 28
     ROUND_WORD_BITS = 28
     NOTES_CONFLICTS = True
 
-    def entry(self, slot: int, shadow: int) -> ChipEntry:
-        entry = self._entries.setdefault((slot, shadow), ChipEntry())
-        assert isinstance(entry, ChipEntry)
+    def entry(self, slot: int, shadow: int) -> TofinoEntry:
+        entry = self._entries.setdefault((slot, shadow), TofinoEntry())
+        assert isinstance(entry, TofinoEntry)
         return entry
 
     @classmethod
     def seen(cls, entry: Entry, worker: int) -> bool:
-        assert isinstance(entry, ChipEntry)
+        assert isinstance(entry, TofinoEntry)
         return bool(entry.noted & worker)
 
     def contribute(
         self, header: Header, words: Words, *, slot: int, worker: int, **how: Any
-    ) -> tuple[Decision, ChipEntry]:
+    ) -> tuple[Decision, TofinoEntry]:
         entry = self.entry(slot, header.shadow)
         order = self.order(header, entry, **{name: how[name] for name in ("now", "shared", "lease")})
         decision, _ = super().contribute(header, words, slot=slot, worker=worker, **how)
-        if order is Order.NEWER:
+        if order is ChunkOrder.NEWER:
             entry.noted = worker
-        elif order in (Order.SAME, Order.CONFLICT):
+        elif order in (ChunkOrder.SAME, ChunkOrder.CONFLICT):
             entry.noted |= worker
         return decision, entry

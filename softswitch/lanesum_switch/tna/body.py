@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from . import syntax as p4
-from . import values
-from .gress import Binding, Extern, Gress
-from .storage import HeaderVar, Leaf, Place, StackVar, StructVar, leaves
-from .values import Typed
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna import values
+from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.storage import HeaderVar, Leaf, Place, StackVar, StructVar, leaves
+from lanesum_switch.tna.values import Typed
 
 
 class Body:

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ..api import InvalidArgumentError
-from ..compiler.context import Context, Runtime
-from ..compiler.program import Compiled, build_state, load_source, make_context
-from ..stateful import RegisterBank
-from .function import HalfWriter, Passed
-from .load import Half
-from .primitives import RegisterAccessError
+from lanesum_switch.api import InvalidArgumentError
+from lanesum_switch.compiler.context import Context
+from lanesum_switch.compiler.driver import CompiledProgram, load_source, make_context
+from lanesum_switch.runtime.externs import RegisterBank
+from lanesum_switch.runtime.state import Runtime, build_state
+from lanesum_switch.tna.function import HalfWriter, Passed
+from lanesum_switch.tna.load import Half
+from lanesum_switch.tna.primitives import RegisterAccessError
 
 RunHalf = Callable[[bytes, bytes, int], Passed | None]
 
@@ -63,7 +64,9 @@ class CompiledHalf:
         runtime.hash_functions |= half.hashes
         self._context = make_context(half.program, runtime, _NO_DROP_PORT, vectorize=False)
         environment = {**environment, "Passed": Passed, "accessed_twice": _accessed_twice}
-        self.compiled: Compiled = load_source(HalfWriter(self._context, half).write(), self._context, environment)
+        self.compiled: CompiledProgram = load_source(
+            HalfWriter(self._context, half).write(), self._context, environment
+        )
         own = {name: runtime.registers[name] for name in half.program.registers}
         self.registers: dict[int, dict[str, RegisterBank]] = {0: own}
         self._runs: dict[int, RunHalf] = {0: self.compiled.run}  # type: ignore[dict-item]
@@ -88,7 +91,7 @@ class CompiledHalf:
             banks[name] = bank
             changes[self._cells_of(self._context, name)] = bank.cells
         self.registers[pipe] = banks
-        self._runs[pipe] = self.compiled.again(changes)  # type: ignore[assignment]
+        self._runs[pipe] = self.compiled.rebind(changes)  # type: ignore[assignment]
         return self._runs[pipe]
 
     @staticmethod

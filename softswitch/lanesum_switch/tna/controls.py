@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from . import syntax as p4
-from .body import Body
-from .gress import Binding, Gress
-from .storage import Leaf
-from .tables import Tables
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.body import Body
+from lanesum_switch.tna.gress import Binding, Gress
+from lanesum_switch.tna.storage import Leaf
+from lanesum_switch.tna.tables import Tables
 
 
 class _Statements(Body):

@@ -4,18 +4,17 @@
 
 from __future__ import annotations
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from . import syntax as p4
-from . import values
-from .body import Body
-from .crc import Crc
-from .gress import Binding, Extern, Gress
-from .registers import Register, RegisterAction
-from .residuals import Checksum
-from .storage import headers
-from .values import Typed
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna import values
+from lanesum_switch.tna.body import Body
+from lanesum_switch.tna.crc import Crc
+from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.registers import Register, RegisterAction
+from lanesum_switch.tna.residuals import Checksum
+from lanesum_switch.tna.storage import headers
+from lanesum_switch.tna.values import Typed
 
 _RED = 3  # MeterColor_t; the meters here call it 2
 _COLOR = p4.Bits(8)

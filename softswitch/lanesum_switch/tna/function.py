@@ -18,15 +18,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lanesum_switch.bmv2 import ir
-
-from ..compiler.context import Context
-from ..compiler.control import PipelineWriter
-from ..compiler.layout import Value
-from ..compiler.parsing import ParserWriter
-from ..compiler.sections import Sections, identifiers
-from ..compiler.writer import Writer
-from .load import FOR_DEPARSER, FOR_TM, FROM_PARSER, Half
-from .primitives import TnaActions
+from lanesum_switch.compiler.context import Context
+from lanesum_switch.compiler.control_blocks import ControlBlockWriter
+from lanesum_switch.compiler.layout import Value
+from lanesum_switch.compiler.packet_function import PacketFunction, identifiers
+from lanesum_switch.compiler.parser import ParserWriter
+from lanesum_switch.compiler.python_source import SourceWriter
+from lanesum_switch.tna.load import FOR_DEPARSER, FOR_TM, FROM_PARSER, Half
+from lanesum_switch.tna.primitives import TnaActions
 
 _TIMESTAMP_BITS = 48
 
@@ -51,7 +50,7 @@ class Passed(NamedTuple):
     queue: int = 0
 
 
-class HalfWriter(Sections):
+class HalfWriter(PacketFunction):
     """Writes ``run`` for one half."""
 
     def __init__(self, context: Context, half: Half) -> None:
@@ -65,7 +64,7 @@ class HalfWriter(Sections):
         control = self.section(lambda: self._pipeline(self.program.ingress), depth=1)
         deparser = self.section(lambda: self._pipeline(self.program.egress), depth=1)
         answer = self.section(self._answer, depth=1)
-        writer = Writer()
+        writer = SourceWriter()
         with writer.block("def run(packet, prefix, now):"):
             writer.line("frame = prefix + packet")
             writer.line("frame_length = len(frame)")
@@ -92,7 +91,7 @@ class HalfWriter(Sections):
         writer.line("pieces = []; mirrored = []; digests = []; resubmitted = None")
 
     def _pipeline(self, pipeline: ir.Pipeline) -> None:
-        PipelineWriter(self.context, self.actions, pipeline).emit()
+        ControlBlockWriter(self.context, self.actions, pipeline).emit()
 
     def _output(self, instance: str, name: str) -> str:
         return self.layout.field_local(instance, name)

@@ -9,15 +9,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from lanesum_control.tofino.chips import Chip
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from . import syntax as p4
-from .storage import Place, Storage
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.storage import Place, Storage
 
 if TYPE_CHECKING:
-    from .body import Body
-    from .values import Typed
+    from lanesum_switch.tna.body import Body
+    from lanesum_switch.tna.values import Typed
 
 Side = Literal["ingress", "egress"]
 

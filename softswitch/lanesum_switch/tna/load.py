@@ -8,16 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
+from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import InvalidArgumentError, UnsupportedProgramError
-from . import syntax as p4
-from .controls import Control
-from .externs import PacketOut, instantiate
-from .gress import Binding, Gress, Side
-from .parse import parse
-from .parsers import packet_in, translate_parser
-from .storage import HeaderVar, Leaf, Storage, StructVar
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.controls import Control
+from lanesum_switch.tna.externs import PacketOut, instantiate
+from lanesum_switch.tna.gress import Binding, Gress, Side
+from lanesum_switch.tna.parse import parse
+from lanesum_switch.tna.parsers import packet_in, translate_parser
+from lanesum_switch.tna.storage import HeaderVar, Leaf, Storage, StructVar
 
 _BLOCKS = 3  # parser, control, deparser
 _ERRORS = {"NoError": 0, "NoMatch": 1, "PacketTooShort": 2, "ParserTimeout": 1, "ParserInvalidArgument": 1}

@@ -7,8 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from lanesum_switch.bmv2 import ir
-
-from .load import TnaProgram
+from lanesum_switch.tna.load import TnaProgram
 
 
 def outline(program: TnaProgram) -> dict[str, Any]:

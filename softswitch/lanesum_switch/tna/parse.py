@@ -9,8 +9,8 @@ it may hold more than this reads.
 
 from __future__ import annotations
 
-from . import syntax as p4
-from .statements import Annotations, StatementReader
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.statements import Annotations, StatementReader
 
 
 def parse(text: str) -> p4.Text:

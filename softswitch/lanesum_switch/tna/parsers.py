@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from itertools import product
 
 from lanesum_control.tofino.chips import NO_MATCH
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from . import syntax as p4
-from . import values
-from .body import Body
-from .gress import Binding, Extern, Gress
-from .residuals import Checksum
-from .storage import HeaderVar, Leaf, StructVar, leaves
-from .values import Typed
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna import values
+from lanesum_switch.tna.body import Body
+from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.residuals import Checksum
+from lanesum_switch.tna.storage import HeaderVar, Leaf, StructVar, leaves
+from lanesum_switch.tna.values import Typed
 
 _REJECT = "reject"
 

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lanesum_switch.api import SwitchError
 from lanesum_switch.bmv2 import ir
-
-from ..api import SwitchError
-from ..compiler.actions import Actions
-from ..compiler.expr import Scope
-from ..compiler.layout import Value
+from lanesum_switch.compiler.actions import Actions
+from lanesum_switch.compiler.expressions import Scope
+from lanesum_switch.compiler.layout import Value
 
 if TYPE_CHECKING:
-    from ..compiler.context import Context
+    from lanesum_switch.compiler.context import Context
 
 
 class RegisterAccessError(SwitchError):

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
 from lanesum_control.tofino.lexer import P4SyntaxError, Token, number_of, tokens
-
-from ..api import InvalidArgumentError
-from . import syntax as p4
+from lanesum_switch.api import InvalidArgumentError
+from lanesum_switch.tna import syntax as p4
 
 T = TypeVar("T")
 

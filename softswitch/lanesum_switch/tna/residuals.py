@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lanesum_switch.bmv2 import ir
-
-from . import syntax as p4
-from . import values
-from .body import Body
-from .gress import Binding, Extern, Gress
-from .storage import HeaderVar, Leaf, leaves
-from .values import Typed
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna import values
+from lanesum_switch.tna.body import Body
+from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.storage import HeaderVar, Leaf, leaves
+from lanesum_switch.tna.values import Typed
 
 _MODULUS = 0xFFFF
 _SUM = p4.Bits(16)

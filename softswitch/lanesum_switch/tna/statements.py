@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 from lanesum_control.tofino.lexer import Token
-
-from . import syntax as p4
-from .reading import Reader
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.reading import Reader
 
 
 class Annotations:

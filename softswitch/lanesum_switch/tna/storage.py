@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from . import syntax as p4
+from lanesum_switch.tna import syntax as p4
 
 LOCALS = "local"  # the metadata instance of all variables that are no structs
 ERROR_BITS = 16

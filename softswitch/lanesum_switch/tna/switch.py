@@ -19,14 +19,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lanesum_control.tofino.chips import PIPES, pipe_of
-
-from ..api import InvalidArgumentError, NotFoundError, PacketOut
-from ..dataplane import EmbeddedSwitch
-from .compile import CompiledHalf
-from .function import Passed
-from .load import TnaProgram, load_text
-from .outline import outline
-from .primitives import RegisterAccessError
+from lanesum_switch.api import InvalidArgumentError, NotFoundError, PacketOut
+from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.tna.compile import CompiledHalf
+from lanesum_switch.tna.function import Passed
+from lanesum_switch.tna.load import TnaProgram, load_text
+from lanesum_switch.tna.outline import outline
+from lanesum_switch.tna.primitives import RegisterAccessError
 
 _DROP_ALL, _DROP_CPU_COPY, _DROP_MIRROR = 1, 2, 4
 _MAX_DEPTH = (1 << 19) - 1
@@ -121,10 +120,10 @@ class TofinoSwitch(EmbeddedSwitch):
 
     # Packets
 
-    def _fault(self, error: Exception, out: list[PacketOut], before: int) -> None:
+    def _abort(self, error: Exception, out: list[PacketOut], before: int) -> None:
         if isinstance(error, RegisterAccessError):
             raise error
-        super()._fault(error, out, before)
+        super()._abort(error, out, before)
 
     def _pass(self, port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: Any) -> None:
         """Ingress and what follows. ``origin``: the data of a resubmitted packet, None for any other."""

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from . import syntax as p4
-from .body import Body
-from .gress import Binding, Gress
-from .parsers import constant
-from .values import Typed, bit_string
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.body import Body
+from lanesum_switch.tna.gress import Binding, Gress
+from lanesum_switch.tna.parsers import constant
+from lanesum_switch.tna.values import Typed, bit_string
 
 DEFAULT_SIZE = 512  # of a table that does not say, in TNA
 _KINDS = ("exact", "lpm", "ternary", "range", "optional")

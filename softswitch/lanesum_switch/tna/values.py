@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-
-from ..api import UnsupportedProgramError
-from . import syntax as p4
+from lanesum_switch.tna import syntax as p4
 
 _COMPARE = {"==", "!=", "<", ">", "<=", ">="}
 _WRAPPING = {"+", "-", "*", "<<"}

@@ -12,7 +12,7 @@ import pytest
 
 from lanesum.codecs import DGC, CodecError, Part
 from lanesum_lab.codec_simulation import simulate
-from tests.host.codecs.comparator_vectors import drawn
+from tests.host.codecs.baseline_vectors import drawn
 
 SIZE, WORKERS = 300, 3
 

@@ -91,14 +91,7 @@ def test_only_what_fits_is_gathered_and_never_with_a_quorum() -> None:
     assert rounds(codec, 10) == [1, 10]
     assert rounds(FixedPoint(workers=3, gathered=0), 1, complete=True) == [1, 1]
     # Workers with different limits would have different rounds.
-    assert codecs.description(codec) != codecs.description(FixedPoint(workers=3))
-
-
-def test_a_gathered_value_that_is_not_finite_is_named_before_anything_is_sent() -> None:
-    x = np.array([1, np.inf], np.float32)
-    context = CodecContext(workers=1, worker=0, tensor="bias", complete=True)
-    with pytest.raises(CodecError, match="'bias': element 1 is inf"):
-        next(FixedPoint(workers=1).all_reduce(x, context))
+    assert codec.describe() != FixedPoint(workers=3).describe()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7, 8, 17, 1000])
@@ -150,14 +143,6 @@ def test_a_small_block_beside_a_large_one_keeps_its_precision() -> None:
     np.testing.assert_allclose(run.values, x, rtol=1e-6, atol=1e-38)
 
 
-def test_an_empty_vector_takes_no_round() -> None:
-    empty = np.zeros(0, dtype=np.float32)
-    codec = FixedPoint(workers=2)
-    assert codec.shapes(0) == ()
-    run = simulate(codec, [empty, empty])
-    assert run.values.size == 0 and run.aggregates == []
-
-
 def test_shapes_are_those_of_the_rounds() -> None:
     codec = FixedPoint(workers=1, block=16)
     steps = codec.all_reduce(np.ones(33, dtype=np.float32), CodecContext(workers=1, worker=0))
@@ -186,15 +171,6 @@ def test_a_worker_that_the_scale_round_left_out_saturates_instead_of_wrapping() 
     assert (values.words.view(np.int32) == -codec.peak).all()
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_value_that_is_not_finite_is_named_before_anything_is_sent(bad: float) -> None:
-    x = np.ones(20, dtype=np.float32)
-    x[13] = bad
-    steps = FixedPoint(workers=1).all_reduce(x, CodecContext(workers=1, worker=0, tensor="layer3.weight"))
-    with pytest.raises(CodecError, match=r"'layer3.weight': element 13 is -?(nan|inf)"):
-        next(steps)
-
-
 def test_wrong_types_lengths_and_settings_are_refused() -> None:
     codec = FixedPoint(workers=1)
     one = CodecContext(workers=1, worker=0)
@@ -219,11 +195,3 @@ def test_wrong_types_lengths_and_settings_are_refused() -> None:
         FixedPoint(workers=1, gathered=-1)
     with pytest.raises(ConfigurationError):
         CodecContext(workers=2, worker=2)
-
-
-def test_the_registry_lists_what_it_knows() -> None:
-    assert isinstance(codecs.get("fixed", workers=4, block=64), codecs.Codec)
-    with pytest.raises(ConfigurationError, match=r"Known codecs: .*fixed"):
-        codecs.get("zip", workers=4)
-    with pytest.raises(ConfigurationError, match="Known parameters: block"):
-        codecs.get("fixed", workers=4, blok=64)

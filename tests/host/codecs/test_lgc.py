@@ -90,7 +90,7 @@ def test_phases_send_what_their_bytes_say(name: str) -> None:
         assert phase is (Phase.DENSE if number < 2 else Phase.TRAINING if number < 14 else Phase.COMPRESSED)
         went = run(job, number)
         assert len({one.values.tobytes() for one in went.results}) == 1
-        sent[phase] += 4 * sum(went.sent)
+        sent[phase] += 4 * went.uplink_words
     for codec in job:
         for phase, counted in codec.bytes.items():
             assert counted.bytes_up == counted.bytes_down == sent[phase] and counted.fallbacks == 0
@@ -326,7 +326,7 @@ def test_nothing_is_imported_in_an_all_reduce(name: str) -> None:
 import sys
 import numpy as np
 from lanesum import codecs
-from lanesum.codecs.simulate import simulate
+from lanesum_lab.codec_simulation import simulate
 
 codec = codecs.get({name!r}, workers=1, warm_up=0, training=1, passes=1)
 before = set(sys.modules)

@@ -20,7 +20,6 @@ from lanesum.codecs import (
     RoundGroup,
     Rule,
     TopK,
-    description,
 )
 from lanesum.codecs.base import Vector
 from lanesum.errors import ConfigurationError
@@ -181,16 +180,6 @@ def test_zero_counts_the_values_as_zero() -> None:
     assert result.results[0].skipped is None
 
 
-def test_plain_codecs_name_the_parameter_too() -> None:
-    x = np.ones(100, np.float32)
-    x[42] = np.nan
-    parts = (Part("first", 0, 40), Part("second", 40, 100))
-    for name in ("fixed", "thc", "sketch", "topk"):
-        steps = codecs.get(name, workers=1).all_reduce(x, CodecContext(workers=1, worker=0, tensor="b", parts=parts))
-        with pytest.raises(CodecError, match=r"'second': element 2 is nan"):
-            next(steps)
-
-
 def test_without_parts_the_tensor_is_the_parameter() -> None:
     job = [codecs.get("policy", workers=2) for _ in range(2)]
     vectors = [np.arange(50, dtype=np.float32)] * 2
@@ -251,7 +240,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_descriptions_tell_policies_apart() -> None:
     lines = {
-        description(Policy(workers=2, **options))
+        Policy(workers=2, **options).describe()
         for options in (
             {},
             {"warm_up": 3},
@@ -265,4 +254,4 @@ def test_descriptions_tell_policies_apart() -> None:
         )
     }
     assert len(lines) == 9
-    assert description(Policy(workers=2, error_feedback=False)) in lines
+    assert Policy(workers=2, error_feedback=False).describe() in lines

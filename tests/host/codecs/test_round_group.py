@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.codecs import Aggregate, CodecContext, CodecError, Result, Round, RoundGroup, RoundShape, Steps
+from lanesum.codecs import (
+    Aggregate,
+    CodecContext,
+    CodecError,
+    CodecTraits,
+    Result,
+    Round,
+    RoundGroup,
+    RoundShape,
+    Steps,
+)
 from lanesum.codecs.base import Vector
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.bench.timed import TimedCodec
@@ -21,10 +31,14 @@ class Grouped:
 
     name = "grouped"
     code_table = None
+    traits = CodecTraits()
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self.overlapped = 0
+
+    def describe(self) -> str:
+        return self.name
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         return RoundShape(LaneOp.MAX, 1), RoundShape(LaneOp.ADD32, size), RoundShape(LaneOp.ADD32, 1)

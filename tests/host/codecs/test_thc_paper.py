@@ -25,6 +25,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import simulate
 from tests.host.codecs.thc_vectors import check_sum, finite, vectors_of_scales
+from tests.paths import ROOT
 
 D = 65_536
 FLOAT32_MAX = np.finfo(np.float32).max
@@ -284,16 +285,6 @@ def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, object]) -
         PaperTHC(**{"workers": 2, **parameters})  # type: ignore[arg-type]
 
 
-def test_the_registry_names_thc_and_its_parameters() -> None:
-    assert {"thc", "thc-paper", "thc-uniform"} <= set(codecs.names())
-    assert (
-        codecs.get("thc-paper", workers=4).name == "thc-paper"
-        and codecs.get("thc-uniform", workers=4).name == "thc-uniform"
-    )
-    with pytest.raises(ConfigurationError, match=r"no parameter 'levels'.*Known parameters: bits, chunk, codes"):
-        codecs.get("thc-paper", workers=4, levels=16)
-
-
 def _digest() -> str:
     vectors = [gaussian(s, 5000) for s in range(3)]
     run = simulate(PaperTHC(workers=3, chunk=4096), vectors, seed=11, keep_residual=True)
@@ -311,7 +302,8 @@ def _digest() -> str:
 )
 def test_threads_vector_width_and_implementation_do_not_change_a_bit(environment: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__],
+        [sys.executable, "-W", "ignore", "-m", __name__],
+        cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

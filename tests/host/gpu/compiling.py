@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.paths import ROOT
+
 CAPABILITIES = (80, 90)
 
 
@@ -38,8 +40,8 @@ def compiled(cases_of: str, cache: Path) -> list[dict[str, Any]]:
     """``facts`` of all ``CASES`` of a module, in order. Raises CalledProcessError where one does not compile."""
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     environment["TRITON_CACHE_DIR"] = str(cache)
-    command = [sys.executable, __file__, cases_of]
-    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    command = [sys.executable, "-m", __name__, cases_of]
+    ended = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     found: list[dict[str, Any]] = json.loads(ended.stdout)
     return found
 
@@ -81,4 +83,4 @@ def _instructions(lines: Iterable[str]) -> set[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps([facts(case) for case in importlib.import_module(sys.argv[1]).CASES]))
+    print(json.dumps([facts(case) for case in importlib.import_module(f"tests.host.gpu.{sys.argv[1]}").CASES]))

@@ -132,7 +132,7 @@ def test_error_feedback_adds_inside_the_kernels_over_rounds() -> None:
     for mine, other in zip(there, here, strict=True):
         memory, expected = mine.memory("w"), other.memory("w")
         assert memory is not None and expected is not None and memory.tobytes() == expected.tobytes()
-        assert mine.takes_device
+        assert mine.traits.accepts_device_tensors
 
 
 def test_rounds_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_what_is_not_finite_is_found_by_the_norms(bad: float) -> None:
         (lambda: torch.zeros(3, dtype=torch.float16), None, r"float32 tensor of one dimension, not torch\.float16"),
         (lambda: torch.zeros(3, 2), None, r"of shape \(3, 2\)"),
         (lambda: torch.zeros(()), None, r"of shape \(\)"),
-        (lambda: torch.zeros(3), lambda: torch.zeros(4), r"memory of 'w' has torch\.float32 of shape \(4,\)"),
+        (lambda: torch.zeros(3), lambda: torch.zeros(4), r"error feedback of .w. has torch\.float32 of shape \(4,\)"),
     ],
 )
 def test_tensors_that_do_not_fit_are_refused(x: Any, memory: Any, message: str) -> None:
@@ -191,7 +191,7 @@ def test_tensors_that_do_not_fit_are_refused(x: Any, memory: Any, message: str) 
 
 def test_empty_and_not_contiguous() -> None:
     empty = simulate(THC(workers=1), on_device([sample(0)]), keep_residual=True)
-    assert empty.values.shape == (0,) and empty.results[0].residual is not None and not empty.sent
+    assert empty.values.shape == (0,) and empty.results[0].residual is not None and not empty.rounds
     vector = sample(600)
     found = simulate(THC(workers=1), [torch.from_numpy(vector)[::2]])
     assert np.asarray(found.values).tobytes() == simulate(THC(workers=1), [vector[::2].copy()]).values.tobytes()

@@ -138,7 +138,7 @@ class Both:
         header = Header(
             kind=kind, job=ticket.job, tag=ticket.tag, epoch=epoch, chunk=chunk,
             op=int(window.size.op) if window else dice.randrange(6),
-            flags=dice.choice((0, 0, 0, Flag.ECN, Flag.COLLISION, Flag.RESEND, Flag.COLLISION | Flag.ECN)),
+            flags=dice.choice((0, 0, 0, Flag.ECN, Flag.COLLISION, Flag.RETRANSMISSION, Flag.COLLISION | Flag.ECN)),
         )  # fmt: skip
         payload: list[int] = []
         bitmaps = [workers & dice.choice((workers, workers, dice.getrandbits(32))) for workers in members]
@@ -250,7 +250,7 @@ def test_everything_happens_to_them(native: ModuleType) -> None:
     for outcome in ("True", "False", "MismatchError", "ResultGoneError"):
         assert sum(count for name, count in done.items() if outcome in name) > 5, done
     assert done[f"{MAX_ROUNDS_IN_FLIGHT} in flight"] > 5 and done["finished behind another"] > 5, done
-    for flags in (Flag(0), Flag.RESEND, Flag.BYPASS, Flag.RESEND | Flag.BYPASS):
+    for flags in (Flag(0), Flag.RETRANSMISSION, Flag.BYPASS, Flag.RETRANSMISSION | Flag.BYPASS):
         assert done[f"sent with {flags!r}"] > 50, done
 
 

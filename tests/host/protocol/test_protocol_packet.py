@@ -107,10 +107,10 @@ def test_batch_places_are_shared_by_no_two_chunks_of_a_window() -> None:
 
 def test_batch_marks_one_packet() -> None:
     batch = ChunkBatch(Header(), np.zeros((3, 1), np.uint32), position=0, slots=4)
-    batch.set_flags(1, Flag.RESEND | Flag.BYPASS)
-    assert [Header.unpack(batch.packet(chunk)).flags for chunk in range(3)] == [0, Flag.RESEND | Flag.BYPASS, 0]
-    batch.set_flags(1, Flag.RESEND)
-    assert [Header.unpack(batch.packet(chunk)).flags for chunk in range(3)] == [0, Flag.RESEND, 0]
+    batch.set_flags(1, Flag.RETRANSMISSION | Flag.BYPASS)
+    assert [Header.unpack(batch.packet(chunk)).flags for chunk in range(3)] == [0, Flag.RETRANSMISSION | Flag.BYPASS, 0]
+    batch.set_flags(1, Flag.RETRANSMISSION)
+    assert [Header.unpack(batch.packet(chunk)).flags for chunk in range(3)] == [0, Flag.RETRANSMISSION, 0]
 
 
 def test_batch_keeps_its_last_packets() -> None:
@@ -118,7 +118,7 @@ def test_batch_keeps_its_last_packets() -> None:
     batch = ChunkBatch(Header(), np.arange(8, dtype=np.uint32).reshape(4, 2), position=3, slots=4)
     last = batch.last(2)
     assert [bytes(last.packet(one)) for one in range(len(last))] == [bytes(batch.packet(two)) for two in (2, 3)]
-    last.set_flags(0, Flag.RESEND)
+    last.set_flags(0, Flag.RETRANSMISSION)
     assert Header.unpack(batch.packet(2)).flags == 0
 
 

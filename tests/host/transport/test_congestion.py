@@ -94,7 +94,7 @@ def test_what_is_lost_while_a_queue_stands_halves_once_per_window(rtt_s: float, 
     for later in range(lost + 2, lost + 16):
         now += rtt_s / 16
         rounds.receive(result(later), now)
-        again |= {header.chunk for header in read(rounds.due(now)) if header.flags & Flag.RESEND}
+        again |= {header.chunk for header in read(rounds.due(now)) if header.flags & Flag.RETRANSMISSION}
     assert again == {lost, lost + 1}
     assert rounds._link.congestion.congestion_window in (left, left + 1)  # grown since
 

@@ -169,7 +169,7 @@ def test_from_the_third_try_every_second_one_goes_past_the_switches() -> None:
         left_s = rounds.next_timeout(now)
         assert left_s is not None and left_s <= MAX_PTO_S
         now += left_s
-    again, past = Flag.RESEND, Flag.RESEND | Flag.BYPASS
+    again, past = Flag.RETRANSMISSION, Flag.RETRANSMISSION | Flag.BYPASS
     assert tries == [0, again, past, again, past, again, past, again]
     assert rounds.stats.bypasses == 3
 

@@ -182,7 +182,7 @@ def test_who_is_not_in_a_pending_answer_sends_again_but_not_too_often() -> None:
     rounds.receive(asked, MIN_PTO_S)
     assert rounds.next_timeout(MIN_PTO_S) == 0.0
     (header,) = read(rounds.due(MIN_PTO_S))
-    assert (header.chunk, header.flags) == (1, Flag.RESEND)
+    assert (header.chunk, header.flags) == (1, Flag.RETRANSMISSION)
     rounds.receive(asked, MIN_PTO_S)
     assert rounds.due(MIN_PTO_S) == []
     assert (rounds.stats.answered_pendings, rounds.stats.pending_replies) == (1, 5)
@@ -193,10 +193,10 @@ def test_the_server_asks_to_send_past_the_switches() -> None:
     rounds, _ = begin(to)
     rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=1, flags=Flag.BYPASS), MIN_PTO_S)
     (header,) = read(rounds.due(MIN_PTO_S))
-    assert header.flags == Flag.RESEND | Flag.BYPASS
+    assert header.flags == Flag.RETRANSMISSION | Flag.BYPASS
     rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=1), 2 * MIN_PTO_S)
     (header,) = read(rounds.due(2 * MIN_PTO_S))
-    assert header.flags == Flag.RESEND
+    assert header.flags == Flag.RETRANSMISSION
 
 
 def test_asked_from_elsewhere_after_a_timeout_all_that_is_under_way_goes_there() -> None:
@@ -209,7 +209,7 @@ def test_asked_from_elsewhere_after_a_timeout_all_that_is_under_way_goes_there()
     rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=2), LATER)
     headers = read(rounds.due(LATER))
     assert sorted(header.chunk for header in headers) == [0, 1, 2, 3]
-    assert {header.flags for header in headers} == {Flag.RESEND}
+    assert {header.flags for header in headers} == {Flag.RETRANSMISSION}
     # And not twice: what was sent there is there, or on its way.
     rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=2), LATER + MIN_PTO_S / 2)
     assert rounds.due(LATER + MIN_PTO_S / 2) == []
@@ -219,9 +219,9 @@ def test_an_answer_to_a_try_that_went_elsewhere_is_heard_at_once() -> None:
     """The server asks just after the worker's own timer has sent it to the switch once more."""
     to = ticket(worker=1)
     rounds, _ = begin(to, 2)
-    assert [header.flags for header in read(rounds.due(LATER))] == [Flag.RESEND]
+    assert [header.flags for header in read(rounds.due(LATER))] == [Flag.RETRANSMISSION]
     rounds.receive(answer(to, Kind.PENDING, workers=0b01, flags=Flag.BYPASS), LATER)
-    assert [header.flags for header in read(rounds.due(LATER))] == [Flag.RESEND | Flag.BYPASS]
+    assert [header.flags for header in read(rounds.due(LATER))] == [Flag.RETRANSMISSION | Flag.BYPASS]
 
 
 def test_who_has_the_result_sends_again_for_those_who_lack_it() -> None:
@@ -235,7 +235,7 @@ def test_who_has_the_result_sends_again_for_those_who_lack_it() -> None:
     for now in (LATER, 2 * LATER):
         rounds.receive(asked, now)
         rounds.receive(asked, now)
-        assert [(h.chunk, h.flags) for h in read(rounds.due(now))][-1] == (0, Flag.RESEND)
+        assert [(h.chunk, h.flags) for h in read(rounds.due(now))][-1] == (0, Flag.RETRANSMISSION)
         rounds.receive(asked, now)
         assert rounds.due(now) == []
     rounds.receive(answer(to, workers=ALL, chunk=1), 2 * LATER)
@@ -244,7 +244,7 @@ def test_who_has_the_result_sends_again_for_those_who_lack_it() -> None:
     rounds.due(2 * LATER)
     rounds.receive(asked, 3 * LATER)
     again = bytearray(rounds.due(3 * LATER)[-1])
-    assert Header.unpack(again).flags == Flag.RESEND
+    assert Header.unpack(again).flags == Flag.RETRANSMISSION
     again[1] = 0
     assert bytes(again) == first[0]
     assert rounds.stats.answered_pendings == 3
@@ -283,7 +283,7 @@ def test_questions_that_come_with_the_last_result_are_answered() -> None:
     rounds.receive(answer(to, workers=ALL, chunk=1), LATER)
     rounds.finish(window)
     assert rounds.next_timeout(LATER) == 0.0
-    assert [(h.chunk, h.flags) for h in read(rounds.due(LATER))] == [(0, Flag.RESEND | Flag.BYPASS)]
+    assert [(h.chunk, h.flags) for h in read(rounds.due(LATER))] == [(0, Flag.RETRANSMISSION | Flag.BYPASS)]
     assert rounds.next_timeout(LATER) is None
 
 
@@ -324,9 +324,9 @@ def test_an_upper_switch_asks_racks() -> None:
     rounds.receive(answer(to, Kind.PENDING, flags=Flag.UPPER, racks=0b100, chunk=1), MIN_PTO_S)
     assert rounds.due(MIN_PTO_S) == []
     rounds.receive(answer(to, Kind.PENDING, flags=Flag.UPPER, racks=0b001, chunk=1), MIN_PTO_S)
-    assert [(h.chunk, h.flags) for h in read(rounds.due(MIN_PTO_S))] == [(1, Flag.RESEND)]
+    assert [(h.chunk, h.flags) for h in read(rounds.due(MIN_PTO_S))] == [(1, Flag.RETRANSMISSION)]
     rounds.receive(answer(to, Kind.PENDING, flags=Flag.BYPASS, racks=0b001, workers=0b1, chunk=0), MIN_PTO_S)
-    assert [(h.chunk, h.flags) for h in read(rounds.due(MIN_PTO_S))] == [(0, Flag.RESEND | Flag.BYPASS)]
+    assert [(h.chunk, h.flags) for h in read(rounds.due(MIN_PTO_S))] == [(0, Flag.RETRANSMISSION | Flag.BYPASS)]
 
 
 def test_gone_results_end_a_quorum_only_where_they_are_missing() -> None:
@@ -365,7 +365,7 @@ def test_final_datagrams_are_those_to_the_last_conflict() -> None:
         with pytest.raises(MismatchError):
             rounds.receive(answer(to, Kind.CONFLICT, epoch=epoch, chunk=1), 0.0)
         assert [(header.chunk, header.flags) for header in read(rounds.final_datagrams())] == [
-            (chunk, Flag.RESEND | Flag.BYPASS) for chunk in chunks
+            (chunk, Flag.RETRANSMISSION | Flag.BYPASS) for chunk in chunks
         ]
     assert rounds.stats.conflicts == 2 and rounds.stats.answered_pendings == 1
 

@@ -26,7 +26,7 @@ def rounds_of(quorum: int = 0) -> AnyRoundSequence:
 def sent(rounds: AnyRoundSequence) -> list[int]:
     """Chunks that are sent for the first time."""
     headers = [Header.unpack(datagram) for datagram in rounds.due(0.0)]
-    return [header.chunk for header in headers if not header.flags & Flag.RESEND]
+    return [header.chunk for header in headers if not header.flags & Flag.RETRANSMISSION]
 
 
 def take_result(rounds: AnyRoundSequence, chunk: int, flags: int = 0) -> None:
@@ -75,4 +75,4 @@ def test_the_first_chunk_has_the_timer_not_what_was_sent_first() -> None:
     take_result(rounds, 0)
     assert sent(rounds) == [2]
     again = [Header.unpack(datagram) for datagram in rounds.due(1.0)]
-    assert [(header.chunk, header.flags) for header in again] == [(2, Flag.RESEND)]
+    assert [(header.chunk, header.flags) for header in again] == [(2, Flag.RETRANSMISSION)]

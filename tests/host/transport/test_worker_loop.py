@@ -89,7 +89,7 @@ def test_super_packets_are_a_choice(offload: Any, joined: bool) -> None:
 
 
 def test_an_unknown_offload_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="offload = 'maybe' is none of auto, on, off"):
+    with pytest.raises(ConfigurationError, match="offload 'maybe': expected one of auto, on, off"):
         UdpTransport(tickets((HOST, 9), 1)[0], offload="maybe")  # type: ignore[arg-type]
 
 

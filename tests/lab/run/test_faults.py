@@ -44,7 +44,7 @@ def test_without_faults_the_switch_sums(undisturbed: Report) -> None:
 def assert_all_died_and_came_back(detail: Report) -> None:
     happened = [(one["process"], one["what"]) for one in detail["faults"]["processes"]]
     for process in ("s1", "controller", "server"):
-        assert happened.index((process, "killed")) < happened.index((process, "started again"))
+        assert happened.index((process, "killed")) < happened.index((process, "restarted"))
     assert detail["faults"]["rules"]["loss"]["hit"] > 0
     pushed = [event for event in detail["events"] if event["what"].startswith("connected: program pushed")]
     assert sum(event["whom"] == "s1" for event in pushed) == 2, detail["events"]
@@ -86,7 +86,7 @@ def test_one_of_three_servers_dies(tmp_path: Path, undisturbed: Report) -> None:
     detail = report["detail"]
     assert [(one["process"], one["what"]) for one in detail["faults"]["processes"]] == [
         ("server2", "killed"),
-        ("server2", "started again"),
+        ("server2", "restarted"),
     ]
     assert any(event["whom"] == "server2" and "started again" in event["what"] for event in detail["events"])
     assert all(detail["completed"][server] > 0 for server in ("server", "server2", "server3"))
@@ -113,8 +113,8 @@ def test_bmv2_dies_in_a_tree(tmp_path: Path, undisturbed: Report) -> None:
     assert weights(report) == weights(undisturbed)
 
 
-def test_a_worker_that_dies_is_named_by_the_other(tmp_path: Path) -> None:
-    """In a round that cannot end without it; its process is worker 1 of the job."""
+def test_killed_worker_is_named_by_the_other_worker(tmp_path: Path) -> None:
+    """Kill worker 1 in a round that cannot complete without it."""
     plan = tmp_path / "plan.yaml"
     plan.write_text(
         "rules: [{kind: drop, where: w2, direction: up, epoch: 5}]\n"
@@ -128,7 +128,7 @@ def test_a_worker_that_dies_is_named_by_the_other(tmp_path: Path) -> None:
     assert not (tmp_path / "report.json").exists()
 
 
-def test_a_worker_cannot_come_back(tmp_path: Path) -> None:
+def test_plan_that_restarts_a_worker_is_refused(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("processes: [{kind: kill, process: w2, step: 1, restart_after_s: 1}]\n")
     result = start(tmp_path, "--topology", "loopback", "--faults", str(plan))
@@ -136,7 +136,7 @@ def test_a_worker_cannot_come_back(tmp_path: Path) -> None:
     assert "starts worker w2 again" in " ".join(result.stderr.split())
 
 
-def test_a_plan_for_another_network_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_plan_for_another_network_is_refused_with_its_line(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("rules:\n  - {kind: drop, where: s1-s0}\n")
     result = start(tmp_path, "--topology", "loopback", "--faults", str(plan))

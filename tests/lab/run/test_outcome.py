@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What processes counted is in the report even when they died."""
+"""Counters of killed processes are in the report."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import pytest
 from lanesum.rpc import controller as rpc
 from lanesum.server.client import ServerError, ServerStatus
 from lanesum_control.controlled_server import packets_as_of_a_switch
-from lanesum_lab.run.outcome import Lives
+from lanesum_lab.run.outcome import CounterTotals
 
 
 class Processes:
-    """Answers as a controller does for two switches and two servers, the second of which never has anything to do."""
+    """Controller of two switches and two servers; the second server is idle."""
 
     def __init__(self, switches: bool = True) -> None:
         self.switches: dict[str, dict[str, int]] = {"s1": {"claim": 5}, "s2": {"claim": 1}} if switches else {}
         self.decisions, self.refused = {"claim": 2}, {"malformed": 1}
         self.events = ["first"]
         self.away = False
-        self.lives = Lives(self.ask, {"server": self.status, "server2": self.status2})
+        self.totals = CounterTotals(self.ask, {"server": self.status, "server2": self.status2})
 
     def ask(self, method: str, timeout_s: float) -> dict[str, Any]:
         if self.away:
@@ -60,11 +60,11 @@ class Processes:
 def test_counts_of_all_lives() -> None:
     processes = Processes()
     for process in ("s1", "server", "server2", "controller"):
-        processes.lives.before_kill(process)
+        processes.totals.before_kill(process)
     processes.switches["s1"] = {"claim": 7, "replay": 1}
     processes.decisions, processes.refused = {"replay": 3}, {}
     processes.events = ["second"]
-    outcome = processes.lives.outcome(1.0, {})
+    outcome = processes.totals.outcome(1.0, {})
     assert outcome.counters == {
         "packets": {"claim": 5 + 7 + 1, "replay": 1},
         "switches": {"s1": {"claim": 12, "replay": 1}, "s2": {"claim": 1}},
@@ -79,24 +79,24 @@ def test_counts_of_all_lives() -> None:
 
 def test_without_switches_the_servers_counts_are_the_packets() -> None:
     processes = Processes(switches=False)
-    processes.lives.before_kill("server")
-    packets = processes.lives.outcome(1.0, {}).counters["packets"]
+    processes.totals.before_kill("server")
+    packets = processes.totals.outcome(1.0, {}).counters["packets"]
     assert (packets["claim"], packets["accept"]) == (4, 4)
 
 
-def test_nobody_to_ask() -> None:
+def test_totals_without_answer_add_an_event() -> None:
     processes = Processes()
     processes.away = True
-    processes.lives.before_kill("s1")
-    processes.lives.before_kill("server")
+    processes.totals.before_kill("s1")
+    processes.totals.before_kill("server")
     with pytest.raises(rpc.UnreachableError):
-        processes.lives.outcome(1.0, {})
+        processes.totals.outcome(1.0, {})
     processes.away = False
-    outcome = processes.lives.outcome(1.0, {"plan": "x"})
+    outcome = processes.totals.outcome(1.0, {"plan": "x"})
     assert outcome.counters["server"] == {"decisions": {"claim": 2}, "refused": {"malformed": 1}}
     assert [(event["whom"], event["what"]) for event in outcome.events] == [
-        ("s1", "killed; nobody could say what it had counted"),
-        ("server", "killed; nobody could say what it had counted"),
+        ("s1", "killed; its counters could not be read"),
+        ("server", "killed; its counters could not be read"),
         ("main", "first"),
     ]
     assert outcome.faults == {"plan": "x"}

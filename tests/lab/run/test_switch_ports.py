@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which ports a switch of a topology opens on loopback, and where the faults go."""
+"""Ports of a switch of a topology on loopback, and their fault injectors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.topology import available, load
 from lanesum_control.topology.files import parse
 from lanesum_switch.faults.links import LinkFaults
-from lanesum_switch.faults.network import names_in, switch_links
 from lanesum_switch.faults.plan import FaultPlan
+from lanesum_switch.faults.topology_names import names_in, switch_links
+from lanesum_switch.ports.aggregation_server import ServerPort
 from lanesum_switch.ports.faulty import FaultyPort
-from lanesum_switch.ports.server import ServerPort
+from lanesum_switch.ports.topology import links_of, loopback_ports, worker_address
 from lanesum_switch.ports.trunk import TrunkPort
 from lanesum_switch.ports.udp import UdpPort
-from lanesum_switch.topology_ports import links_of, loopback_ports, worker_address
 
 # Addresses of its own, so that a run on this machine is not in the way.
 TREE = parse(available()["tree2x2"].read_text().replace("10.19.", "10.91."), "tree")
@@ -37,7 +37,7 @@ def test_links_and_processes_have_names() -> None:
     assert without.processes == {"w1", "w2", "w3", "w4", "server", "controller"}
 
 
-def test_the_server_decides_what_is_up() -> None:
+def test_server_position_decides_the_uplink_direction() -> None:
     moved = available()["tree2x2"].read_text().replace('"s0:5", "server"', '"s1:9", "server"')
     links = {link.name for link in switch_links(parse(moved, "moved"))}
     assert links == {"s0-s1", "s2-s0"}
@@ -85,7 +85,7 @@ def test_every_server_has_a_port_and_a_process() -> None:
         port.close()
 
 
-def test_on_loopback_a_switch_is_not_between_a_worker_and_a_server_on_its_host() -> None:
+def test_ports_worker_and_server_on_one_host_are_refused() -> None:
     beside = TREE.with_servers(2, on_workers=True)
     assert {"server", "server2"} <= names_in(beside).processes
     with pytest.raises(ConfigurationError, match="on the same host, as on w1"):
@@ -99,7 +99,10 @@ def test_nothing_is_left_open_when_a_port_is_taken() -> None:
         loopback_ports(TREE, "s1")
     for port in loopback_ports(TREE, "s1").values():
         port.close()
-    with open_udp_socket(worker_address(TREE, "w3")), pytest.raises(ConfigurationError, match="stand in"):
+    with (
+        open_udp_socket(worker_address(TREE, "w3")),
+        pytest.raises(ConfigurationError, match="from the worker's address"),
+    ):
         loopback_ports(TREE, "s0")
     for port in loopback_ports(TREE, "s0").values():
         port.close()

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from lanesum_lab.bmv2 import PROGRAM as BMV2
 from lanesum_lab.run.plan import mininet_obstacle
+from lanesum_lab.targets.bmv2 import PROGRAM as BMV2
 
 REPORT_KEYS = {
     "target", "topology", "workers", "codec", "steps", "loss_first", "loss_last", "accuracy", "accuracy_uncompressed",

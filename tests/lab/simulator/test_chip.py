@@ -10,12 +10,13 @@ import sys
 
 import pytest
 
+from lanesum_lab import targets
 from lanesum_lab.simulator import Schedule, run, watched_switch
 from lanesum_lab.simulator.ghost import SwitchGhost
 from lanesum_lab.simulator.parts import Parts
 
 SEEDS = range(7_000_000, 7_000_200)
-CHIP = Parts(chip=True)
+CHIP = Parts(switch=targets.get("tofino1-w32"))
 
 
 def test_every_promise_is_kept() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lanesum_lab.bmv2 import PROGRAM as BMV2
+from lanesum_lab.targets.bmv2 import PROGRAM as BMV2
 from lanesum_switch.p4runtime import P4RuntimeServer
 
 from .fake_switch import FakeSwitch

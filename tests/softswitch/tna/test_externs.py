@@ -25,7 +25,7 @@ from lanesum_switch.api import (
     TableEntry,
     UnsupportedProgramError,
 )
-from lanesum_switch.hashes import crc16
+from lanesum_switch.runtime.hashes import crc16
 from lanesum_switch.tna.crc import Crc
 from lanesum_switch.tna.parsers import prefixes
 from lanesum_switch.tna.switch import TofinoSwitch

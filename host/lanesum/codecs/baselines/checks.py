@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the comparators ask of a vector."""
+"""Checks of workers and vectors that the baselines share."""
 
 from __future__ import annotations
 

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, description
+from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector
 from lanesum.codecs.baselines.checks import checked_workers, finite_vector, parts_of
 from lanesum.codecs.part_memory import PartCounts, PartMemory
+from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.topk import TopK
+from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 
 # Densities on the way to the last one: its fifth root, the square of that, and so on.
@@ -42,9 +44,7 @@ class DGC:
 
     name = "dgc"
     code_table: NDArray[np.uint8] | None = None
-    needs_all_workers = True
-    remembers_sums = True
-    keeps_error_feedback = True
+    traits = CodecTraits(needs_all_workers=True, depends_on_past_sums=True, keeps_error_feedback=True, stateful=True)
 
     def __init__(
         self,
@@ -80,8 +80,8 @@ class DGC:
         self._velocity, self._unsent, self._counts = PartMemory(), PartMemory(), PartCounts()
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`; what a worker keeps is its own business."""
-        return f"{self.name} {description(self.codec)}"
+        """See :meth:`lanesum.codecs.base.Codec.describe`; what a worker keeps is its own business."""
+        return f"{self.name} {self.codec.describe()}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         """Rounds of the codec inside."""
@@ -148,3 +148,6 @@ class DGC:
         counts.load_state_dict(state.get("counts"))
         self.codec.load_state_dict(state["inner"])
         self._velocity, self._unsent, self._counts = velocity, unsent, counts
+
+
+register("dgc", DGC)

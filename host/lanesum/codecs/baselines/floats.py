@@ -18,6 +18,8 @@ from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, St
 from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import gather, gathered_shape, sum_in_order
+from lanesum.codecs.registry import register
+from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError
 
 #: The largest number of bf16.
@@ -25,6 +27,8 @@ BF16_MAX = np.uint32(0x7F7F0000).view(np.float32)
 
 FloatFormat = Literal["fp32", "fp16", "bf16"]
 _BITS = {"fp32": 32, "fp16": 16, "bf16": 16}
+# The square of half a unit in the last place.
+_MAX_NMSE = {"fp32": FLOAT32_NMSE, "fp16": 2.0**-22, "bf16": 2.0**-16}
 _NAMES = {"fp32": "none", "fp16": "fp16", "bf16": "bf16"}
 
 
@@ -38,10 +42,6 @@ class GatheredFloats:
     """
 
     code_table: NDArray[np.uint8] | None = None
-    #: Without a worker's message its place in the sum is zero, which nobody could tell from a gradient.
-    needs_all_workers = True
-    #: A word is about several values, so words do not tell how many there are.
-    packs_values = True
 
     def __init__(self, *, workers: int, format: FloatFormat = "fp32") -> None:
         if format not in _BITS:
@@ -49,11 +49,13 @@ class GatheredFloats:
         self.name = _NAMES[format]
         self.workers = checked_workers(self.name, workers)
         self.format: FloatFormat = format
-        #: Error feedback has nothing to say.
-        self.nearly_exact = format == "fp32"
+        # All workers: the words of a missing one are zero, as those of a gradient of zeros are.
+        self.traits = CodecTraits(
+            needs_all_workers=True, packs_values=True, nearly_exact=format == "fp32", max_nmse=_MAX_NMSE[format]
+        )
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`."""
         return f"{self.name} workers={self.workers}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
@@ -96,3 +98,8 @@ class GatheredFloats:
         if self.format == "fp16":
             return halves.astype(np.uint16).view(np.float16).astype(np.float32)
         return (halves << np.uint32(16)).view(np.float32)
+
+
+register("none", GatheredFloats, preset={"format": "fp32"})
+register("fp16", GatheredFloats, preset={"format": "fp16"})
+register("bf16", GatheredFloats, preset={"format": "bf16"})

@@ -20,6 +20,8 @@ from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import gather, gathered_shape, rounded, summed
 from lanesum.codecs.kernels.philox import Stream, random_words, uniforms
+from lanesum.codecs.registry import register
+from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -41,10 +43,6 @@ class Levels:
 
     name = ""
     code_table: NDArray[np.uint8] | None = None
-    #: Without a worker, gathered codes or the offsets in a sum of codes would be read wrongly.
-    needs_all_workers = True
-    #: A word is about several values, so words do not tell how many there are.
-    packs_values = True
 
     def __init__(
         self, *, workers: int, bits: int, bucket: int | None, norm: Norm, clip: float | None, scale: Scale
@@ -67,11 +65,23 @@ class Levels:
         self.norm: Norm = norm
         self.clip = clip
         self.scale: Scale = scale
+        # All workers: without one, gathered codes or the offsets in a sum of codes would be misread.
+        self.traits = CodecTraits(needs_all_workers=True, packs_values=True, max_nmse=self._max_nmse())
         #: Bits of a field of a sum.
         self.sum_bits = (2 * self.steps * workers).bit_length()
 
+    def _max_nmse(self) -> float:
+        """Return the bound of ``CodecTraits.max_nmse``.
+
+        Rounding to one of two levels has a variance of at most a quarter of their squared distance. Clipping has an
+        error of at most the value. The largest normal value is below 6 standard deviations.
+        """
+        clip = 6.0 if self.clip is None else self.clip
+        largest = min(clip, 6.0) if self.norm == "max" else math.sqrt(self.bucket or 1 << 20)
+        return (largest / self.steps / 2) ** 2 + (0.0 if self.clip is None else 1.0)
+
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`."""
         options = f"bits={self.bits} bucket={self.bucket} norm={self.norm} clip={self.clip} scale={self.scale}"
         return f"{self.name} workers={self.workers} {options}"
 
@@ -189,3 +199,7 @@ def _checked_scales(words: Words) -> Vector:
     if not (np.isfinite(scales) & (scales >= 0)).all():
         raise CodecError("The aggregate of the scale round is not a list of non-negative floats.")
     return scales
+
+
+register("qsgd", QSGD)
+register("terngrad", TernGrad)

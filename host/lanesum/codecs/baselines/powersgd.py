@@ -27,7 +27,6 @@ from lanesum.codecs.base import (
     RoundShape,
     Steps,
     Vector,
-    description,
     followed,
 )
 from lanesum.codecs.baselines.checks import checked_workers, finite_vector, parts_of
@@ -35,6 +34,8 @@ from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.kernels.philox import Stream, random_words, uniforms
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
+from lanesum.codecs.registry import register
+from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 
 Matrix = NDArray[np.float32]
@@ -65,9 +66,8 @@ class PowerSGD:
 
     name = "powersgd"
     code_table: NDArray[np.uint8] | None = None
-    #: Both factors must be sums over the same workers.
-    needs_all_workers = True
-    remembers_sums = True
+    # All workers: both factors must be sums over the same workers.
+    traits = CodecTraits(needs_all_workers=True, depends_on_past_sums=True, stateful=True)
 
     def __init__(self, *, workers: int, rank: int = 1, matrices: Mapping[str, tuple[int, int]] | None = None) -> None:
         if rank < 1:
@@ -80,9 +80,9 @@ class PowerSGD:
         self._factors: dict[str, Vector] = {}
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`."""
         shapes = "square" if self.matrices is None else sorted(self.matrices.items())
-        return f"{self.name} rank={self.rank} matrices={shapes} {description(self.codec)}"
+        return f"{self.name} rank={self.rank} matrices={shapes} {self.codec.describe()}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         """See the class; of a vector that is one parameter without a name."""
@@ -236,3 +236,6 @@ def _product(base: Matrix, factor: Matrix) -> Vector:
     for left, right in zip(base.T.astype(np.float64), factor.T.astype(np.float64), strict=True):
         total += np.multiply.outer(left, right)
     return total.astype(np.float32).reshape(-1)
+
+
+register("powersgd", PowerSGD)

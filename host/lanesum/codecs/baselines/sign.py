@@ -11,6 +11,8 @@ from lanesum.codecs.base import CodecContext, CodecError, Result, Round, RoundSh
 from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import summed
+from lanesum.codecs.registry import register
+from lanesum.codecs.traits import CodecTraits
 from lanesum.protocol.lanes import LaneOp
 
 
@@ -27,10 +29,8 @@ class SignVote:
 
     name = "signsgd"
     code_table: NDArray[np.uint8] | None = None
-    #: Mean magnitudes are gathered.
-    needs_all_workers = True
-    #: A word is about several values, so words do not tell how many there are.
-    packs_values = True
+    # All workers: mean magnitudes are gathered.
+    traits = CodecTraits(needs_all_workers=True, packs_values=True)
 
     def __init__(self, *, workers: int, scaled: bool = True) -> None:
         self.workers = checked_workers(self.name, workers)
@@ -39,7 +39,7 @@ class SignVote:
         self.bits = workers.bit_length()
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`."""
         return f"{self.name} workers={self.workers} scaled={self.scaled}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
@@ -80,3 +80,6 @@ class SignVote:
         if context.keep_residual:
             residual = vector - np.where(positive, magnitude, -magnitude)
         return Result(values, residual)
+
+
+register("signsgd", SignVote)

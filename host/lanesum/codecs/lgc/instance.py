@@ -36,6 +36,7 @@ from lanesum.codecs.lgc.phases import Phase, PhaseBytes, Schedule
 from lanesum.codecs.lgc.selection import Layout, Selection
 from lanesum.codecs.lgc.training import Record, Trainer
 from lanesum.codecs.part_memory import PartCounts
+from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import WORD_BYTES
@@ -73,10 +74,9 @@ class LGC(abc.ABC):
 
     name = ""
     code_table: NDArray[np.uint8] | None = None
-    #: Places and values of different workers do not fit together.
-    needs_all_workers = True
-    #: Rounds depend on the phase, and on the autoencoder.
-    remembers_sums = True
+    # All workers: places and values of different workers do not fit together. Past sums: rounds depend on the phase,
+    # and on the autoencoder.
+    traits = CodecTraits(needs_all_workers=True, depends_on_past_sums=True, stateful=True)
     #: Decoders of one autoencoder.
     _heads = 1
 
@@ -121,7 +121,7 @@ class LGC(abc.ABC):
         return workers
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`; how long the one worker trains is its own business."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`; how long the one worker trains is its own business."""
         schedule, shape = self.schedule, self.architecture
         return (
             f"{self.name} workers={self.workers} density={self.density} warm_up={schedule.warm_up} "

@@ -26,6 +26,7 @@ from lanesum.codecs.lgc.network import Network
 from lanesum.codecs.lgc.phases import PhaseBytes
 from lanesum.codecs.lgc.selection import Selection
 from lanesum.codecs.lgc.training import Record
+from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
 
 #: Defaults. Many coarse latents lose less than few fine ones of as many bits: what the others have at the leader's
@@ -122,3 +123,6 @@ def _peak(latents: np.ndarray) -> float:
     """The largest magnitude as float32, or 0 where there is none that can be sent: the guard trips then anyway."""
     largest = float(np.max(np.abs(latents), initial=0))
     return largest if largest < np.finfo(np.float32).max else 0.0
+
+
+register("lgc", RingLGC)

@@ -35,6 +35,7 @@ from lanesum.codecs.lgc.network import Network
 from lanesum.codecs.lgc.phases import PhaseBytes
 from lanesum.codecs.lgc.selection import Selection
 from lanesum.codecs.lgc.training import Record
+from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
 
 #: Defaults. The leader's own values, a falling curve, need few latents, and others' are not better for more of them.
@@ -89,7 +90,7 @@ class ServerLGC(LGC):
         return 1
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`."""
         return f"{super().describe()} innovation={self._innovation.share} innovation_bits={self._innovation.bits}"
 
     def _training_shapes(self, selected: int) -> tuple[RoundShape, ...]:
@@ -160,3 +161,6 @@ class ServerLGC(LGC):
         if not 0 <= peak < math.inf:
             raise CodecError("The leader has sent latents whose peak is not a non-negative number.")
         return self.latents.latents(self.latents.unpack(extra[1:], self.architecture.latents(size), 1), peak)
+
+
+register("lgc-server", ServerLGC)

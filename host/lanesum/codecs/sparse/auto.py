@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.engine import SparseCodec
 from lanesum.codecs.sparse.plan import WORD_BITS, Method, Placement
 from lanesum.errors import ConfigurationError
@@ -34,5 +35,8 @@ class Auto(SparseCodec):
         self.round_trip_bytes = round_trip_bytes
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`."""
         return f"{super().describe()} round_trip_bytes={self.round_trip_bytes}"
+
+
+register("auto", Auto)

@@ -34,6 +34,7 @@ from lanesum.codecs.sparse.plan import (
     plan_for,
 )
 from lanesum.codecs.sparse.tensor_stats import Record, Records, nonzero_counts
+from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -63,14 +64,16 @@ class SparseCodec:
 
     name = ""
     code_table: NDArray[np.uint8] | None = None
-    #: An index and values of different contributors do not fit together.
-    needs_all_workers = True
-    #: Rounds depend on the sums before: an all-reduce begins when those submitted before it have ended.
-    remembers_sums = True
-    #: Error feedback gains nothing.
-    nearly_exact = True
-    #: Values stay there; index and keys come to the host, and so does the whole vector where it is sent dense.
-    takes_device = True
+    # All workers: index and values of different contributors do not fit together. Device tensors: values stay on the
+    # device; index and keys come to the host, and so does a vector that is sent dense.
+    traits = CodecTraits(
+        needs_all_workers=True,
+        depends_on_past_sums=True,
+        nearly_exact=True,
+        max_nmse=1e-9,
+        accepts_device_tensors=True,
+        stateful=True,
+    )
     _methods: tuple[Method, ...] = ()
 
     def __init__(
@@ -92,16 +95,16 @@ class SparseCodec:
         self._records = Records()
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`."""
         return f"{self.name} workers={self.workers} block={self.block} placement={self.placement}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Rounds of a tensor of which nothing is known yet, and whose values are none of them zero at all workers.
+        """Return the rounds of a tensor without past sums, all of whose values are nonzero; without a quorum.
 
-        Later rounds depend on what the last sums were.
+        Later rounds depend on the last sums.
         """
-        if size == 0:
-            return ()
+        if size == 0 or self._dense.gathers(size):
+            return self._dense.shapes(size)
         index = RoundShape(LaneOp.OR, first_plan(size, self.block).index_words)
         return RoundShape(LaneOp.MAX, HEADER_WORDS), index, RoundShape(LaneOp.ADD32, size)
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.engine import SparseCodec
 from lanesum.codecs.sparse.plan import Method, Placement
 
@@ -24,3 +25,6 @@ class Sketch(SparseCodec):
 
     def __init__(self, *, workers: int, block: int | None = None, placement: Placement = "best") -> None:
         super().__init__(workers=workers, block=block, placement=placement)
+
+
+register("sketch", Sketch)

@@ -23,15 +23,16 @@ from lanesum.codecs.base import (
     Steps,
     Vector,
     checked_vector,
-    description,
     refuse_not_finite,
 )
 from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.all_reduce import INFINITY_BITS
 from lanesum.codecs.sparse.auto import Auto
 from lanesum.codecs.sparse.engine import SparseCodec
 from lanesum.codecs.sparse.sketch import Sketch
 from lanesum.codecs.sparse.union import Union
+from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 
 _INNER: dict[str, type[SparseCodec]] = {"auto": Auto, "sketch": Sketch, "union": Union}
@@ -48,8 +49,7 @@ class TopK:
 
     name = "topk"
     code_table: NDArray[np.uint8] | None = None
-    needs_all_workers = True
-    remembers_sums = True
+    traits = CodecTraits(needs_all_workers=True, depends_on_past_sums=True, stateful=True)
 
     def __init__(
         self, *, workers: int, density: float = 0.01, threshold: float | None = None, codec: str = "auto"
@@ -66,8 +66,8 @@ class TopK:
         self.threshold = threshold
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`; what a worker keeps is its own business."""
-        return f"{self.name} {description(self.codec)}"
+        """See :meth:`lanesum.codecs.base.Codec.describe`; what a worker keeps is its own business."""
+        return f"{self.name} {self.codec.describe()}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         """Rounds of the codec inside."""
@@ -103,3 +103,6 @@ class TopK:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """That of the codec inside."""
         self.codec.load_state_dict(state)
+
+
+register("topk", TopK)

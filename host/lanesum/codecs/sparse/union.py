@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.engine import SparseCodec
 from lanesum.codecs.sparse.plan import Method
 
@@ -20,3 +21,6 @@ class Union(SparseCodec):
 
     def __init__(self, *, workers: int, block: int | None = None) -> None:
         super().__init__(workers=workers, block=block)
+
+
+register("union", Union)

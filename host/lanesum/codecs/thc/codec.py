@@ -39,10 +39,12 @@ from lanesum.codecs.base import (
     uniform_contributors,
 )
 from lanesum.codecs.norms import checked_peaks
+from lanesum.codecs.registry import register
 from lanesum.codecs.thc.backend import HostPlace, Place
 from lanesum.codecs.thc.blocks import BlockCoder
 from lanesum.codecs.thc.grid import best_grid
 from lanesum.codecs.thc.reference import LEAST_BLOCK, padded_length
+from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -77,8 +79,6 @@ class THC:
     """
 
     name = "thc"
-    takes_device = True
-    adds_memory = True
 
     def __init__(
         self, *, workers: int, bits: int = 4, lanes: int | None = None, block: int = 4096, lookup: bool = True
@@ -97,6 +97,7 @@ class THC:
         self.grid = best_grid(bits, workers, LANE_MAX[self.lanes], lookup and self.op is LaneOp.TABLE8)
         if self.op is LaneOp.TABLE8 and self.grid.uniform:
             self.op = LaneOp.EXPAND8
+        self.traits = CodecTraits(accepts_device_tensors=True, adds_memory=True, max_nmse=1.1 * self.grid.error())
         #: The codec's arithmetic, on runs of blocks.
         self.coder = BlockCoder(self.grid, self.op, block)
 
@@ -106,7 +107,7 @@ class THC:
         return np.array(self.grid.levels, dtype=np.uint8) if self.op is LaneOp.TABLE8 else None
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`."""
         levels = f"0..{self.grid.granularity}" if self.grid.uniform else ",".join(map(str, self.grid.levels))
         return (
             f"{self.name} workers={self.workers} op={self.op.name} levels={levels} "
@@ -163,16 +164,16 @@ class THC:
         if not is_tensor(x):
             return HostPlace(self.coder, checked_vector(x, context, self.workers), context)
         from lanesum.gpu.tensors import checked_tensor
-        from lanesum.gpu.thc import MOST_BLOCK as MOST_ON_DEVICE
+        from lanesum.gpu.thc import MAX_BLOCK as MAX_DEVICE_BLOCK
         from lanesum.gpu.thc import DevicePlace
 
         x = checked_tensor(x, context, self.workers)
-        return DevicePlace(self.coder, x, context) if self.block <= MOST_ON_DEVICE else None
+        return DevicePlace(self.coder, x, context) if self.block <= MAX_DEVICE_BLOCK else None
 
     def _on_host(self, x: Any, context: CodecContext) -> Steps:
-        from lanesum.gpu.tensors import on_host_instead, with_memory
+        from lanesum.gpu.tensors import copy_and_make_steps, with_error_feedback
 
-        return on_host_instead(self, with_memory(x, context), replace(context, memory=None))
+        return copy_and_make_steps(self, with_error_feedback(x, context), replace(context, memory=None))
 
 
 def _members(reply: Aggregate, context: CodecContext) -> Members | None:
@@ -211,3 +212,6 @@ def _lane_bits(bits: int, wanted: int | None, workers: int) -> int:
         "lane:",
         f"use at most {most[bits, width]} workers, or {', or '.join(fits)}.",
     )
+
+
+register("thc", THC, optional_lookup=True)

@@ -41,8 +41,10 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.kernels.packing import CODES_PER_WORD, LANE_MAX, LANES_PER_WORD
 from lanesum.codecs.norms import checked_peaks, norms_of
+from lanesum.codecs.registry import register
 from lanesum.codecs.thc_paper.chunks import Chunk, ChunkCoder
-from lanesum.codecs.thc_paper.tables import best_table, support_limit
+from lanesum.codecs.thc_paper.tables import best_table, clamping_error, rounding_variance, support_limit
+from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
@@ -96,6 +98,8 @@ class PaperTHC:
         self.workers = workers
         self.name = "thc-paper" if codes == "table" else "thc-uniform"
         self.op = LaneOp.TABLE8 if codes == "table" else LaneOp.EXPAND8
+        error = rounding_variance(self.values, p) + clamping_error(p)
+        self.traits = CodecTraits(max_nmse=1.1 * error)
         self.rotation = rotation
         self.chunk = chunk
         self.diagonal_seed = diagonal_seed
@@ -113,7 +117,7 @@ class PaperTHC:
         return self._table.copy() if self.op is LaneOp.TABLE8 else None
 
     def describe(self) -> str:
-        """See :func:`lanesum.codecs.description`."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`."""
         return (
             f"{self.name} workers={self.workers} levels={','.join(map(str, self.values))} p={self.p!r} "
             f"rotation={self.rotation} chunk={self.chunk} diagonal_seed={self.diagonal_seed}"
@@ -246,3 +250,7 @@ def _check_lane(granularity: int, workers: int, levels: int) -> None:
         f"g={granularity} x {workers} workers = {granularity * workers} exceeds the 8-bit lane's {LANE_MAX}:",
         f"use {', or '.join(options)}." if options else "use fewer workers, or fewer bits.",
     )
+
+
+register("thc-paper", PaperTHC)
+register("thc-uniform", PaperTHC, preset={"codes": "uniform"})

@@ -26,7 +26,7 @@ enum Kind : std::uint32_t {
 };
 
 enum Flag : std::uint32_t {
-    FLAG_RESEND = 0x01,
+    FLAG_RETRANSMISSION = 0x01,
     FLAG_COLLISION = 0x02,
     FLAG_ECN = 0x04,
     FLAG_OVERFLOW = 0x08,

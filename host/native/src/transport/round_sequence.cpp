@@ -68,7 +68,7 @@ void RoundSequence::retransmit(double now) {
         const ChunkBatch &batch = *sent->round->batch();
         recovery_.on_retransmitted(*sent, now, bypass);
         link_->count_sent(batch.packet_bytes(), true, bypass, requested);
-        outbox_.add(batch, sent->chunk, FLAG_RESEND | (bypass ? FLAG_BYPASS : 0u));
+        outbox_.add(batch, sent->chunk, FLAG_RETRANSMISSION | (bypass ? FLAG_BYPASS : 0u));
     }
 }
 
@@ -206,7 +206,7 @@ ReceiveOutcome RoundSequence::take_conflict(const RoundState *own, const Header 
     final_outbox_.clear();
     if (own != nullptr && header.chunk < own->chunks() && recovery_.sent(own->begin() + header.chunk) != nullptr) {
         link_->count_sent(own->batch()->packet_bytes(), true, true, true);
-        final_outbox_.add(*own->batch(), header.chunk, FLAG_RESEND | FLAG_BYPASS);
+        final_outbox_.add(*own->batch(), header.chunk, FLAG_RETRANSMISSION | FLAG_BYPASS);
     }
     final_outbox_.lay_out();
     return ReceiveOutcome::conflict;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the seed inputs of the fuzzers, a folder for each: ``python seeds.py FOLDER``.
 
-They come from sessions of the Python implementation, with and without loss. Datagrams of its workers to its server become
-seeds of ``fuzz_aggregator``, and datagrams to one worker seeds of ``fuzz_rounds``. Jobs as in these two.
+They come from sessions of the Python implementation, with and without loss. Datagrams of its workers to its server
+become seeds of ``fuzz_aggregator``, and datagrams to one worker seeds of ``fuzz_rounds``. Jobs as in these two.
 """
 
 from __future__ import annotations

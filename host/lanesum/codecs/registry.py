@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Registry of codecs: a name for each factory.
+
+Built-in codecs register themselves when their module is imported, in the same way as codecs from elsewhere do. Command
+line, control plane, benchmarks and tests read this registry.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lanesum.codecs.base import Codec
+from lanesum.errors import ConfigurationError
+
+#: Builds a codec from the keyword ``workers`` and keyword parameters of its own.
+CodecFactory = Callable[..., Codec]
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    factory: CodecFactory
+    preset: Mapping[str, Any]
+    parameters: tuple[str, ...]
+    optional_lookup: bool
+
+
+_entries: dict[str, _Entry] = {}
+
+
+def register(
+    name: str, factory: CodecFactory, *, preset: Mapping[str, Any] | None = None, optional_lookup: bool = False
+) -> None:
+    """Make ``factory`` available to :func:`get` under ``name``.
+
+    Args:
+        name: lower-case words of letters and digits, joined by hyphens.
+        factory: takes the keyword ``workers`` and returns a :class:`lanesum.codecs.base.Codec` of this name.
+        preset: parameters of ``factory`` that differ from its defaults under this name.
+        optional_lookup: ``factory`` takes ``lookup=False`` for aggregation points that have no code table.
+
+    Raises:
+        ConfigurationError: the name is invalid or taken, or the factory lacks a parameter.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"Invalid codec name {name!r}.", "Use lower-case letters and digits, with single hyphens between words."
+        )
+    if name in _entries:
+        raise ConfigurationError(f"A codec {name!r} is already registered.", "Choose another name.")
+    parameters = tuple(sorted(inspect.signature(factory).parameters))
+    missing = {"workers", *(preset or {}), *(["lookup"] if optional_lookup else [])} - set(parameters)
+    if missing:
+        raise ConfigurationError(
+            f"The factory of codec {name!r} has no parameter {', '.join(map(repr, sorted(missing)))}.",
+            f"Its parameters: {', '.join(parameters)}.",
+        )
+    _entries[name] = _Entry(factory, dict(preset or {}), parameters, optional_lookup)
+
+
+def names() -> list[str]:
+    """Return the registered names, sorted."""
+    return sorted(_entries)
+
+
+def get(name: str, *, workers: int, **parameters: Any) -> Codec:
+    """Build the codec ``name`` for a job of ``workers`` workers; ``parameters`` override the preset's.
+
+    Raises:
+        ConfigurationError: the name or a parameter is unknown, or the codec refuses a value, such as more workers than
+            its lanes hold.
+    """
+    entry = _entry(name)
+    known = [one for one in entry.parameters if one != "workers"]
+    unknown = sorted(set(parameters) - set(known))
+    if unknown:
+        raise ConfigurationError(
+            f"Codec {name!r} has no parameter {', '.join(map(repr, unknown))}.",
+            f"Known parameters: {', '.join(known)}.",
+        )
+    return entry.factory(workers=workers, **{**entry.preset, **parameters})
+
+
+def for_job(name: str, *, workers: int, lookup: bool) -> Codec:
+    """Build the codec ``name`` with the parameters that all workers of a job derive from its name alone.
+
+    ``lookup``: the aggregation points of the job look codes up in a table. Where they do not, a codec with an optional
+    lookup is built without a table. Raises the exceptions of :func:`get`.
+    """
+    return get(name, workers=workers, **({"lookup": False} if _entry(name).optional_lookup and not lookup else {}))
+
+
+def _entry(name: str) -> _Entry:
+    if name not in _entries:
+        raise ConfigurationError(f"There is no codec {name!r}.", f"Known codecs: {', '.join(names())}.")
+    return _entries[name]

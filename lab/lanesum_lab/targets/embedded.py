@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Target ``embedded``: the BMv2 JSON in the embedded switch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+from lanesum_lab.targets import SwitchProcess, SwitchTarget, register
+from lanesum_switch.dataplane import EmbeddedSwitch
+
+if TYPE_CHECKING:
+    from lanesum_control.pipelines import CompiledPipeline
+
+
+def lanesum_command(*arguments: str) -> list[str]:
+    """Return a command line of ``lanesum`` under this interpreter."""
+    return [sys.executable, "-m", "lanesum.cli", *arguments]
+
+
+def interface_options(interfaces: Mapping[int, str]) -> list[str]:
+    """Return the options of ``lanesum switch`` for its interfaces (port -> name)."""
+    return [f"--interface={port}@{name}" for port, name in interfaces.items()]
+
+
+def command(process: SwitchProcess) -> list[str]:
+    """Return the command line of the embedded switch."""
+    ports = ["--loopback"] if process.interfaces is None else interface_options(process.interfaces)
+    options = ["--topology", process.topology, "--name", process.name, "--p4runtime", process.p4runtime]
+    return lanesum_command("switch", *options, *ports, *process.faults)
+
+
+def pipeline(accumulator_words: int | None) -> CompiledPipeline:
+    """Return the committed BMv2 build. Raises ConfigurationError for a size that is not built."""
+    from lanesum_control.pipelines import bmv2_pipeline
+
+    return bmv2_pipeline(DEFAULT_ACCUMULATOR_WORDS if accumulator_words is None else accumulator_words)
+
+
+EMBEDDED = register(
+    SwitchTarget(
+        name="embedded", description="embedded switch", pipeline=pipeline, command=command, device=EmbeddedSwitch
+    )
+)

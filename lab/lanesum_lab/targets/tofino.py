@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Targets ``tofino1-w32`` and the other profiles: the TNA program in the embedded switch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanesum.errors import ConfigurationError
+from lanesum_control.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_lab.targets import SwitchProcess, SwitchTarget, embedded, register
+from lanesum_switch.reference.tofino_slots import TofinoSlotTable
+from lanesum_switch.tna.switch import TofinoSwitch
+
+if TYPE_CHECKING:
+    from lanesum_control.pipelines import CompiledPipeline
+
+
+def command(process: SwitchProcess) -> list[str]:
+    """Return the command line of the embedded switch for TNA programs."""
+    return [*embedded.command(process), "--tofino"]
+
+
+def _target(profile: TofinoProfile) -> SwitchTarget:
+    def pipeline(accumulator_words: int | None) -> CompiledPipeline:
+        from lanesum_control.pipelines import tofino_pipeline
+
+        if accumulator_words not in (None, profile.accumulator_words):
+            raise ConfigurationError(
+                f"Profile {profile.name} sums {profile.accumulator_words} words per packet, not {accumulator_words}."
+            )
+        return tofino_pipeline(profile.name)
+
+    return SwitchTarget(
+        name=profile.name,
+        description=f"embedded switch with {profile.name}",
+        pipeline=pipeline,
+        command=command,
+        device=TofinoSwitch,
+        slot_table=TofinoSlotTable,
+        controller_options=("--tofino", profile.name),
+    )
+
+
+TOFINO = tuple(register(_target(profile)) for profile in PROFILES)

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Python source text with indentation, and the objects that it refers to by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class SourceWriter:
+    """Collects source lines.
+
+    Attributes:
+        depth: present indentation.
+        max_depth: largest indentation so far.
+    """
+
+    def __init__(self, depth: int = 0) -> None:
+        self.lines: list[str] = []
+        self.depth = depth
+        self.max_depth = depth
+
+    def line(self, text: str) -> None:
+        """Append a line at the present indentation."""
+        self.lines.append(" " * self.depth + text)
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Write a header and indent the lines that follow; an empty block gets ``pass``."""
+        self.line(header)
+        self.depth += 1
+        self.max_depth = max(self.max_depth, self.depth)
+        start = len(self.lines)
+        yield
+        if len(self.lines) == start:
+            self.line("pass")
+        self.depth -= 1
+
+    def source(self) -> str:
+        """Return the text."""
+        return "\n".join(self.lines) + "\n"
+
+
+class Names:
+    """Unique Python identifiers, and the objects that are bound to them in the namespace of the generated code."""
+
+    def __init__(self) -> None:
+        self.used: set[str] = set()
+        self.bound: dict[str, Any] = {}
+        self._constants: dict[Any, str] = {}
+
+    def fresh(self, hint: str) -> str:
+        """Return an unused identifier that begins like ``hint``."""
+        base = re.sub(r"\W+", "_", hint).strip("_") or "x"
+        if base[0].isdigit():
+            base = "_" + base
+        name, number = base, 1
+        while name in self.used:
+            number += 1
+            name = f"{base}_{number}"
+        self.used.add(name)
+        return name
+
+    def bind(self, hint: str, value: Any) -> str:
+        """Bind ``value`` to an unused identifier and return the identifier."""
+        name = self.fresh(hint)
+        self.bound[name] = value
+        return name
+
+    def constant(self, hint: str, key: Any, value: Any) -> str:
+        """Bind ``value`` once for each ``key`` and return the identifier."""
+        if key not in self._constants:
+            self._constants[key] = self.bind(hint, value)
+        return self._constants[key]

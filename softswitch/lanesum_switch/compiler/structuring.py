@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Structuring: a control-flow graph as nested Python ifs.
+
+Python has no goto. A node with one predecessor is written at the jump to it. A join, which has several, is written
+after its immediate dominator (K. D. Cooper, T. J. Harvey and K. Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
+If every open path leads to the join, it follows without a test. Otherwise the paths store the number of their target
+in a variable, and the join tests it. Graphs with cycles (parsers over header stacks) and graphs nested deeper than
+Python's indentation limit become a dispatch loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from lanesum_switch.compiler.python_source import SourceWriter
+
+Target = Hashable  # a node key, or END
+END = None
+MAX_DEPTH = 90  # CPython refuses 100 levels of indentation
+MAX_STEPS = 1 << 16  # nodes of one loop that one packet may visit before LoopLimit is raised
+
+Go = Callable[[Target], None]
+
+
+@dataclass(slots=True)
+class Node:
+    """A node. ``emit`` writes its code and calls ``go`` wherever execution leaves for a successor."""
+
+    successors: list[Target]  # one item per way out, with repetitions
+    emit: Callable[[Go], None]
+
+
+@dataclass(slots=True)
+class _Pass:
+    guarded: set[Target] = field(default_factory=set)  # targets whose number a path stores
+
+
+class Structurer:
+    """Writes one graph. ``variable`` is a local that no graph around it uses."""
+
+    def __init__(self, writer: SourceWriter, nodes: dict[Target, Node], entry: Target, variable: str) -> None:
+        self.writer = writer
+        self.variable = variable
+        self.entry = entry
+        self.order = _reverse_postorder(nodes, entry)
+        self.nodes = {key: nodes[key] for key in self.order}
+        self.position = {key: i for i, key in enumerate(self.order)}
+        self.cyclic = any(
+            target is not END and self.position[target] <= self.position[key]
+            for key, node in self.nodes.items()
+            for target in node.successors
+        )
+        self._pass = _Pass()
+        self._joins: dict[Target, list[Target]] = {}
+        self._is_join: set[Target] = set()
+
+    def write(self) -> None:
+        """Write the graph; execution continues after it at END."""
+        if self.entry is END:
+            return
+        if self.cyclic:
+            self._dispatch_loop()
+            return
+        self._find_joins()
+        lines, depth = len(self.writer.lines), self.writer.depth
+        max_depth, self.writer.max_depth = self.writer.max_depth, depth
+        self._node(self.entry)  # the first pass finds the targets whose number must be stored
+        too_deep = self.writer.max_depth > MAX_DEPTH
+        del self.writer.lines[lines:]
+        self.writer.max_depth = max_depth
+        if too_deep:
+            self._dispatch_loop()
+        else:
+            self._node(self.entry)
+
+    def _number(self, target: Target) -> int:
+        return 0 if target is END else self.position[target] + 1
+
+    def _dispatch_loop(self) -> None:
+        def go(target: Target) -> None:
+            self.writer.line(f"{self.variable} = {self._number(target)}")
+
+        go(self.entry)
+        budget = f"{self.variable}_budget"
+        if self.cyclic:
+            self.writer.line(f"{budget} = {MAX_STEPS}")
+        with self.writer.block(f"while {self.variable}:"):
+            if self.cyclic:
+                self.writer.line(f"{budget} -= 1")
+                self.writer.line(f"if {budget} < 0: raise LoopLimit")
+            for i, key in enumerate(self.order):
+                with self.writer.block(f"{'if' if i == 0 else 'elif'} {self.variable} == {i + 1}:"):
+                    self.nodes[key].emit(go)
+
+    def _find_joins(self) -> None:
+        ways_in: dict[Target, list[Target]] = {}
+        for key, node in self.nodes.items():
+            for target in node.successors:
+                if target is not END:
+                    ways_in.setdefault(target, []).append(key)
+        dominator: dict[Target, Target] = {self.entry: self.entry}
+        for key in self.order[1:]:
+            candidates = ways_in[key]
+            current = candidates[0]
+            for other in candidates[1:]:
+                current = self._common(dominator, current, other)
+            dominator[key] = current
+            if len(candidates) > 1:
+                self._is_join.add(key)
+                self._joins.setdefault(current, []).append(key)
+        for joins in self._joins.values():
+            joins.sort(key=lambda k: self.position[k])
+
+    def _common(self, dominator: dict[Target, Target], a: Target, b: Target) -> Target:
+        while a != b:
+            while self.position[a] > self.position[b]:
+                a = dominator[a]
+            while self.position[b] > self.position[a]:
+                b = dominator[b]
+        return a
+
+    def _node(self, key: Target) -> set[Target]:
+        """Write a node and the joins it dominates; return the targets that stay open after it."""
+        pending: set[Target] = set()
+
+        def go(target: Target) -> None:
+            if target is END or target in self._is_join:
+                if target in self._pass.guarded:
+                    self.writer.line(f"{self.variable} = {self._number(target)}")
+                pending.add(target)
+            else:
+                pending.update(self._node(target))
+
+        self.nodes[key].emit(go)
+        for join in self._joins.get(key, ()):
+            if pending == {join}:
+                pending.clear()
+                pending.update(self._node(join))
+            elif join in pending:
+                self._pass.guarded |= pending
+                with self.writer.block(f"if {self.variable} == {self._number(join)}:"):
+                    after = self._node(join)
+                pending.discard(join)
+                pending |= after
+        return pending
+
+
+def _reverse_postorder(nodes: dict[Target, Node], entry: Target) -> list[Target]:
+    if entry is END:
+        return []
+    order: list[Target] = []
+    seen: set[Target] = {entry}
+    stack = [(entry, iter(nodes[entry].successors))]
+    while stack:
+        key, successors = stack[-1]
+        for target in successors:
+            if target is not END and target not in seen:
+                seen.add(target)
+                stack.append((target, iter(nodes[target].successors)))
+                break
+        else:
+            order.append(key)
+            stack.pop()
+    return order[::-1]

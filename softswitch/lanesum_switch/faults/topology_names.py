@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Names of a topology's links and processes in fault plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanesum_control.controlled_server import server_name
+from lanesum_control.topology import Topology
+from lanesum_switch.faults.plan import Names
+
+CONTROLLER = "controller"
+
+
+def server_processes(topology: Topology) -> list[str]:
+    """Return the names of the aggregation server processes, in the order of their hosts."""
+    return [server_name(number) for number, _ in enumerate(topology.server_hosts())]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchLink:
+    """A link between two switches; ``upper`` is the one nearer to the first server."""
+
+    lower: str
+    lower_port: int
+    upper: str
+    upper_port: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.lower}-{self.upper}"
+
+
+def switch_links(topology: Topology) -> list[SwitchLink]:
+    """Return the links between switches, in file order."""
+    server = topology.server_hosts()[0]
+    links = []
+    for one, port, other, other_port in topology.links_between_switches():
+        if topology.host_ports(one, loopback=False)[server].port == port:
+            links.append(SwitchLink(one, port, other, other_port))
+        else:
+            links.append(SwitchLink(other, other_port, one, port))
+    return links
+
+
+def names_in(topology: Topology, *, switches: bool = True) -> Names:
+    """Return the names that a plan may use: links by their host or their two switches, and processes.
+
+    Without ``switches`` the only links are those from the workers to the servers.
+    """
+    workers = topology.names("worker")
+    processes = [*workers, *server_processes(topology), CONTROLLER]
+    if not switches:
+        return Names(frozenset(workers), frozenset(processes))
+    between = [link.name for link in switch_links(topology)]
+    return Names(frozenset([*topology.hosts(), *between]), frozenset([*processes, *topology.switches()]))

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ports of a topology's switch, on loopback or at network interfaces, with the faults of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lanesum._internal.udp_socket import Address
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.frames import mac_bytes
+from lanesum.protocol.spec import UDP_PORT
+from lanesum_control.model import SWITCH_MAC
+from lanesum_control.topology import Topology
+from lanesum_switch.faults.links import LinkFaults
+from lanesum_switch.faults.plan import DOWN, UP
+from lanesum_switch.faults.topology_names import switch_links
+from lanesum_switch.ports.afpacket import AfPacketPort
+from lanesum_switch.ports.aggregation_server import ServerPort, ServerPortConfig
+from lanesum_switch.ports.faulty import FaultyPort
+from lanesum_switch.ports.port import Port
+from lanesum_switch.ports.trunk import TrunkPort
+from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
+
+
+def worker_address(topology: Topology, worker: str) -> Address:
+    """Return the address that a worker sends from on loopback."""
+    return topology.address(worker, loopback=True), UDP_PORT
+
+
+def server_port(topology: Topology, servers: list[str], workers: list[str], *, checksums: bool) -> ServerPort:
+    """Open the loopback port of ``servers``. Raises ConfigurationError."""
+    return ServerPort(
+        ServerPortConfig(
+            servers=tuple(topology.server_address(server, loopback=True) for server in servers),
+            backends=tuple(topology.server_backend(server, loopback=True) for server in servers),
+            server_mac=mac_bytes(topology.nodes[servers[0]].mac_text),
+            switch_mac=SWITCH_MAC,
+            workers=tuple(worker_address(topology, worker) for worker in workers),
+            checksums=checksums,
+        )
+    )
+
+
+def worker_ports(topology: Topology, ports: Mapping[str, int], *, checksums: bool) -> dict[str, Port]:
+    """Open the loopback ports of workers; ``ports`` has their numbers. Raises ConfigurationError."""
+    servers = tuple(topology.server_address(server, loopback=True) for server in topology.server_hosts())
+    configs = [
+        UdpPortConfig(
+            number=number,
+            servers=servers,
+            host=worker_address(topology, worker),
+            host_mac=mac_bytes(topology.nodes[worker].mac_text),
+            switch_mac=SWITCH_MAC,
+            checksums=checksums,
+        )
+        for worker, number in ports.items()
+    ]
+    return dict(zip(ports, open_udp_ports(configs), strict=True))
+
+
+def loopback_ports(topology: Topology, switch: str, faults: LinkFaults | None = None) -> dict[int, Port]:
+    """Open the ports of ``switch`` on loopback, by number.
+
+    Workers and servers have UDP sockets, other switches have trunks. The controller has no port: it reaches the switch
+    by P4Runtime. Raises ConfigurationError, with no port open.
+    """
+    numbers = topology.ports(switch)
+    workers = {name: numbers[name] for name in topology.names("worker") if name in numbers}
+    check_apart(topology)
+    checksums = faults is not None
+    ports: dict[int, Port] = {}
+    try:
+        for name, port in worker_ports(topology, workers, checksums=checksums).items():
+            ports[numbers[name]] = port
+        for server in topology.server_hosts():
+            if server in numbers:
+                every = topology.names("worker")
+                ports[numbers[server]] = server_port(topology, [server], every, checksums=checksums)
+        for index, link in enumerate(switch_links(topology)):
+            # Addresses that no host has: 127.255.LINK.END.
+            lower, upper = (f"127.255.{index}.{end}" for end in (1, 2))
+            if switch == link.lower:
+                ports[link.lower_port] = TrunkPort((lower, UDP_PORT), (upper, UDP_PORT))
+            elif switch == link.upper:
+                ports[link.upper_port] = TrunkPort((upper, UDP_PORT), (lower, UDP_PORT))
+        return with_faults(topology, switch, ports, faults)
+    except ConfigurationError:
+        for port in ports.values():
+            port.close()
+        raise
+
+
+def check_apart(topology: Topology) -> None:
+    """Raise ConfigurationError if a worker and a server share a host, which leaves no path for a switch."""
+    if shared := set(topology.server_hosts()) & set(topology.names("worker")):
+        raise ConfigurationError(
+            f"On loopback no switch can be between a worker and a server on the same host, as on {min(shared)}.",
+            "Place the servers on other hosts, use Mininet, or use no switch.",
+        )
+
+
+def interface_ports(
+    topology: Topology, switch: str, interfaces: Mapping[int, str], faults: LinkFaults | None = None
+) -> dict[int, Port]:
+    """Open the ports of ``switch`` at network interfaces (number -> name). Raises PortError or MissingToolError."""
+    ports: dict[int, Port] = {number: AfPacketPort(name) for number, name in interfaces.items()}
+    return with_faults(topology, switch, ports, faults)
+
+
+def with_faults(
+    topology: Topology, switch: str, ports: Mapping[int, Port], faults: LinkFaults | None
+) -> dict[int, Port]:
+    """Return the ports of ``switch``, with an injector at each link that the plan has faults for."""
+    result = dict(ports)
+    if faults is None:
+        return result
+    servers = topology.names("server")
+    for link, number in links_of(topology, switch).items():
+        injector = faults.injector(link) if number in result else None
+        if injector is not None:
+            result[number] = FaultyPort(result[number], injector, inbound=DOWN if link in servers else UP)
+    return result
+
+
+def links_of(topology: Topology, switch: str) -> dict[str, int]:
+    """Return the links that this switch injects faults on, with their ports: to hosts and to lower switches."""
+    below = {link.name: link.upper_port for link in switch_links(topology) if link.upper == switch}
+    return topology.ports(switch) | below

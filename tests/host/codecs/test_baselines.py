@@ -1,0 +1,239 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Baseline codecs: error formulas, wire format and refused input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanesum import codecs
+from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, Part, Round
+from lanesum.codecs.baselines.fields import (
+    bits_to_words,
+    field_words,
+    pack_bits,
+    pack_fields,
+    unpack_bits,
+    unpack_fields,
+    words_to_bits,
+)
+from lanesum.errors import ConfigurationError
+from lanesum_lab.codec_simulation import simulate
+from tests.host.codecs.baseline_vectors import NAMES, drawn, nmse
+
+SIZE = 1 << 18
+KINDS = ("Gaussian", "Laplace", "log-normal")
+
+
+def error(name: str, x: np.ndarray, rounds: int = 1, **parameters: Any) -> float:
+    """Of one worker, the mean over independent rounds."""
+    codec = codecs.get(name, workers=1, **parameters)
+    return float(np.mean([nmse(simulate(codec, [x], round=number).values, x) for number in range(rounds)]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors_are_those_of_the_formulas(kind: str) -> None:
+    x = drawn(kind, SIZE)
+    wide = x.astype(np.float64)
+    magnitudes, energy = np.abs(wide), float(np.sum(wide**2))
+    for density in (0.1, 0.01):
+        kept = np.sort(wide**2)[-int(np.ceil(SIZE * density)) :]
+        assert error("topk", x, density=density) == pytest.approx(1 - kept.sum() / energy, rel=0.05)
+        assert error("dgc", x, density=density) == pytest.approx(1 - kept.sum() / energy, rel=0.05)
+    assert error("signsgd", x) == pytest.approx(1 - magnitudes.sum() ** 2 / SIZE / energy, rel=0.05)
+    unclipped = magnitudes.max() * magnitudes.sum() / energy - 1
+    assert error("terngrad", x, clip=None) == pytest.approx(unclipped, rel=0.05)
+    buckets = wide.reshape(-1, 512)
+    norms = np.linalg.norm(buckets, axis=1)
+    ternary = np.sum(np.abs(buckets).sum(1) * norms) / energy - 1
+    assert error("qsgd", x, bits=2, norm="l2") == pytest.approx(ternary, rel=0.05)
+    for norm, scales in (("l2", norms), ("max", np.abs(buckets).max(1))):
+        for bits in (4, 8):
+            unit = (scales / (2 ** (bits - 1) - 1))[:, None]
+            share = np.abs(buckets) / unit % 1
+            expected = np.sum(unit**2 * share * (1 - share)) / energy
+            assert error("qsgd", x, bits=bits, norm=norm) == pytest.approx(expected, rel=0.05)
+            assert error("qsgd", x, bits=bits, norm=norm, scale="shared") == pytest.approx(expected, rel=0.05)
+
+
+# What the literature's formulas gave for normal, Laplace and log-normal vectors of 2**18 values.
+MEASURED = [
+    ("topk", {"density": 0.1}, (0.56, 0.40, 0.24)),
+    ("topk", {"density": 0.01}, (0.91, 0.84, 0.64)),
+    ("signsgd", {}, (0.363, 0.50, 0.63)),
+    ("terngrad", {}, (1.0, 0.88, 0.93)),
+    ("qsgd", {"bits": 2, "norm": "l2"}, (16.9, None, None)),
+    ("qsgd", {"bits": 4, "norm": "l2"}, (1.58, None, None)),
+    ("qsgd", {"bits": 8, "norm": "l2"}, (0.0053, None, None)),
+    ("qsgd", {"bits": 2}, (1.61, None, None)),
+    ("qsgd", {"bits": 4}, (0.037, None, None)),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "figures"), MEASURED)
+def test_errors_are_those_that_others_measured(name: str, parameters: dict[str, Any], figures: Any) -> None:
+    for kind, figure in zip(KINDS, figures, strict=True):
+        if figure is not None:
+            assert error(name, drawn(kind, SIZE, 1), **parameters) == pytest.approx(figure, rel=0.05)
+
+
+def test_half_precision_is_that_of_numpy_and_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    x = np.concatenate((drawn("log-normal", 5000), np.float32([0, -0.0, 6e-8, 2**-25, 65504, -1e-9, 1 + 2**-8])))
+    values = {name: simulate(codecs.get(name, workers=1), [x]).values for name in ("none", "fp16", "bf16")}
+    assert values["none"].tobytes() == x.tobytes()
+    assert (values["fp16"] == x.astype(np.float16)).all()
+    assert (values["fp16"] == torch.from_numpy(x).half().float().numpy()).all()
+    assert (values["bf16"] == torch.from_numpy(x).bfloat16().float().numpy()).all()
+    for name, most in (("fp16", 2**-22 / 3), ("bf16", 2**-16 / 3)):
+        assert most / 10 < error(name, drawn("Gaussian", SIZE)) < most
+
+
+@pytest.mark.parametrize(("name", "large"), [("fp16", 65520), ("bf16", np.finfo(np.float32).max)])
+def test_what_a_format_does_not_hold_is_refused(name: str, large: float) -> None:
+    with pytest.raises(CodecError, match=r"Element 2 of tensor 't', .* is more than (fp16|bf16) holds"):
+        simulate(codecs.get(name, workers=1), [np.float32([1, 2, large])], tensor="t")
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 5])
+def test_none_is_the_sum_in_the_order_of_the_workers(workers: int) -> None:
+    vectors = [drawn("log-normal", 999, worker) for worker in range(workers)]
+    truth = sum(x.astype(np.float64) for x in vectors)
+    run = simulate(codecs.get("none", workers=workers), vectors, average=False, keep_residual=True)
+    assert (run.values == truth.astype(np.float32)).all()
+    assert all(one.residual is not None and not one.residual.any() for one in run.results)
+
+
+def test_a_sum_beyond_float32_is_infinite() -> None:
+    vectors = [np.full(5, 3e38, np.float32)] * 2
+    assert (simulate(codecs.get("none", workers=2), vectors, average=False).values == np.inf).all()
+    assert (simulate(codecs.get("none", workers=2), vectors).values == np.float32(3e38)).all()
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4, 7, 33])
+def test_the_majority_is_counted_in_the_sum(workers: int) -> None:
+    vectors = [drawn("Gaussian", 1000, worker) for worker in range(workers)]
+    votes = np.sum([np.where(x >= 0, 1, -1) for x in vectors], axis=0)
+    plain = simulate(codecs.get("signsgd", workers=workers, scaled=False), vectors)
+    assert (plain.values == np.sign(votes)).all()
+    scale = np.mean([np.abs(x).mean(dtype=np.float64) for x in vectors])
+    scaled = simulate(codecs.get("signsgd", workers=workers), vectors)
+    np.testing.assert_allclose(scaled.values, np.sign(votes) * scale, rtol=1e-6)
+    # As many bits as a count of votes needs, whatever the number of workers.
+    assert sum(words.size for words in plain.aggregates) == field_words(1000, workers.bit_length())
+
+
+@pytest.mark.parametrize("name", ["qsgd", "terngrad"])
+@pytest.mark.parametrize("scale", ["own", "shared"])
+def test_means_of_levels_are_without_bias_and_own_scales_cost_an_all_gather(name: str, scale: str) -> None:
+    workers, size = 4, 2000
+    vectors = [drawn("Gaussian", size, worker) for worker in range(workers)]
+    options = {} if name == "qsgd" else {"clip": None}
+    codec = codecs.get(name, workers=workers, scale=scale, **options)
+    parts = (Part("a", 0, 500), Part("b", 500, size))
+    runs = [simulate(codec, vectors, round=number, parts=parts) for number in range(200)]
+    mean = np.mean(vectors, axis=0, dtype=np.float64)
+    spread = np.mean([nmse(run.values, mean) for run in runs])
+    assert nmse(np.mean([run.values for run in runs], axis=0, dtype=np.float64), mean) < 2 * spread / len(runs)
+    words = sum(one.size for one in runs[0].aggregates)
+    buckets = 4 if name == "qsgd" else 2
+    bits = codec.bits if scale == "own" else codec.sum_bits  # type: ignore[attr-defined]
+    assert words == (workers if scale == "own" else 1) * field_words(size, bits) + buckets * (
+        workers if scale == "own" else 1
+    )
+
+
+@pytest.mark.parametrize("name", ["fp16", "bf16", "qsgd", "terngrad", "signsgd", "topk", "powersgd"])
+def test_error_feedback_says_everything_in_the_end(name: str) -> None:
+    vectors = [drawn("Gaussian", 400, worker) for worker in range(2)]
+    job = [ErrorFeedback(codecs.get(name, workers=2, **({"density": 0.1} if name == "topk" else {}))) for _ in vectors]
+    total, rounds = np.zeros(400), 300
+    for number in range(rounds):
+        total += simulate(job, vectors, tensor="t", round=number).values
+    mean = np.mean(vectors, axis=0, dtype=np.float64)
+    # Two workers' ties and magnitudes make a vote no mean: its feedback is only near.
+    assert nmse(total / rounds, mean) < (0.3 if name == "signsgd" else 0.02)
+
+
+def first(name: str, x: Any, workers: int = 2, **parameters: Any) -> Any:
+    return next(
+        codecs.get(name, workers=workers, **parameters).all_reduce(
+            x, CodecContext(workers=workers, worker=0, tensor="t")
+        )
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "topk"])
+def test_more_values_than_places_are_refused(name: str) -> None:
+    with pytest.raises(CodecError, match=r"2,147,483,648 values are more .* Reduce the tensor in pieces"):
+        first(name, np.broadcast_to(np.float32(1), 2**31))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("topk", "dgc")])
+def test_a_sum_without_a_worker_is_refused(name: str) -> None:
+    assert codecs.get(name, workers=2).traits.needs_all_workers
+    if name == "powersgd":
+        return  # its sums are those of fixed, which takes whoever is there
+    steps = codecs.get(name, workers=2).all_reduce(drawn("Gaussian", 50), CodecContext(workers=2, worker=0))
+    round_ = next(steps)
+    assert isinstance(round_, Round)
+    with pytest.raises(CodecError, match="Some of the 2 workers are not in a sum"):
+        steps.send(Aggregate(round_.words, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("none", {"workers": 0}),
+        ("fp16", {"workers": 1025}),
+        ("bf16", {"format": "fp8"}),
+        ("qsgd", {"bits": 1}),
+        ("qsgd", {"bucket": 0}),
+        ("qsgd", {"norm": "l1"}),
+        ("qsgd", {"scale": "his"}),
+        ("terngrad", {"clip": 0.0}),
+        ("signsgd", {"workers": -1}),
+        ("dgc", {"momentum": 1.0}),
+        ("dgc", {"clip": 0.0}),
+        ("dgc", {"warm_up": -1}),
+        ("dgc", {"density": 0.0}),
+        ("dgc", {"codec": "thc"}),
+        ("powersgd", {"rank": 0}),
+    ],
+)
+def test_wrong_parameters_are_refused(name: str, parameters: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        codecs.get(name, **{"workers": 2, **parameters})
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(CodecError, match="scaled=True"):
+        simulate(codecs.get("signsgd", workers=1, scaled=False), [drawn("Gaussian", 9)], keep_residual=True)
+    with pytest.raises(CodecError, match="more than float32 holds"):
+        first("qsgd", np.full(512, 3e38, np.float32), norm="l2")
+    for name in ("qsgd", "terngrad"):
+        steps = codecs.get(name, workers=2, scale="shared").all_reduce(
+            drawn("Gaussian", 9), CodecContext(workers=2, worker=0)
+        )
+        round_ = next(steps)
+        with pytest.raises(CodecError, match="scale round"):
+            steps.send(Aggregate(np.full(round_.words.size, 0x7FC00000, np.uint32), 2))  # type: ignore[union-attr]
+
+
+@given(st.integers(1, 32), st.integers(0, 200), st.randoms(use_true_random=False))
+def test_fields_come_back_and_add_up(bits: int, count: int, random: Any) -> None:
+    numbers = np.array([random.getrandbits(bits) for _ in range(count)], np.uint32)
+    words = pack_fields(numbers, bits)
+    assert words.size == field_words(count, bits) and (unpack_fields(words, bits, count) == numbers).all()
+    stream = pack_bits(numbers, bits)
+    dense = bits_to_words(stream)
+    assert dense.size == -(-count * bits // 32)
+    assert (unpack_bits(words_to_bits(dense, count * bits), bits) == numbers).all()
+    half = numbers >> np.uint32(1)
+    sums = unpack_fields(pack_fields(half, bits) + pack_fields(half, bits), bits, count)
+    assert (sums == 2 * half).all()

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The four packages as wheels: what they hold and need, and the host library without the others."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import email
+import importlib.util
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from configparser import ConfigParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lanesum.cli.app import COMMANDS, GROUP
+from lanesum.server.client import RemoteServer
+from lanesum_control.controller import Controller, JobRequest
+from lanesum_control.network import Network
+from lanesum_control.service import ControllerService
+from lanesum_control.topology import load
+from tests.paths import ROOT
+
+pytestmark = pytest.mark.long
+
+PROJECTS = {
+    "lanesum": "host",
+    "lanesum-control": "control_plane",
+    "lanesum-switch": "softswitch",
+    "lanesum-lab": "lab",
+}
+MAX_HOST_LINES = 20_000
+# Packages that pip installs with lanesum.
+_HOST_PACKAGES = ("numpy", "numpy.libs", "grpc", "typing_extensions.py")
+
+WORKER = """
+import sys
+import numpy as np
+from lanesum.join import join
+from lanesum.session import Session
+
+worker = int(sys.argv[2])
+with Session(join(controller=sys.argv[1], job="train", worker=worker), codec="fixed") as session:
+    print(session.all_reduce(np.full(5000, 1.5 + worker, np.float32)).sum())
+"""
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Wheels built from copies of the projects: a build leaves files in its folder."""
+    folder = tmp_path_factory.mktemp("wheels")
+    for project in PROJECTS.values():
+        ignored = shutil.ignore_patterns("native", "*.egg-info", "__pycache__")
+        shutil.copytree(ROOT / project, folder / "src" / project, ignore=ignored)
+        shutil.rmtree(folder / "src" / project / "build", ignore_errors=True)
+    sources = [str(folder / "src" / project) for project in PROJECTS.values()]
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--wheel-dir", str(folder), *sources], check=True, capture_output=True)
+    return {name: next(folder.glob(f"{name.replace('-', '_')}-*.whl")) for name in PROJECTS}
+
+
+def read(wheel: Path, suffix: str) -> str:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(f".dist-info/{suffix}"))
+        return archive.read(name).decode()
+
+
+def test_wheel_of_the_host_library_is_small(wheels: dict[str, Path]) -> None:
+    with zipfile.ZipFile(wheels["lanesum"]) as archive:
+        modules = [name for name in archive.namelist() if name.endswith(".py")]
+        lines = sum(archive.read(name).count(b"\n") for name in modules)
+    assert {name.split("/")[0] for name in modules} == {"lanesum"}
+    assert lines <= MAX_HOST_LINES
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [
+        ("lanesum", {"numpy", "grpcio"}),
+        ("lanesum-control", {"lanesum", "p4runtime-shell", "pydantic", "pyyaml", "rich", "typer"}),
+        ("lanesum-switch", {"lanesum", "lanesum-control", "p4runtime"}),
+        ("lanesum-lab", {"lanesum", "lanesum-control", "lanesum-switch", "matplotlib", "scikit-learn"}),
+    ],
+)
+def test_requirements_of_wheel_have_no_pins(wheels: dict[str, Path], name: str, needs: set[str]) -> None:
+    requirements = email.message_from_string(read(wheels[name], "METADATA")).get_all("Requires-Dist") or []
+    always = [one for one in requirements if "extra ==" not in one]
+    assert {one.split(">")[0].split("[")[0].strip() for one in always} == needs
+    assert not [one for one in requirements if "==" in one.split(";")[0]], "exact versions live in constraints.txt"
+
+
+def test_commands_of_wheels_are_those_of_the_command_table(wheels: dict[str, Path]) -> None:
+    found = {}
+    for name, wheel in wheels.items():
+        points = ConfigParser()
+        points.read_string(read(wheel, "entry_points.txt"))
+        found.update(dict.fromkeys(points[GROUP], name))
+    assert found == {command: known.distribution for command, known in COMMANDS.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "package"),
+    [
+        ("lanesum-control", "p4src/build", "lanesum_control"),
+        ("lanesum-control", "p4src/build/tofino", "lanesum_control"),
+        ("lanesum-control", "topologies", "lanesum_control"),
+        ("lanesum-switch", "faults", "lanesum_switch"),
+    ],
+)
+def test_wheel_holds_its_data_files(wheels: dict[str, Path], name: str, folder: str, package: str) -> None:
+    with zipfile.ZipFile(wheels[name]) as archive:
+        held = set(archive.namelist())
+    files = [path.name for path in (ROOT / folder).iterdir() if path.is_file()]
+    assert files
+    assert {f"{package}/share/{folder}/{file}" for file in files} <= held
+
+
+@pytest.fixture(scope="module")
+def bare(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of packages as after ``pip install lanesum`` in an empty environment."""
+    folder = tmp_path_factory.mktemp("bare")
+    with zipfile.ZipFile(wheels["lanesum"]) as archive:
+        archive.extractall(folder)
+    spec = importlib.util.find_spec("numpy")
+    assert spec is not None and spec.origin is not None
+    installed = Path(spec.origin).parents[1]
+    for name in _HOST_PACKAGES:
+        if (installed / name).exists():
+            (folder / name).symlink_to(installed / name)
+    return folder
+
+
+def isolated(bare: Path, *arguments: str) -> list[str]:
+    """A command line of Python that sees the standard library and the packages in ``bare``, nothing else."""
+    start = f"import sys; sys.path.append({str(bare)!r}); "
+    return [sys.executable, "-E", "-S", "-c", start + arguments[0], *arguments[1:]]
+
+
+def test_command_of_a_missing_package_names_it(bare: Path) -> None:
+    code = "from lanesum.cli.app import main; sys.exit(main(sys.argv[1:]))"
+    shown = subprocess.run(isolated(bare, code, "--help"), capture_output=True, text=True, cwd=bare)
+    assert shown.returncode == 0 and "pip install lanesum-lab" in shown.stdout
+    refused = subprocess.run(isolated(bare, code, "run"), capture_output=True, text=True, cwd=bare)
+    assert refused.returncode == 3
+    assert "The command 'run' is not installed: it comes with lanesum-lab. pip install lanesum-lab" in refused.stderr
+    doctor = subprocess.run(isolated(bare, code, "doctor"), capture_output=True, text=True, cwd=bare)
+    assert doctor.returncode == 0, doctor.stdout + doctor.stderr
+    assert "lanesum can be used." in doctor.stdout
+
+
+@contextlib.contextmanager
+def running_server(bare: Path, control: str) -> Iterator[None]:
+    code = "from lanesum.cli.app import main; sys.exit(main(sys.argv[1:]))"
+    command = isolated(bare, code, "server", "--listen", "127.19.0.97:19541", "--control", control)
+    process = subprocess.Popen(command, cwd=bare, stderr=subprocess.PIPE)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_host_library_alone_joins_reduces_and_serves(bare: Path, tmp_path: Path) -> None:
+    control = f"unix:{tmp_path}/server.sock"
+    with running_server(bare, control):
+        network = Network.of(load("star4"), loopback=True)
+        network = dataclasses.replace(network, servers=(("127.19.0.97", 19541),))
+        controller = Controller(network, [RemoteServer(control)], connect_timeout_s=30.0)
+        try:
+            controller.admit(JobRequest("train", ("w1", "w2"), codec="fixed"))
+            with ControllerService(controller, "127.0.0.1:0") as service:
+                address = f"127.0.0.1:{service.port}"
+                workers = [
+                    subprocess.Popen(isolated(bare, WORKER, address, str(worker)), stdout=subprocess.PIPE, cwd=bare)
+                    for worker in range(2)
+                ]
+                sums = [float(worker.communicate(timeout=60)[0]) for worker in workers]
+        finally:
+            controller.close()
+    np.testing.assert_allclose(sums, 5000 * (1.5 + 2.5), rtol=1e-6)
