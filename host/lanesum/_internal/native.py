@@ -31,6 +31,7 @@ _LATEST = (
     "CodecKernels.largest",
     "make_words",
     "CodecKernels.sum_rows",
+    "KERNEL_ARGUMENTS",
 )
 
 

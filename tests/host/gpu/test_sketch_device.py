@@ -63,7 +63,7 @@ def test_rounds_of_workers_with_and_without_a_device_are_the_same(kind: Any, blo
             of_first: list[Any] = [went.results[0].values, went.results[0].residual]
             assert all(isinstance(one, torch.Tensor) == (where == "device") for one in of_first)
             bits = [np.asarray(one).tobytes() for one in of_first]
-            sent.append((bits, [words.tobytes() for words in went.aggregates], went.sent, job[0].state_dict()))
+            sent.append((bits, [words.tobytes() for words in went.aggregates], went.rounds, job[0].state_dict()))
             assert np.asarray(of_first[0]).tobytes() == went.results[1].values.tobytes()
         assert sent[-1] == sent[-2]
     assert methods >= {Method.UNION} | ({Method.SKETCH} if kind is not Union else set())

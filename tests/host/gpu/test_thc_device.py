@@ -191,7 +191,7 @@ def test_tensors_that_do_not_fit_are_refused(x: Any, memory: Any, message: str) 
 
 def test_empty_and_not_contiguous() -> None:
     empty = simulate(THC(workers=1), on_device([sample(0)]), keep_residual=True)
-    assert empty.values.shape == (0,) and empty.results[0].residual is not None and not empty.sent
+    assert empty.values.shape == (0,) and empty.results[0].residual is not None and not empty.rounds
     vector = sample(600)
     found = simulate(THC(workers=1), [torch.from_numpy(vector)[::2]])
     assert np.asarray(found.values).tobytes() == simulate(THC(workers=1), [vector[::2].copy()]).values.tobytes()
