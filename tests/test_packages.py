@@ -36,7 +36,7 @@ PROJECTS = {
     "lanesum-lab": "lab",
 }
 MAX_HOST_LINES = 20_000
-# What pip brings with lanesum, besides lanesum itself.
+# Packages that pip installs with lanesum.
 _HOST_PACKAGES = ("numpy", "numpy.libs", "grpc", "typing_extensions.py")
 
 WORKER = """

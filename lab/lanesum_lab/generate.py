@@ -33,6 +33,8 @@ def p4_protocol() -> str:
     lines += [""]
     lines += [f"const bit<8> FLAG_{flag.name} = {flag.value:#04x};" for flag in spec.Flag]
     lines += [""]
+    lines += [f"const int FLAG_{flag.name}_BIT = {flag.value.bit_length() - 1};" for flag in spec.Flag]
+    lines += [""]
     lines += [f"const bit<8> OP_{op.name} = {op.value};" for op in LaneOp]
     lines += ["", "header lanesum_t {"]
     lines += [f"    {f'bit<{f.bits}>':<8} {f.name + ';':<{width + 1}} // {f.meaning}" for f in spec.HEADER]

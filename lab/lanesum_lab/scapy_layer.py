@@ -36,7 +36,7 @@ _IN_HEX = ("tag", "workers", "racks")
 
 
 def _scapy_field(field: Field) -> Any:
-    """The scapy field of one header field."""
+    """Return the scapy field of a header field."""
     if field.name == "words":
         # Filled in from the payload when left out.
         return FieldLenField(field.name, None, count_of="payload_words", fmt="H")
@@ -67,13 +67,13 @@ class LanesumPacket(Packet):
 
     @classmethod
     def dispatch_hook(cls, data: bytes | None = None, *_args: Any, **_kwargs: Any) -> Any:
-        """Other versions, and what is too short for a header, stay raw bytes."""
+        """Keep other versions and truncated headers as raw bytes."""
         if data is not None and (len(data) < HEADER_BYTES or data[0] >> 4 != VERSION):
             return conf.raw_layer
         return cls
 
     def mysummary(self) -> str:
-        """One line with what identifies the chunk."""
+        """Return one line that identifies the chunk."""
         return str(
             self.sprintf(
                 "lanesum %kind% job %job% epoch %epoch% chunk %chunk% slot %slot%/%shadow% %op% "

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A network namespace with veth pairs: a switch process on one end of each, raw sockets of ours on the other.
+"""Network namespace with veth pairs: a switch process on one end of each, raw sockets of this process on the other.
 
-Both ends of every pair live in the namespace, so that deleting it removes all of them, and nothing that the host's
-kernel or its daemons say can reach the switch.
+Both ends of every pair are in the namespace. Deleting it removes all of them, and no packet of the host's kernel or
+daemons reaches the switch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GRACE_S = 10.0
 
 
 def obstacle() -> str:
-    """Why no namespace can be made here; empty when one can."""
+    """Return the reason why no namespace can be made here; empty if one can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     for program in ("ip", "unshare"):
@@ -41,7 +41,7 @@ def obstacle() -> str:
 
 @functools.cache
 def _namespace_obstacle() -> str:
-    """Root in a container may lack the privilege: only trying tells. What is tried is gone with its namespace."""
+    """Try to make a link in a new namespace: root in a container may lack the privilege."""
     probe = subprocess.run(
         ["unshare", "--net", "ip", "link", "add", "lsprobe0", "type", "veth", "peer", "name", "lsprobe1"],
         capture_output=True,
@@ -55,18 +55,18 @@ def _namespace_obstacle() -> str:
 
 
 def switch_interface(port: int) -> str:
-    """Name of the link end that the switch holds."""
+    """Return the name of the switch's end of a link."""
     return f"s{port}"
 
 
 def inside(namespace: str, command: Sequence[str]) -> list[str]:
-    """``command`` as it runs in the namespace; ``ip netns exec`` replaces itself by it."""
+    """Return ``command`` with a prefix that runs it in the namespace."""
     return ["ip", "netns", "exec", namespace, *command]
 
 
 @contextlib.contextmanager
 def veth_namespace(name: str, ports: Sequence[int]) -> Iterator[str]:
-    """A namespace with a veth pair (``sN`` for the switch, ``hN`` for us) per port; gone afterwards.
+    """Make a namespace with a veth pair per port (``sN``: switch, ``hN``: this process); remove it at the end.
 
     Raises MissingToolError without root or ``ip``.
     """
@@ -89,7 +89,7 @@ def veth_namespace(name: str, ports: Sequence[int]) -> Iterator[str]:
 
 
 def wait_for_links(names: Sequence[str], namespace: str | None = None) -> None:
-    """Wait until links that were set up do carry frames.
+    """Wait until links carry frames.
 
     The kernel tells a link later that its peer is up, and until then drops, without an error, what is sent.
     Raises TimeoutError where one does not come up.
@@ -105,7 +105,7 @@ def wait_for_links(names: Sequence[str], namespace: str | None = None) -> None:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End a switch process, whether it heeds SIGTERM or not."""
+    """End a switch process with SIGTERM, then SIGKILL."""
     process.terminate()
     try:
         process.wait(_GRACE_S)
@@ -120,7 +120,7 @@ def _run(*command: str) -> str:
 
 @contextlib.contextmanager
 def raw_sockets(namespace: str, ports: Sequence[int]) -> Iterator[dict[int, socket.socket]]:
-    """One raw socket per port on our end, opened inside the namespace by a thread that enters it. Raises OSError."""
+    """Open one raw socket per port in the namespace, in a thread that enters it. Raises OSError."""
     sockets: dict[int, socket.socket] = {}
     problems: list[OSError] = []
 
@@ -131,7 +131,7 @@ def raw_sockets(namespace: str, ports: Sequence[int]) -> Iterator[dict[int, sock
                 if libc.setns(handle.fileno(), _CLONE_NEWNET) != 0:
                     raise OSError(ctypes.get_errno(), "setns")
             for port in ports:
-                # Protocol 0 hears nothing until the socket is bound to its link.
+                # With protocol 0 the socket receives nothing until it is bound to its link.
                 sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
                 sockets[port] = sock
                 sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The run-time interface of a switch: what a control plane may do to a loaded program.
+"""The control plane's interface to a switch that runs a P4 program.
 
-The data plane (``lanesum_switch.dataplane``) implements it, the P4Runtime server
-(``lanesum_switch.p4runtime``) is written against it. Values are Python ints everywhere; widths come from the
-compiled program. Names are BMv2 JSON names, which are also the P4Info full names (``Ingress.membership.member``).
+``lanesum_switch.dataplane`` and ``lanesum_switch.tna`` implement it; the P4Runtime server
+(``lanesum_switch.p4runtime``) calls it. Entities and error classes follow the P4Runtime specification 1.4, section 9
+("P4 Entity Messages"). Values are Python ints; the compiled program gives their widths. Names are those of the
+BMv2 JSON, which are also the full names of the P4Info (``Ingress.membership.member``).
 """
 
 from __future__ import annotations
@@ -19,36 +20,36 @@ MatchKind = Literal["exact", "lpm", "ternary", "range", "optional"]
 
 
 class SwitchError(LanesumError):
-    """Base of all errors of the embedded switch."""
+    """Base class of all errors of the embedded switch."""
 
 
 class UnsupportedProgramError(SwitchError):
-    """The BMv2 JSON uses something this switch does not execute; the message names it and where."""
+    """The program uses a construct that this switch does not run; the message names it and its place."""
 
 
 class NotFoundError(SwitchError):
-    """No such table, action, entry, member, group, counter... (P4Runtime NOT_FOUND)."""
+    """A table, action, entry, member, group or array index does not exist (P4Runtime NOT_FOUND)."""
 
 
 class AlreadyExistsError(SwitchError):
-    """The entry, member or group is already there (P4Runtime ALREADY_EXISTS)."""
+    """An entry, member or group exists already (P4Runtime ALREADY_EXISTS)."""
 
 
 class InvalidArgumentError(SwitchError):
-    """A value that does not fit its field, a wrong match kind, an action the table lacks (INVALID_ARGUMENT)."""
+    """A value does not fit its field, or an action is not one of the table (P4Runtime INVALID_ARGUMENT)."""
 
 
 class TableFullError(SwitchError):
-    """The table holds ``size`` entries already (P4Runtime RESOURCE_EXHAUSTED)."""
+    """A table, profile or group holds as many entries as its size allows (P4Runtime RESOURCE_EXHAUSTED)."""
 
 
 class PermissionDeniedError(SwitchError):
-    """A const table or const default action cannot be written (P4Runtime PERMISSION_DENIED)."""
+    """Const entries or a const default action cannot be changed (P4Runtime PERMISSION_DENIED)."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeySpec:
-    """One key field of a table."""
+    """A key field of a table; ``name`` is the P4Info's."""
 
     name: str
     kind: MatchKind
@@ -57,7 +58,7 @@ class KeySpec:
 
 @dataclass(frozen=True, slots=True)
 class ParamSpec:
-    """One run-time parameter of an action."""
+    """A run-time parameter of an action."""
 
     name: str
     bits: int
@@ -65,7 +66,7 @@ class ParamSpec:
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """An action with its run-time parameters, in order."""
+    """An action and its run-time parameters, in order."""
 
     name: str
     params: tuple[ParamSpec, ...]
@@ -73,10 +74,12 @@ class ActionSpec:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One key field of an entry.
+    """A key field of an entry.
 
-    ``exact``: ``value``. ``lpm``: ``value`` and ``aux`` = prefix length. ``ternary`` and ``optional``: ``value`` and
-    ``aux`` = mask. ``range``: ``value`` = low and ``aux`` = high, both inclusive.
+    Attributes:
+        value: the value; of a ``range`` the lower bound, inclusive.
+        aux: ``lpm``: prefix length in bits; ``ternary`` and ``optional``: mask; ``range``: upper bound, inclusive;
+            ``exact``: 0.
     """
 
     value: int
@@ -85,7 +88,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class ActionCall:
-    """An action of the program with one int per run-time parameter."""
+    """An action and one argument per run-time parameter."""
 
     action: str
     args: tuple[int, ...] = ()
@@ -93,14 +96,14 @@ class ActionCall:
 
 @dataclass(frozen=True, slots=True)
 class MemberRef:
-    """Indirect tables: the action of action-profile member ``member_id``."""
+    """The action of an action profile's member, for entries of indirect tables."""
 
     member_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRef:
-    """Indirect tables: one member of group ``group_id``, chosen by the selector hash."""
+    """The member of a group that the action selector's hash chooses, for entries of indirect tables."""
 
     group_id: int
 
@@ -110,13 +113,18 @@ Target = ActionCall | MemberRef | GroupRef
 
 @dataclass(slots=True)
 class CounterValue:
+    """Packets and bytes that a counter has counted."""
+
     packets: int = 0
     bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class MeterRates:
-    """Two rates as P4Runtime gives them: units per second and burst sizes in units (bytes or packets)."""
+    """Configuration of a two-rate three-color meter (RFC 2698).
+
+    Rates are in units per second and burst sizes in units; the unit of the meter is bytes or packets.
+    """
 
     cir: int
     cburst: int
@@ -126,7 +134,19 @@ class MeterRates:
 
 @dataclass(slots=True)
 class TableEntry:
-    """An entry as stored. ``priority`` as in P4Runtime: a larger number wins; 0 where no key needs one."""
+    """An entry of a table.
+
+    Attributes:
+        match: one item per key field; empty for the default entry.
+        target: the action, member or group.
+        priority: the entry with the larger number wins; 0 where no key field is ternary, range or optional.
+        counter: the direct counter; None without one.
+        meter: rates of the direct meter; None colors every packet green.
+        idle_timeout_ns: time without a hit after which the entry is reported; 0 for never.
+        last_hit_ns: the switch's clock at the last hit.
+        is_const: the entry is part of the program.
+        handle: number that no other entry of the table has had.
+    """
 
     match: tuple[Match, ...]
     target: Target
@@ -140,7 +160,7 @@ class TableEntry:
 
 
 class Table(Protocol):
-    """One match-action table. All methods are thread-safe against packets being processed."""
+    """A match-action table. All methods may be called while other threads process packets."""
 
     name: str
     keys: tuple[KeySpec, ...]
@@ -152,31 +172,36 @@ class Table(Protocol):
     has_direct_meter: bool
     supports_idle_timeout: bool
 
-    def insert(self, entry: TableEntry) -> None: ...
+    def insert(self, entry: TableEntry) -> None:
+        """Add an entry."""
 
     def modify(self, entry: TableEntry) -> None:
-        """Replace target (and timeout) of the entry with the same match and priority; counters are kept."""
+        """Replace target and idle timeout of the entry with the same match and priority; keep its counter."""
 
-    def delete(self, match: tuple[Match, ...], priority: int) -> None: ...
+    def delete(self, match: tuple[Match, ...], priority: int) -> None:
+        """Remove an entry."""
 
-    def get(self, match: tuple[Match, ...], priority: int) -> TableEntry: ...
+    def get(self, match: tuple[Match, ...], priority: int) -> TableEntry:
+        """Return a copy of an entry."""
 
-    def entries(self) -> list[TableEntry]: ...
+    def entries(self) -> list[TableEntry]:
+        """Return copies of all entries."""
 
     def write_counter(self, match: tuple[Match, ...], priority: int, value: CounterValue) -> None:
         """Set the direct counter of an entry."""
 
     def write_meter(self, match: tuple[Match, ...], priority: int, rates: MeterRates | None) -> None:
-        """Set the rates of an entry's direct meter; None: every packet is green."""
+        """Set the rates of an entry's direct meter; None colors every packet green."""
 
     @property
     def default(self) -> TableEntry:
-        """The default entry (``match`` empty) with its counter."""
+        """A copy of the default entry."""
 
-    def set_default(self, target: Target) -> None: ...
+    def set_default(self, target: Target) -> None:
+        """Replace the default action."""
 
     def reset_default(self) -> None:
-        """Back to the program's own default action."""
+        """Restore the default action of the program."""
 
 
 class ActionProfile(Protocol):
@@ -195,9 +220,10 @@ class ActionProfile(Protocol):
     def members(self) -> dict[int, ActionCall]: ...
 
     def insert_group(self, group_id: int, members: Sequence[tuple[int, int]], max_size: int) -> None:
-        """``members``: (member id, weight) pairs."""
+        """Add a group of (member id, weight) pairs; ``max_size`` bounds the sum of the weights (0: no bound)."""
 
-    def modify_group(self, group_id: int, members: Sequence[tuple[int, int]]) -> None: ...
+    def modify_group(self, group_id: int, members: Sequence[tuple[int, int]]) -> None:
+        """Replace the members of a group."""
 
     def delete_group(self, group_id: int) -> None: ...
 
@@ -230,7 +256,7 @@ class Meter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """One copy that the packet replication engine makes."""
+    """A copy of a packet that the packet replication engine makes."""
 
     port: int
     instance: int
@@ -238,13 +264,15 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class CloneSession:
+    """A clone session of the packet replication engine (P4Runtime specification, section 9.5)."""
+
     replicas: tuple[Replica, ...]
     class_of_service: int = 0
-    packet_length_bytes: int = 0  # 0: not truncated
+    packet_length_bytes: int = 0  # length that copies are truncated to; 0 for no truncation
 
 
 class PacketOut(NamedTuple):
-    """A frame and the port that it leaves by. A tuple, because it is made once per copy of a packet."""
+    """A frame and its egress port. A tuple, because every copy of a packet makes one."""
 
     port: int
     frame: bytes
@@ -252,7 +280,7 @@ class PacketOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One digest sample: the name of the digest's struct and its field values."""
+    """A digest sample: the name of the digest's struct and its field values."""
 
     name: str
     values: tuple[int, ...]
@@ -272,56 +300,64 @@ class SwitchCounts:
     parser_errors: int = 0
     by_port_in: dict[int, int] = field(default_factory=dict)
     by_port_out: dict[int, int] = field(default_factory=dict)
-    faults: int = 0  # packets dropped because a P4 assert failed or the compiled program broke
-    pass_drops: int = 0  # packets dropped because they recirculated or were resubmitted too often
-    range_errors: int = 0  # register, counter and meter accesses outside of their array
+    program_errors: int = 0  # packets dropped because a P4 assert failed or the generated code raised
+    pass_drops: int = 0  # packets dropped after too many recirculations or resubmissions
+    range_errors: int = 0  # register, counter and meter accesses outside of the array
 
 
 class Switch(Protocol):
-    """A loaded program with its state. One instance is one device."""
+    """A device that runs one program."""
 
     cpu_port: int | None
     tables: dict[str, Table]
     action_profiles: dict[str, ActionProfile]
     counters: dict[str, Counter]
     meters: dict[str, Meter]
-    multicast_groups: dict[int, tuple[Replica, ...]]  # replaced through set_multicast_group
+    multicast_groups: dict[int, tuple[Replica, ...]]  # change it with set_multicast_group
     clone_sessions: dict[int, CloneSession]
     digests: dict[str, tuple[int, ...]]  # digest (struct) name -> field widths
 
     @property
-    def counts(self) -> SwitchCounts: ...
+    def counts(self) -> SwitchCounts:
+        """Totals since the program was loaded."""
 
     def load(self, bmv2_json: bytes) -> None:
-        """Compile and install a program; wipes all state. Raises UnsupportedProgramError, InvalidArgumentError."""
+        """Compile and install a program; this clears all state.
+
+        Raises UnsupportedProgramError or InvalidArgumentError.
+        """
 
     def process(self, port: int, frame: bytes) -> list[PacketOut]:
-        """Run one packet to completion: parser, ingress, replication, egress, deparser. Never raises on input."""
+        """Process a packet and return the packets that leave. No input makes it raise."""
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica] | None) -> None:
-        """None deletes the group."""
+        """Set the replicas of a multicast group; None deletes the group."""
 
-    def set_clone_session(self, session_id: int, session: CloneSession | None) -> None: ...
+    def set_clone_session(self, session_id: int, session: CloneSession | None) -> None:
+        """Set a clone session; None deletes it."""
 
-    def read_register(self, name: str, index: int) -> int: ...
+    def read_register(self, name: str, index: int) -> int:
+        """Return a cell of a register array."""
 
-    def write_register(self, name: str, index: int, value: int) -> None: ...
+    def write_register(self, name: str, index: int, value: int) -> None:
+        """Set a cell of a register array."""
 
     def on_cpu_packet(self, listener: CpuListener | None) -> None:
-        """Packets sent to ``cpu_port`` go to the listener (as raw bytes, controller header first)."""
+        """Pass packets sent to ``cpu_port`` to the listener, as bytes that begin with the controller header."""
 
-    def on_digest(self, listener: DigestListener | None) -> None: ...
+    def on_digest(self, listener: DigestListener | None) -> None:
+        """Pass digests to the listener."""
 
     def expire_idle(self, now_ns: int) -> Iterator[tuple[str, TableEntry]]:
-        """Entries whose idle timeout has passed since their last hit (each is reported once per timeout)."""
+        """Yield table name and entry of the entries that had no hit for their idle timeout, once per timeout."""
 
 
 @runtime_checkable
-class Outlining(Protocol):
-    """A switch whose device config is no BMv2 JSON, and that says itself what is in it."""
+class SupportsOutline(Protocol):
+    """A switch that lists the objects of its device config itself, because the config is not BMv2 JSON."""
 
     def outline(self, config: bytes) -> dict[str, Any]:
-        """The objects of a program by kind, with names and widths, as the BMv2 JSON lists them.
+        """Return the objects of a program by kind, with names and widths, as the BMv2 JSON lists them.
 
         Raises UnsupportedProgramError, InvalidArgumentError.
         """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded switch: one device that executes a compiled program packet by packet (simple_switch semantics)."""
+"""The embedded switch: a device that runs a v1model program packet by packet, as BMv2's simple_switch does."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ from lanesum_switch.api import (
 )
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.loader import load_program
-from lanesum_switch.compiler.context import Runtime
 from lanesum_switch.compiler.driver import (
     AssertionFailed,
     CompiledProgram,
     LoopLimit,
-    Run,
-    build_state,
+    PacketFn,
     compile_program,
 )
+from lanesum_switch.runtime.state import Runtime, build_state
 from lanesum_switch.runtime.tables import MatchTable
 
 _log = logging.getLogger("lanesum_switch")
@@ -44,17 +43,22 @@ DROP_PORT = 511  # simple_switch's default
 
 
 def _no_program(port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: Any) -> None:
-    """What a switch runs before a program is loaded: it drops everything, as simple_switch_grpc does."""
+    """Drop a packet, as simple_switch_grpc does before a program is loaded."""
 
 
 class EmbeddedSwitch:
-    """Implements ``api.Switch``.
+    """A switch that runs the JSON of p4c's BMv2 back end; implements ``api.Switch``.
 
-    ``seed`` makes ``random`` repeatable. ``clock`` returns nanoseconds (timestamps, meters, idle timeouts).
-    ``vectorize`` lets isomorphic work on neighbouring fields run on one big int. ``max_passes`` bounds how often one
-    packet and its copies may start again by recirculation or resubmission; what exceeds it is dropped and counted.
-    ``queue_depth`` tells how many packets wait at a port (``enq_qdepth`` and ``deq_qdepth``, asked for each packet that
-    leaves); without one no packet ever waits.
+    Args:
+        cpu_port: port whose packets go to the controller; None for none.
+        seed: of the program's random numbers.
+        clock: returns nanoseconds, for timestamps, meters and idle timeouts.
+        drop_port: egress port that drops a packet.
+        vectorize: compute equal operations on neighbouring fields as one operation on a large int.
+        max_passes: recirculations and resubmissions of one packet and its copies; packets beyond are dropped and
+            counted.
+        queue_depth: returns the number of packets that wait at a port, for ``enq_qdepth`` and ``deq_qdepth``; None
+            for always 0.
     """
 
     def __init__(
@@ -85,13 +89,13 @@ class EmbeddedSwitch:
     def _reset(self) -> None:
         self._start_ns = self._clock()
         self._runtime = Runtime(rng=random.Random(self._seed), clock=self._clock, queue_depth=self._queue_depth)
-        self._run: Run = _no_program
+        self._run: PacketFn = _no_program
         self._effects: list[Any] = []
         self._digests: list[Digest] = []
         self._received: defaultdict[int, int] = defaultdict(int)
         self._sent: defaultdict[int, int] = defaultdict(int)
         self._dropped = 0
-        self._faults = 0
+        self._program_errors = 0
         self._pass_drops = 0
         self._parse_errors = [0]
         self._range_errors = [0]
@@ -107,9 +111,9 @@ class EmbeddedSwitch:
     # Program
 
     def load(self, bmv2_json: bytes) -> None:
-        """Compile and install a program; wipes all state.
+        """Compile and install a program; this clears all state.
 
-        Raises UnsupportedProgramError or InvalidArgumentError; the switch then keeps the program that it had.
+        Raises UnsupportedProgramError or InvalidArgumentError; the switch then keeps the previous program.
         """
         loaded = self._read(bmv2_json)
         with self._lock:
@@ -122,11 +126,11 @@ class EmbeddedSwitch:
                 raise
 
     def _read(self, config: bytes) -> Any:
-        """The program in a device config, in the form that ``_install`` takes."""
+        """Return the program of a device config, in the form that ``_install`` takes."""
         return load_program(config)
 
     def _install(self, program: ir.Program) -> None:
-        """Compile a program into the state that was just reset."""
+        """Compile a program; all state has just been reset."""
         runtime = self._runtime
         profiles = build_state(program, runtime, self._lock)
         self.compiled = compile_program(program, runtime, self._environment(), self.drop_port, self.vectorize)
@@ -138,7 +142,7 @@ class EmbeddedSwitch:
             self.digests[fields.name] = tuple(widths)
 
     def _publish(self, profiles: Mapping[str, api.ActionProfile]) -> None:
-        """Show the program's objects to the control plane."""
+        """Make the program's objects available to the control plane."""
         self.tables = dict(self._runtime.tables)
         self.action_profiles = dict(profiles)
         self.counters = dict(self._runtime.counters)
@@ -146,7 +150,7 @@ class EmbeddedSwitch:
 
     @property
     def source(self) -> str:
-        """The generated Python of the loaded program; empty where none is loaded."""
+        """The generated Python of the loaded program; empty before one is loaded."""
         return self.compiled.source if self.compiled is not None else ""
 
     def _environment(self) -> dict[str, Any]:
@@ -175,14 +179,17 @@ class EmbeddedSwitch:
         return tuple((r.port, r.instance) for r in session.replicas)
 
     def _clone_length(self, session_id: int) -> int:
-        """To how many bytes a session's clones are cut; 0 for not at all."""
+        """Return the length in bytes that a session's clones are truncated to; 0 for no truncation."""
         session = self.clone_sessions.get(session_id)
         return 0 if session is None else session.packet_length_bytes
 
     # Packets
 
     def process(self, port: int, frame: bytes) -> list[PacketOut]:
-        """Run one packet to completion: parser, ingress, replication, egress, deparser. Never raises on input."""
+        """Process a packet and return the packets that leave. No input makes it raise.
+
+        Stages: parser, ingress, replication, egress, deparser.
+        """
         out: list[PacketOut] = []
         with self._lock:
             self._one(port, frame, out)
@@ -191,7 +198,7 @@ class EmbeddedSwitch:
         return out
 
     def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]:
-        """``process`` for several packets under one lock; outputs in order."""
+        """Process several packets under one lock, and return the packets that leave, in order."""
         out: list[PacketOut] = []
         with self._lock:
             for port, frame in packets:
@@ -201,7 +208,7 @@ class EmbeddedSwitch:
         return out
 
     def _one(self, port: int, frame: bytes, out: list[PacketOut]) -> None:
-        """One packet; the lock is held."""
+        """Process a packet; the caller holds the lock."""
         self._received[port] += 1
         before = len(out)
         effects = self._effects
@@ -210,13 +217,13 @@ class EmbeddedSwitch:
             if effects:
                 self._run_effects(out, effects)
         except Exception as error:
-            self._fault(error, out, before)
+            self._abort(error, out, before)
             effects.clear()
         if len(out) == before:
             self._dropped += 1
 
     def _notify(self, out: list[PacketOut]) -> list[PacketOut]:
-        """Hand digests and packets to the CPU to the listeners, without the lock: they may write tables."""
+        """Pass digests and packets for the CPU port to the listeners, without the lock: listeners may write tables."""
         with self._lock:
             digests, self._digests = self._digests, []
             cpu_port, cpu_listener, digest_listener = self.cpu_port, self._cpu_listener, self._digest_listener
@@ -231,7 +238,7 @@ class EmbeddedSwitch:
         return [item for item in out if item.port != cpu_port]
 
     def _run_effects(self, out: list[PacketOut], effects: list[Any]) -> None:
-        """Digests, and packets that start again."""
+        """Collect digests, and process packets that were resubmitted or recirculated."""
         passes = 0
         while effects:
             first, second, origin = effects.pop(0)
@@ -245,16 +252,16 @@ class EmbeddedSwitch:
                 continue
             self._run(first, second, out, effects, origin)
 
-    def _fault(self, error: Exception, out: list[PacketOut], before: int) -> None:
-        """A packet that cannot be processed is dropped; the switch goes on."""
+    def _abort(self, error: Exception, out: list[PacketOut], before: int) -> None:
+        """Drop a packet that the program failed on, and count it."""
         del out[before:]
-        self._faults += 1
+        self._program_errors += 1
         if isinstance(error, AssertionFailed):
-            _log.error("A P4 assert or assume failed; the packet is dropped.")
+            _log.error("Packet dropped: an assert or assume of the P4 program failed.")
         elif isinstance(error, LoopLimit):
-            _log.error("A loop of the P4 program did not end in time; the packet is dropped.")
+            _log.error("Packet dropped: a loop of the P4 program ran for too many steps.")
         else:
-            _log.error("Packet dropped: the compiled program failed on it.", exc_info=error)
+            _log.error("Packet dropped: the code generated from the P4 program raised an error.", exc_info=error)
 
     @property
     def counts(self) -> SwitchCounts:
@@ -267,7 +274,7 @@ class EmbeddedSwitch:
                 parser_errors=self._parse_errors[0],
                 by_port_in=dict(self._received),
                 by_port_out=dict(self._sent),
-                faults=self._faults,
+                program_errors=self._program_errors,
                 pass_drops=self._pass_drops,
                 range_errors=self._range_errors[0],
             )
@@ -275,7 +282,10 @@ class EmbeddedSwitch:
     # Replication
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica] | None) -> None:
-        """None deletes the group. Raises NotFoundError for a group that is not there to delete."""
+        """Set the replicas of a multicast group; None deletes it.
+
+        Raises NotFoundError when the group to delete does not exist, InvalidArgumentError for an id outside 1 to 65535.
+        """
         with self._lock:
             if replicas is None:
                 if group_id not in self.multicast_groups:
@@ -284,12 +294,12 @@ class EmbeddedSwitch:
                 del self._groups[group_id]
                 return
             if not 0 < group_id < 1 << 16:
-                raise InvalidArgumentError(f"A multicast group id has 16 bits and is not 0: {group_id}.")
+                raise InvalidArgumentError(f"Multicast group id {group_id} is not from 1 to 65535.")
             self.multicast_groups[group_id] = tuple(replicas)
             self._groups[group_id] = tuple((r.port, r.instance) for r in replicas)
 
     def set_clone_session(self, session_id: int, session: CloneSession | None) -> None:
-        """None deletes the session. Raises NotFoundError for a session that is not there to delete."""
+        """Set a clone session; None deletes it. Raises NotFoundError when the session to delete does not exist."""
         with self._lock:
             if session is None:
                 if session_id not in self.clone_sessions:
@@ -301,12 +311,15 @@ class EmbeddedSwitch:
     # Registers and value sets
 
     def read_register(self, name: str, index: int) -> int:
-        """Raises NotFoundError for an unknown register or an index outside of it."""
+        """Return a register's cell. Raises NotFoundError for an unknown register or index."""
         with self._lock:
             return self._bank(name).read(name, index)
 
     def write_register(self, name: str, index: int, value: int) -> None:
-        """Raises NotFoundError, or InvalidArgumentError for a value that does not fit."""
+        """Set a register's cell.
+
+        Raises NotFoundError for an unknown register or index, InvalidArgumentError for a value that does not fit.
+        """
         with self._lock:
             self._bank(name).write(name, index, value)
 
@@ -317,7 +330,7 @@ class EmbeddedSwitch:
         return bank
 
     def set_value_set(self, name: str, values: Iterable[int]) -> None:
-        """Replace the members of a parser value set. Raises NotFoundError."""
+        """Replace the members of a parser value set. Raises NotFoundError for an unknown one."""
         with self._lock:
             members = self._runtime.value_sets.get(name)
             if members is None:
@@ -328,17 +341,17 @@ class EmbeddedSwitch:
     # Listeners and timeouts
 
     def on_cpu_packet(self, listener: CpuListener | None) -> None:
-        """Packets sent to ``cpu_port`` go to the listener (as raw bytes, controller header first)."""
+        """Pass packets sent to ``cpu_port`` to the listener, as bytes that begin with the controller header."""
         self._cpu_listener = listener
         self._has_listeners = self._cpu_listener is not None or self._digest_listener is not None
 
     def on_digest(self, listener: DigestListener | None) -> None:
-        """Digests go to the listener, after the packet that caused them."""
+        """Pass digests to the listener, after their packet was processed."""
         self._digest_listener = listener
         self._has_listeners = self._cpu_listener is not None or self._digest_listener is not None
 
     def expire_idle(self, now_ns: int) -> Iterator[tuple[str, TableEntry]]:
-        """Entries whose idle timeout has passed since their last hit (each is reported once per timeout)."""
+        """Yield table name and entry of the entries that had no hit for their idle timeout, once per timeout."""
         with self._lock:
             found = [
                 (name, entry)

@@ -18,7 +18,7 @@ import lanesum.torch  # noqa: E402
 from lanesum.codecs import get  # noqa: E402
 from lanesum.codecs.sparse import reference  # noqa: E402
 from lanesum.codecs.sparse.plan import cells_for  # noqa: E402
-from lanesum.gpu.staging import CudaStaging, staging  # noqa: E402
+from lanesum.gpu.staging import CudaStaging, staging_for  # noqa: E402
 from lanesum.session import Session  # noqa: E402
 from lanesum.transport.errors import AggregationTimeoutError  # noqa: E402
 from tests.host.torch.test_torch_state import FakeBucket, parameters  # noqa: E402
@@ -95,9 +95,9 @@ def test_the_hook_on_a_gpu_has_the_bits_of_the_host(codec: str, gpu: torch.devic
             mean = lanesum.torch.hook(state, bucket).wait()
             found.append(mean.cpu().numpy().tobytes())
         memory = state.state_dict()["memory"]
-        assert all(one.device.type == "cpu" for one in memory.values()) and state.memory is not None
-        on_device = on_gpu or gpu.type == "cpu"  # then tensors of the host are a device's, for both
-        assert all(isinstance(one.own, torch.Tensor) == on_device for one in state.memory._memory.values())
+        assert all(one.device.type == "cpu" for one in memory.values()) and state.error_feedback is not None
+        kept = {one.own.device.type for one in state.error_feedback._residuals.values()}
+        assert kept == {gpu.type if on_gpu else "cpu"}
         state.load_state_dict(state.state_dict())
         gradient = torch.from_numpy(vector(9, 1, 5300))
         bucket = FakeBucket(gradient.to(gpu) if on_gpu else gradient, shown[:2])
@@ -138,15 +138,15 @@ def test_nobody_waits_for_a_gpu_that_is_busy(gpu: torch.device) -> None:
 
 
 def test_a_device_s_staging(gpu: torch.device) -> None:
-    own = staging(gpu)
-    assert own is staging(torch.device(gpu.type)) and isinstance(own, CudaStaging) == (gpu.type == "cuda")
+    own = staging_for(gpu)
+    assert own is staging_for(torch.device(gpu.type)) and isinstance(own, CudaStaging) == (gpu.type == "cuda")
     made = torch.arange(100_000, device=gpu, dtype=torch.float64)
-    own.follow(own.mark(), made)
+    own.wait_event(own.record_event(), made)
     with own.stream():
-        pinned = own.pinned(100_000, torch.float32)
-        own.fetch(made, pinned).wait()
+        pinned = own.empty_pinned(100_000, torch.float32)
+        own.copy_to_host(made, pinned).synchronize()
         assert pinned.is_pinned() == (gpu.type == "cuda")
-        back = own.put(pinned.numpy())
+        back = own.copy_to_device(pinned.numpy())
     own.hand_over(back)
     assert bool((back == made).all()) and back.dtype == torch.float32
 
@@ -154,21 +154,21 @@ def test_a_device_s_staging(gpu: torch.device) -> None:
 _ON_THE_SECOND = """
 import threading
 import torch
-from lanesum.gpu.staging import staging
+from lanesum.gpu.staging import staging_for
 
 torch.cuda.set_device(1)
 vector = torch.ones(1000, device="cuda")
-own = staging(vector.device)
-made = own.mark()
+own = staging_for(vector.device)
+made = own.record_event()
 
 def work():
-    made.wait()
-    made.reached()
-    own.follow(made, vector)
+    made.synchronize()
+    made.query()
+    own.wait_event(made, vector)
     with own.stream():
-        pinned = own.pinned(1000, torch.float32)
-        own.fetch(vector, pinned).wait()
-        own.put(pinned.numpy())
+        pinned = own.empty_pinned(1000, torch.float32)
+        own.copy_to_host(vector, pinned).synchronize()
+        own.copy_to_device(pinned.numpy())
 
 thread = threading.Thread(target=work)
 thread.start()

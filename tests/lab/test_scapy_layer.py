@@ -64,7 +64,7 @@ def frame(source_port: int, destination_port: int, payload: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(("source", "destination"), [(40000, UDP_PORT), (UDP_PORT, 40000), (UDP_PORT, UDP_PORT)])
-def test_the_udp_port_chooses_the_layer(source: int, destination: int) -> None:
+def test_layer_is_chosen_by_the_udp_port(source: int, destination: int) -> None:
     """Contributions by their destination, answers by their source."""
     payload = Packet(Header(kind=Kind.RESULT, job=9, flags=Flag.RETRANSMISSION), np.arange(128, dtype=np.uint32)).pack()
     packet = Ether(frame(source, destination, payload))
@@ -80,7 +80,7 @@ def test_other_ports_and_other_versions_stay_raw() -> None:
         assert LanesumPacket not in Ether(frame(1, UDP_PORT, data))
 
 
-def test_a_packet_by_hand() -> None:
+def test_layer_builds_a_packet_by_hand() -> None:
     """Lengths, words and checksums are filled in; the summary names the chunk."""
     built = Ether() / IP() / UDP() / LanesumPacket(job=3, chunk=4, op=LaneOp.MAX, payload_words=[1, 2])
     packet = Ether(bytes(built))
@@ -89,8 +89,8 @@ def test_a_packet_by_hand() -> None:
     assert "CONTRIBUTION job 3 epoch 0 chunk 4 slot 0/0 MAX" in packet[LanesumPacket].mysummary()
 
 
-def test_the_runtime_never_mentions_scapy() -> None:
-    """It is GPL-2.0-only: nothing outside the tools may need it."""
+def test_only_the_layer_imports_scapy() -> None:
+    """scapy is GPL-2.0-only: only the tools import it."""
     root = checkout_root()
     assert root is not None
     folders = ("host", "control_plane", "softswitch", "lab")
@@ -106,7 +106,7 @@ def test_the_runtime_never_mentions_scapy() -> None:
     assert importers == {"lab/lanesum_lab/scapy_layer.py"}
 
 
-def test_the_runtime_loads_no_scapy() -> None:
+def test_runtime_packages_load_no_scapy() -> None:
     """Not by way of its dependencies either."""
     program = (
         "import sys, lanesum.session, lanesum.server, lanesum.join, lanesum_control.controller, "

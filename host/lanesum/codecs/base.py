@@ -25,7 +25,18 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NoReturn,
+    Protocol,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    cast,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +46,9 @@ from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
+
+if TYPE_CHECKING:
+    import torch
 
 Vector: TypeAlias = NDArray[np.float32]
 T = TypeVar("T")
@@ -319,10 +333,10 @@ def refuse_more_workers(context: CodecContext, workers: int) -> None:
         )
 
 
-def is_tensor(x: object) -> bool:
+def is_tensor(x: object) -> TypeGuard[torch.Tensor]:
     """Whether ``x`` is PyTorch's. That is not imported for it: who has a tensor has done so."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(x, torch.Tensor)
+    module = sys.modules.get("torch")
+    return module is not None and isinstance(x, module.Tensor)
 
 
 def refuse_not_finite(x: Vector, context: CodecContext) -> NoReturn:

@@ -117,9 +117,9 @@ def _sum(x: Any, memory: Any) -> Any:
     """A new vector, where ``x`` is."""
     if isinstance(x, np.ndarray):
         return x + _beside(x, memory)
-    from lanesum.gpu.staging import staging
+    from lanesum.gpu.staging import staging_for
 
-    with staging(x.device).stream():
+    with staging_for(x.device).stream():
         return x + _beside(x, memory)
 
 
@@ -127,17 +127,17 @@ def _beside(x: Any, memory: Any) -> Any:
     """``memory`` where ``x`` is; without a device, without PyTorch."""
     if isinstance(x, np.ndarray) and isinstance(memory, np.ndarray):
         return memory
-    from lanesum.gpu.staging import beside
+    from lanesum.gpu.staging import to_device_of
 
-    return beside(memory, x)
+    return to_device_of(x, memory)
 
 
 def _copied(memory: Any) -> Vector:
     if isinstance(memory, np.ndarray):
         return memory.copy()
-    from lanesum.gpu.staging import on_host
+    from lanesum.gpu.staging import to_host
 
-    return on_host(memory).copy()
+    return to_host(memory).copy()
 
 
 def checked_memory(memory: Any) -> dict[str, Vector]:

@@ -52,7 +52,7 @@ class NotFiniteError(CodecError):
 class Policy:
     """The first of the ``rules`` that fits a parameter says how it is summed; what none fits, ``fixed`` sums.
 
-    Parameters are those of ``CodecContext.parts``, as the DDP hook and ``Session.reduce(parts=...)`` give them; without
+    Parameters are those of ``CodecContext.parts``, as the DDP hook and ``Session.all_reduce_result`` give them; without
     them the whole vector is one, named as the tensor. Those of one vector that have the same codec are summed together,
     and all codecs' rounds are under way at once.
 

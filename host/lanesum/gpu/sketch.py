@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sparse codecs on vectors of a device: what looks at values is done there, index and plans on the host.
+"""The sparse codecs on vectors of a device: values are processed there, index and plans on the host.
 
-Across the bus go the keys of this worker's blocks, the sketch or the values of the union, there and back, and the keys
-of the union: no vector of full length, unless the plan is to send all of it.
+The bus carries the keys of this worker's blocks, the sketch or the values of the union in both directions, and the keys
+of the union. It carries no vector of full length, unless the plan is to send the vector dense.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from lanesum.codecs.sparse.all_reduce import INFINITY_BITS, SparseReduction
 from lanesum.codecs.sparse.plan import BLOCKS, Plan
 from lanesum.gpu import sketch_loops as loops
 from lanesum.gpu.availability import require
-from lanesum.gpu.staging import Mark, on_host, staging
-from lanesum.gpu.tensors import checked_tensor, on_host_instead
+from lanesum.gpu.staging import Event, staging_for, to_host
+from lanesum.gpu.tensors import checked_tensor, copy_and_make_steps
 from lanesum.protocol.lanes import LaneOp
 
 if TYPE_CHECKING:
     from lanesum.codecs.sparse.engine import SparseCodec
 
-# Words of values that are fetched, sent and used at once.
+# Words of values that are copied, sent and decoded at once.
 _PIECE = 1 << 18
 
 
 def all_reduce(codec: SparseCodec, x: torch.Tensor, context: CodecContext) -> Steps:
-    """``codec``'s, of a tensor (float32, contiguous, one dimension) of a device."""
+    """Return the steps of ``codec`` for a tensor (float32, contiguous, one dimension) of a device."""
     x = checked_tensor(x, context, codec.workers)
     planned = codec.planned_blocks(context, x.numel())
     if planned is None:
-        staged: Result = yield from on_host_instead(codec, x, context)
+        staged: Result = yield from copy_and_make_steps(codec, x, context)
         return staged
     require(x.device)
     result: Result = yield from codec.by_blocks(DeviceReduction, x, x.numel(), *planned, context)
@@ -45,112 +45,113 @@ def all_reduce(codec: SparseCodec, x: torch.Tensor, context: CodecContext) -> St
 
 
 class DeviceReduction(SparseReduction):
-    """Of one vector of a device; its result has tensors."""
+    """All-reduce of one sparse vector of a device; its result has tensors."""
 
     def __init__(self, vector: Any, context: CodecContext, plan: Plan, exponent: int | None, peak: int) -> None:
-        self._staging = staging(vector.device)
-        self._sketched: Mark | None = None
-        self._all: torch.Tensor | None = None
+        self._tensor: torch.Tensor = vector
+        self._staging = staging_for(self._tensor.device)
+        self._sketch_copied: Event | None = None
+        self._device_keys: torch.Tensor | None = None
         super().__init__(vector, context, plan, exponent, peak)
 
     def _scan(self) -> tuple[NDArray[np.uint32], int]:
         with self._staging.stream():
-            self._own_keys, largest = loops.nonzero_blocks(self._vector, self._plan.block)
+            self._own_keys, largest = loops.nonzero_blocks(self._tensor, self._plan.block)
             if largest >= INFINITY_BITS:
-                refuse_not_finite(on_host(self._vector), self._context)
-            return on_host(self._own_keys).view(np.uint32), largest
+                refuse_not_finite(to_host(self._tensor), self._context)
+            return to_host(self._own_keys).view(np.uint32), largest
 
     def _words(self, size: int) -> tuple[torch.Tensor, Words]:
-        pinned = self._staging.pinned(size, torch.int32)
+        pinned = self._staging.empty_pinned(size, torch.int32)
         return pinned, pinned.numpy().view(np.uint32)
 
     def _new_cells(self, words: int) -> Words:
-        """The sketch is on its way here while the index is made."""
+        """Launch the sketch and its copy to the host; the host makes the index meanwhile."""
         pinned, cells = self._words(words)
         if self._expected is not None:
             with self._staging.stream():
                 sketch = loops.insert(
-                    self._vector, self._own_keys, self._plan.block, self._expected, self._peak, self._sketch_seed,
+                    self._tensor, self._own_keys, self._plan.block, self._expected, self._peak, self._sketch_seed,
                     self._plan.cells,
                 )  # fmt: skip
-                self._sketched = self._staging.fetch(sketch, pinned)
+                self._sketch_copied = self._staging.copy_to_host(sketch, pinned)
         return cells
 
     def _encode_cells(self, _: int) -> None:
-        assert self._sketched is not None
-        self._sketched.wait()
+        assert self._sketch_copied is not None
+        self._sketch_copied.synchronize()
 
     def _find_order(self) -> None:
         with self._staging.stream():
             self._order, left = loops.peeling_order(self._all_keys, self._sketch_seed, self._plan.cells)
-            self._missing = on_host(left.to(torch.int32)).view(np.uint32)
+            self._missing = to_host(left.to(torch.int32)).view(np.uint32)
 
     @property
     def _all_keys(self) -> torch.Tensor:
-        """Of the union, on the device."""
-        if self._all is None:
+        """Keys of the union, on the device."""
+        if self._device_keys is None:
             with self._staging.stream():
-                self._all = self._staging.put(self._keys.view(np.int32))
-        return self._all
+                self._device_keys = self._staging.copy_to_device(self._keys.view(np.int32))
+        return self._device_keys
 
     def _read(self, cells: Words) -> torch.Tensor:
         with self._staging.stream():
-            return loops.peel(self._order, self._plan.block, self._staging.put(cells.view(np.int32)))
+            return loops.peel(self._order, self._plan.block, self._staging.copy_to_device(cells.view(np.int32)))
 
     def _value_pieces(self, keys: NDArray[np.uint32], exponent: int) -> Round:
-        """All pieces' kernels and copies are launched here; a piece is waited for before it is sent."""
-        block, own = self._plan.block, self._staging
+        """Launch the kernels and copies of all pieces; each piece is waited for before it is sent."""
+        block, staging = self._plan.block, self._staging
         pinned, words = self._words(keys.size * block)
         step = max(1, _PIECE // block)
         parts = [slice(start, min(keys.size, start + step)) for start in range(0, keys.size, step)]
-        marks = []
-        with own.stream():
-            there = own.put(keys.view(np.int32))
-            self._sums = torch.empty(words.size, dtype=torch.int32, device=self._vector.device)
-            for of in parts:
-                integers = loops.gather_integers(self._vector, there[of], block, exponent, self._peak)
-                marks.append(own.fetch(integers, pinned[of.start * block : of.stop * block]))
+        copied = []
+        with staging.stream():
+            device_keys = staging.copy_to_device(keys.view(np.int32))
+            self._sums = torch.empty(words.size, dtype=torch.int32, device=self._tensor.device)
+            for part in parts:
+                integers = loops.gather_integers(self._tensor, device_keys[part], block, exponent, self._peak)
+                copied.append(staging.copy_to_host(integers, pinned[part.start * block : part.stop * block]))
 
         def encode(number: int) -> None:
-            marks[number].wait()
+            copied[number].synchronize()
 
         def decode(number: int, sums: Words) -> None:
-            of = parts[number]
-            with own.stream():
-                put = own.put(sums.view(np.int32), self._sums[of.start * block : of.stop * block])
-                self._scatter_to(put, there[of], exponent)
+            part = parts[number]
+            with staging.stream():
+                target = self._sums[part.start * block : part.stop * block]
+                self._scatter_to(staging.copy_to_device(sums.view(np.int32), target), device_keys[part], exponent)
 
-        pieces = RoundPieces(encode, decode, [of.stop * block for of in parts], LaneOp.ADD32.shape)
+        pieces = RoundPieces(encode, decode, [part.stop * block for part in parts], LaneOp.ADD32.shape)
         prepare: Callable[[], None] = lambda: self._prepare(exponent)  # noqa: E731
         return self._round(LaneOp.ADD32, words, "values", pieces, prepare, always)
 
     def _prepare(self, exponent: int) -> None:
         with self._staging.stream():
             if self._values is None:
-                self._values = torch.zeros(self._size, dtype=torch.float32, device=self._vector.device)
+                self._values = torch.zeros(self._size, dtype=torch.float32, device=self._tensor.device)
             if self._context.keep_residual and (self._said is None or self._said[0] != exponent):
-                left = loops.residual(self._vector, self._own_keys, self._plan.block, exponent, self._peak)
+                left = loops.residual(self._tensor, self._own_keys, self._plan.block, exponent, self._peak)
                 self._said = exponent, left
 
-    def _scatter(self, sums: Any, keys: NDArray[np.uint32], exponent: int) -> None:
+    def _scatter(self, sums: NDArray[np.uint32] | torch.Tensor, keys: NDArray[np.uint32], exponent: int) -> None:
         with self._staging.stream():
             if isinstance(sums, np.ndarray):
-                sums = self._staging.put(sums.view(np.int32))
-                self._sums = sums
-            there = self._all_keys if keys.size == self._keys.size else self._staging.put(keys.view(np.int32))
-            self._scatter_to(sums, there, exponent)
+                sums = self._sums = self._staging.copy_to_device(sums.view(np.int32))
+            same = keys.size == self._keys.size
+            device_keys = self._all_keys if same else self._staging.copy_to_device(keys.view(np.int32))
+            self._scatter_to(sums, device_keys, exponent)
 
     def _scatter_to(self, sums: torch.Tensor, keys: torch.Tensor, exponent: int) -> None:
         self._prepare(exponent)
         divisor = self._context.workers if self._context.average else 1
         loops.scatter_floats(sums, keys, self._plan.block, exponent, divisor, self._values)
 
-    def _with_missing(self, sums: Any, words: Words) -> torch.Tensor:
-        """The words are on the device already, since they were scattered there."""
+    def _with_missing(self, sums: torch.Tensor | None, words: Words) -> torch.Tensor:
+        """Return the sums of all keys; ``words``, of the missing ones, are on the device since they were scattered."""
         if sums is None:
-            return self._sums if words.size else torch.empty(0, dtype=torch.int32, device=self._vector.device)
+            return self._sums if words.size else torch.empty(0, dtype=torch.int32, device=self._tensor.device)
         with self._staging.stream():
-            at = self._staging.put(self._missing.astype(np.int64))
+            at = self._staging.copy_to_device(self._missing.astype(np.int64))
             sums.view(-1, self._plan.block)[at] = self._sums.view(-1, self._plan.block)
         return sums
 

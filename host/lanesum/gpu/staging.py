@@ -1,17 +1,18 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Between a device and the network: a stream of lanesum's own, pinned memory, and marks to wait for.
+"""Copies between a device and the network: a stream of lanesum's own, pinned memory, and events.
 
-What is launched on a device happens later, in the order of its stream. A thread that computes gradients must never wait
-for that; so it only leaves a :class:`Mark` behind what it has launched, and goes on. Whoever communicates has a stream
-of its own wait for that mark, on the device; launches there all that can be launched, kernels and copies, with a mark
-behind each piece; and waits, as a thread, for one piece's mark before it sends that piece.
+Work that is launched on a device runs later, in the order of its stream. A thread that computes gradients must never
+wait for it. So that thread only records an :class:`Event` behind the work that it has launched, and continues. The
+thread that communicates lets a stream of its own wait for that event, on the device. It launches all kernels and copies
+there that it can, with an event behind each piece. It waits for the event of a piece only before it sends that piece.
 
-A CUDA device has a :class:`CudaStaging`, which all sessions of the process share. Any other has a :class:`Staging`,
-where everything has happened when a call returns, and marks are always reached: so the same code runs without a GPU.
+All sessions of the process share one :class:`CudaStaging` for each CUDA device. Any other device has a
+:class:`Staging`: all work is done when a call returns, and events are always complete. So the same code runs without a
+GPU.
 
-Pinned memory comes from PyTorch's own cache: what was given back is there for the next rounds, but not before the
-copies that used it have happened.
+Pinned memory comes from PyTorch's cache. Released memory is used again by later rounds, but not before the copies that
+used it are complete.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -33,105 +34,113 @@ VARIABLE = "LANESUM_GPU"
 _MODES = ("auto", "off", "interpret")
 
 
-class Mark(Protocol):
-    """A point in a stream."""
+class Event(Protocol):
+    """A point in a stream, as ``torch.cuda.Event``."""
 
-    def reached(self) -> bool:
-        """Everything before it has happened. Does not wait."""
+    def query(self) -> bool:
+        """Return True if all work before the event is complete; never wait."""
 
-    def wait(self) -> None:
-        """The calling thread waits for that; others may run meanwhile."""
+    def synchronize(self) -> None:
+        """Let the calling thread wait for all work before the event; other threads run meanwhile."""
 
 
-class _Reached:
-    """Where things have happened when they were called for."""
+class _CompleteEvent:
+    """Event of a device whose work is complete when the call returns."""
 
-    def reached(self) -> bool:
+    def query(self) -> bool:
         return True
 
-    def wait(self) -> None:
+    def synchronize(self) -> None:
         pass
 
 
 class Staging:
-    """Of a device without streams. Tensors are torch's; sizes are in elements, arrays contiguous, of one dimension."""
+    """Staging of a device without streams. Tensors are contiguous and one-dimensional; sizes count elements."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
-    def mark(self) -> Mark:
-        """Behind all that was launched so far in the calling thread's current stream."""
-        return _Reached()
+    def record_event(self) -> Event:
+        """Return an event behind all work launched so far in the calling thread's current stream."""
+        return _CompleteEvent()
 
     def stream(self) -> contextlib.AbstractContextManager[object]:
-        """Inside, lanesum's stream is the thread's current one: what is launched goes there."""
+        """Make lanesum's stream the thread's current one within a ``with`` block."""
         return contextlib.nullcontext()
 
-    def follow(self, mark: Mark, *tensors: torch.Tensor) -> None:
-        """Lanesum's stream waits for ``mark`` from here on, the thread does not. ``tensors``: made on another stream,
-        and used on this one; their memory is not given to anybody else before it is done with them."""
+    def wait_event(self, event: Event, *tensors: torch.Tensor) -> None:
+        """Let lanesum's stream, not the thread, wait for ``event``.
+
+        ``tensors`` were made in another stream and are used in this one: their memory is not reused before that use.
+        """
 
     def hand_over(self, *tensors: torch.Tensor) -> None:
-        """The calling thread's current stream waits for all that was launched on lanesum's so far, the thread does not.
-        ``tensors``: made on lanesum's stream, and used on the current one from here on."""
+        """Let the calling thread's current stream, not the thread, wait for all work launched in lanesum's stream.
 
-    def pinned(self, size: int, dtype: torch.dtype) -> torch.Tensor:
-        """Memory of the host that the device copies from and to by itself; what is in it is undefined."""
+        ``tensors`` were made in lanesum's stream and are used in the current one from now on.
+        """
+
+    def empty_pinned(self, size: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return uninitialized host memory that the device can copy from and to by itself."""
         return torch.empty(size, dtype=dtype, device="cpu")  # whatever the program's default device is
 
-    def fetch(self, source: torch.Tensor, target: torch.Tensor) -> Mark:
-        """Launch, in the current stream, the copy of what is on the device to pinned memory (``pinned`` or a part of
-        it), which holds it when the mark is reached. Types may differ."""
-        target.copy_(source)
-        return self.mark()
+    def copy_to_host(self, source: torch.Tensor, target: torch.Tensor) -> Event:
+        """Launch, in the current stream, a copy from the device to pinned memory (``empty_pinned`` or a part of it).
 
-    def put(self, array: NDArray[Any], target: torch.Tensor | None = None) -> torch.Tensor:
-        """Launch, in the current stream, the copy of ``array`` to the device: to ``target``, or a new tensor, which is
-        returned. The array is the caller's again at once."""
+        ``target`` holds the values once the returned event is complete. The two data types may differ.
+        """
+        target.copy_(source)
+        return self.record_event()
+
+    def copy_to_device(self, array: NDArray[Any], target: torch.Tensor | None = None) -> torch.Tensor:
+        """Launch, in the current stream, a copy of ``array`` to the device, and return the copy.
+
+        The copy is ``target`` or a new tensor. The caller may change the array at once.
+        """
         source = _copied(array, torch.empty)
         return source.to(self.device) if target is None else target.copy_(source)
 
 
-class _CudaMark:
-    def __init__(self, event: Any, device: torch.device) -> None:
+class _CudaEvent:
+    def __init__(self, event: torch.cuda.Event, device: torch.device) -> None:
         self.event = event
         self._device = device
 
-    def reached(self) -> bool:
+    def query(self) -> bool:
         with torch.cuda.device(self._device):
             return bool(self.event.query())
 
-    def wait(self) -> None:
+    def synchronize(self) -> None:
         with torch.cuda.device(self._device):
             self.event.synchronize()
 
 
 class CudaStaging(Staging):
-    """Of a CUDA device; its stream goes before others, because the other workers wait for what is launched there.
+    """Staging of a CUDA device. Its stream has a high priority, because other workers wait for its work.
 
-    A thread that has not chosen a device is on the first one, and CUDA takes half a gigabyte there for a process that
-    asks something of it, be it whether an event of another device was reached. Hence ``torch.cuda.device`` around all.
+    A thread that has not chosen a device uses the first one. CUDA then takes half a gigabyte of that device for the
+    process, even to query an event of another device. So every call sets ``torch.cuda.device``.
     """
 
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)
         self._stream = torch.cuda.Stream(device, priority=-1)
 
-    def mark(self) -> Mark:
-        # A thread that waits for it sleeps: it may be a whole backward pass away.
+    def record_event(self) -> Event:
+        # A thread that waits for it sleeps, because a whole backward pass may come first.
         event = torch.cuda.Event(blocking=True)
         event.record(torch.cuda.current_stream(self.device))
-        return _CudaMark(event, self.device)
+        return _CudaEvent(event, self.device)
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[None]:
-        # By itself torch.cuda.stream would go back to the first device through a call that takes memory there.
+        # At its end, torch.cuda.stream alone returns to the first device by a call that takes memory there.
         with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
             yield
 
-    def follow(self, mark: Mark, *tensors: torch.Tensor) -> None:
-        assert isinstance(mark, _CudaMark)
-        self._stream.wait_event(mark.event)
+    def wait_event(self, event: Event, *tensors: torch.Tensor) -> None:
+        assert isinstance(event, _CudaEvent)
+        self._stream.wait_event(event.event)
         for tensor in tensors:
             tensor.record_stream(self._stream)
 
@@ -143,26 +152,26 @@ class CudaStaging(Staging):
         for tensor in tensors:
             tensor.record_stream(current)
 
-    def pinned(self, size: int, dtype: torch.dtype) -> torch.Tensor:
+    def empty_pinned(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         with torch.cuda.device(self.device):
             return torch.empty(size, dtype=dtype, device="cpu", pin_memory=True)
 
-    def fetch(self, source: torch.Tensor, target: torch.Tensor) -> Mark:
+    def copy_to_host(self, source: torch.Tensor, target: torch.Tensor) -> Event:
         if source.dtype != target.dtype:
-            source = source.to(target.dtype)  # on the device: the copy could not be launched otherwise
+            source = source.to(target.dtype)  # on the device: an asynchronous copy does not convert
         target.copy_(source, non_blocking=True)
-        return self.mark()
+        return self.record_event()
 
-    def put(self, array: NDArray[Any], target: torch.Tensor | None = None) -> torch.Tensor:
-        between = _copied(array, self.pinned)
+    def copy_to_device(self, array: NDArray[Any], target: torch.Tensor | None = None) -> torch.Tensor:
+        source = _copied(array, self.empty_pinned)
         if target is None:
-            target = torch.empty(between.shape, dtype=between.dtype, device=self.device)
-        return target.copy_(between, non_blocking=True)
+            target = torch.empty(source.shape, dtype=source.dtype, device=self.device)
+        return target.copy_(source, non_blocking=True)
 
 
-def _copied(array: NDArray[Any], memory: Callable[..., torch.Tensor]) -> torch.Tensor:
-    """A copy in ``memory`` of a size and type, which PyTorch makes no tensor of by itself where nobody may write."""
-    copy = memory(array.size, dtype=torch.from_numpy(np.empty(0, dtype=array.dtype)).dtype)
+def _copied(array: NDArray[Any], empty: Callable[..., torch.Tensor]) -> torch.Tensor:
+    """Return a copy in the memory of ``empty(size, dtype=...)``; ``torch.from_numpy`` refuses read-only arrays."""
+    copy = empty(array.size, dtype=torch.from_numpy(np.empty(0, dtype=array.dtype)).dtype)
     copy.numpy()[...] = array
     return copy
 
@@ -171,8 +180,8 @@ _lock = threading.Lock()
 _stagings: dict[torch.device, Staging] = {}
 
 
-def staging(device: torch.device) -> Staging:
-    """The one of ``device`` in this process."""
+def staging_for(device: torch.device) -> Staging:
+    """Return the process's staging of ``device``."""
     if device.type == "cuda" and device.index is None:
         device = torch.device("cuda", torch.cuda.current_device())
     with _lock:
@@ -182,43 +191,54 @@ def staging(device: torch.device) -> Staging:
 
 
 def mode() -> str:
-    """``LANESUM_GPU``: ``auto``; ``off``, where codecs see vectors of the host only; or ``interpret``, for tests, where
-    tensors of the host are taken for a device's, and Triton has to interpret. Raises ConfigurationError for others."""
+    """Return the value of ``LANESUM_GPU``: ``auto``, ``off`` or ``interpret``.
+
+    With ``off``, codecs get vectors of the host only. With ``interpret``, for tests, tensors of the host are treated as
+    a device's, and Triton must interpret the kernels.
+
+    Raises:
+        ConfigurationError: the variable has another value.
+    """
     text = os.environ.get(VARIABLE) or "auto"
     if text not in _MODES:
-        raise ConfigurationError(f"{VARIABLE}={text} is none of {', '.join(_MODES)}.", f"Unset {VARIABLE}.")
+        raise ConfigurationError(
+            f"Invalid {VARIABLE}={text!r}: expected one of {', '.join(_MODES)}.",
+            f"Set one of them, or unset {VARIABLE}.",
+        )
     return text
 
 
-def on_device(device: torch.device) -> bool:
-    """Whether its tensors have to be staged."""
+def needs_staging(device: torch.device) -> bool:
+    """Return True if tensors of ``device`` have to be staged."""
     return device.type != "cpu" or mode() == "interpret"
 
 
-def codec_takes(codec: Codec, device: torch.device) -> bool:
-    """Return True if ``codec`` has kernels for tensors of ``device``, and they are enabled."""
-    if not codec.traits.accepts_device_tensors or not on_device(device):
+def codec_accepts(codec: Codec, device: torch.device) -> bool:
+    """Return True if ``codec`` gets tensors of ``device`` as they are, because it has kernels for them."""
+    if not codec.traits.accepts_device_tensors or not needs_staging(device):
         return False
     return device.type in ("cpu", "cuda") and mode() != "off"
 
 
-def beside(kept: NDArray[np.float32] | torch.Tensor, vector: NDArray[np.float32] | torch.Tensor) -> Any:
-    """What is ``kept`` of a vector, where the next ``vector`` is: it may come from a checkpoint, or from elsewhere."""
+def to_device_of(vector: NDArray[np.float32] | torch.Tensor, kept: NDArray[np.float32] | torch.Tensor) -> Any:
+    """Return ``kept`` on the device of ``vector``; it may come from a checkpoint or from another device."""
     if isinstance(vector, np.ndarray):
-        return on_host(kept)
+        return to_host(kept)
     if not isinstance(kept, np.ndarray) and kept.device == vector.device:
         return kept
-    own = staging(vector.device)
-    with own.stream():
-        return own.put(on_host(kept))
+    staging = staging_for(vector.device)
+    with staging.stream():
+        return staging.copy_to_device(to_host(kept))
 
 
-def on_host(array: NDArray[np.float32] | torch.Tensor) -> NDArray[np.float32]:
-    """A vector as NumPy's; where it is on a device, the calling thread waits for it. For checkpoints and the like."""
-    if isinstance(array, np.ndarray):
-        return array
-    own = staging(array.device)
-    with own.stream():
-        pinned = own.pinned(array.numel(), array.dtype)
-        own.fetch(array, pinned).wait()
+def to_host(vector: NDArray[np.float32] | torch.Tensor) -> NDArray[Any]:
+    """Return a vector as a NumPy array, for checkpoints and rare cases; the calling thread waits for a device."""
+    if isinstance(vector, np.ndarray):
+        return vector
+    if not needs_staging(vector.device):
+        return cast("NDArray[np.float32]", vector.numpy())
+    staging = staging_for(vector.device)
+    with staging.stream():
+        pinned = staging.empty_pinned(vector.numel(), vector.dtype)
+        staging.copy_to_host(vector, pinned).synchronize()
     return pinned.numpy()

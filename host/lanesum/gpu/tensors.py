@@ -1,39 +1,24 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduces of PyTorch tensors: tensors of the host are looked at as arrays, those of a device are staged."""
+"""All-reduces of PyTorch tensors: tensors of the host become arrays without a copy, those of a device are staged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from lanesum.codecs.base import Codec, CodecContext, CodecError, Result, Steps, Vector, refuse_more_workers
 from lanesum.errors import ConfigurationError
-from lanesum.gpu.staging import Staging, codec_takes, on_device, staging
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """An all-reduce of a tensor.
-
-    Attributes:
-        steps: of the codec; their result has tensors of the device.
-        arrived: whether the vector is there; the first step waits for it otherwise. None: it is.
-        own: the device's, None on the host.
-    """
-
-    steps: Steps
-    arrived: Callable[[], bool] | None
-    own: Staging | None
+from lanesum.gpu.staging import Event, Staging, codec_accepts, needs_staging, staging_for
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
-    """``tensor`` as float32, contiguous, of one dimension, where it is; no copy where it is so already.
+    """Return ``tensor`` as float32, contiguous and one-dimensional, on its device; no copy where it is so already.
 
-    Raises ConfigurationError where it has no floating-point numbers, or none at all, or is not dense.
+    Raises:
+        ConfigurationError: the tensor is not dense, not floating-point, or has no values (meta device).
     """
     if tensor.layout is not torch.strided:
         raise ConfigurationError(f"all_reduce takes dense tensors, not {tensor.layout}.", "Call .to_dense() first.")
@@ -44,75 +29,86 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_meta:
         raise ConfigurationError(
             "all_reduce takes tensors with values; this one is on the meta device.",
-            "Reduce it after the model was moved to a device with to_empty() and initialized.",
+            "Move the model to a device with to_empty() and initialize it before the all-reduce.",
         )
     return tensor.detach().to(torch.float32).contiguous().view(-1)
 
 
-def adds_memory(codec: Codec, tensor: torch.Tensor) -> bool:
-    """Whether ``codec`` adds ``CodecContext.memory`` to such a tensor itself."""
-    return codec.traits.adds_memory and codec_takes(codec, tensor.device)
+def adds_error_feedback(codec: Codec, tensor: torch.Tensor) -> bool:
+    """Return True if ``codec`` adds ``CodecContext.memory`` to such a tensor itself."""
+    return codec.traits.adds_memory and codec_accepts(codec, tensor.device)
 
 
 def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torch.Tensor:
-    """As :func:`lanesum.codecs.base.checked_vector`, of a tensor of a device; ``context.memory`` has to be like it."""
+    """Return ``x`` as a contiguous vector on its device, or raise the CodecError that says why it cannot be encoded.
+
+    ``context.memory`` must have the shape, device and data type of ``x``. The counterpart for arrays is
+    :func:`lanesum.codecs.base.checked_vector`.
+    """
     refuse_more_workers(context, workers)
     if x.dtype is not torch.float32 or x.dim() != 1:
         raise CodecError(f"Expected a float32 tensor of one dimension, not {x.dtype} of shape {tuple(x.shape)}.")
-    memory = context.memory
-    if memory is not None and (memory.shape != x.shape or memory.device != x.device or memory.dtype != x.dtype):
+    kept = context.memory
+    if kept is not None and (kept.shape != x.shape or kept.device != x.device or kept.dtype != x.dtype):
         raise CodecError(
-            f"The memory of {context.tensor!r} has {memory.dtype} of shape {tuple(memory.shape)} on {memory.device}, "
+            f"The error feedback of {context.tensor!r} has {kept.dtype} of shape {tuple(kept.shape)} on {kept.device}, "
             f"the tensor {x.dtype} of shape {tuple(x.shape)} on {x.device}."
         )
-    with staging(x.device).stream():
+    with staging_for(x.device).stream():
         return x.detach().contiguous()
 
 
-def begin(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Begun:
-    """``codec``'s steps for what ``flat`` has returned; launches what is to be launched, and waits for nothing."""
-    if not on_device(tensor.device):
-        return Begun(_of_host(codec.all_reduce(tensor.numpy(), context)), None, None)
-    own = staging(tensor.device)
-    made = own.mark()
-    own.follow(made, tensor, *(() if context.memory is None else (context.memory,)))
-    if codec_takes(codec, tensor.device):
-        return Begun(codec.all_reduce(tensor, context), made.reached, own)
-    # The copy is soon over, where the vector is there: not worth finding something else to do meanwhile.
-    return Begun(on_host_instead(codec, tensor, context), made.reached, own)
+def make_steps(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> tuple[Steps, Event | None, Staging | None]:
+    """Start an all-reduce of a tensor that ``flat`` has returned; launch what is possible, and wait for nothing.
+
+    Returns:
+        The codec's steps, whose result has tensors of the same device. For a tensor of a device, also the event that
+        is complete once the tensor is computed, for which the first step waits, and the staging of the device.
+    """
+    if not needs_staging(tensor.device):
+        return _steps_of_host(codec.all_reduce(tensor.numpy(), context)), None, None
+    staging = staging_for(tensor.device)
+    computed = staging.record_event()
+    staging.wait_event(computed, tensor, *(() if context.memory is None else (context.memory,)))
+    if codec_accepts(codec, tensor.device):
+        return codec.all_reduce(cast(Any, tensor), context), computed, staging
+    # The copy itself is short, so the first step may wait for it.
+    return copy_and_make_steps(codec, tensor, context), computed, staging
 
 
-def with_memory(tensor: torch.Tensor, context: CodecContext) -> torch.Tensor:
-    """``tensor`` plus ``context.memory``, where it is."""
+def with_error_feedback(tensor: torch.Tensor, context: CodecContext) -> torch.Tensor:
+    """Return ``tensor`` plus ``context.memory``, on its device."""
     if context.memory is None:
         return tensor
-    with staging(tensor.device).stream():
+    with staging_for(tensor.device).stream():
         return tensor + context.memory
 
 
-def on_host_instead(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Steps:
-    """``codec``'s steps on a copy of ``tensor`` on the host, which is launched here; for codecs that take no tensors of
-    a device, and for what those that do have no kernels for. The result has tensors of the device."""
-    own = staging(tensor.device)
-    pinned = own.pinned(tensor.numel(), torch.float32)
-    with own.stream():
-        fetched = own.fetch(tensor, pinned)
-    return _staged(codec, pinned, fetched.wait, context, own)
+def copy_and_make_steps(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Steps:
+    """Launch a copy of ``tensor`` to the host, and return the steps of ``codec`` for that copy.
+
+    For codecs without kernels, and for vectors that a codec's kernels do not support. The result has tensors of the
+    device.
+    """
+    staging = staging_for(tensor.device)
+    pinned = staging.empty_pinned(tensor.numel(), torch.float32)
+    with staging.stream():
+        copied = staging.copy_to_host(tensor, pinned)
+    return _steps_of_copy(codec, pinned, copied, context, staging)
 
 
-def _of_host(steps: Steps) -> Steps:
+def _steps_of_host(steps: Steps) -> Steps:
     result = yield from steps
-    return _with(result, torch.from_numpy)
+    return _map_vectors(result, torch.from_numpy)
 
 
-def _staged(codec: Codec, pinned: torch.Tensor, wait: Callable[[], None], context: CodecContext, own: Staging) -> Steps:
-    """The ``codec``'s steps on what is in ``pinned`` memory after ``wait``."""
-    wait()
+def _steps_of_copy(codec: Codec, pinned: torch.Tensor, copied: Event, context: CodecContext, staging: Staging) -> Steps:
+    copied.synchronize()
     result = yield from codec.all_reduce(pinned.numpy(), context)
-    with own.stream():
-        return _with(result, own.put)
+    with staging.stream():
+        return _map_vectors(result, staging.copy_to_device)
 
 
-def _with(result: Result, made: Callable[[Vector], Any]) -> Result:
-    residual = None if result.residual is None else made(result.residual)
-    return Result(made(result.values), residual, result.skipped)
+def _map_vectors(result: Result, function: Callable[[Vector], Any]) -> Result:
+    residual = None if result.residual is None else function(result.residual)
+    return Result(function(result.values), residual, result.skipped)

@@ -7,13 +7,13 @@
     state = lanesum.torch.State.join()
     model.register_comm_hook(state, lanesum.torch.hook)
 
-Every gradient bucket of DistributedDataParallel is then summed through the job's aggregation point instead of the
-process group, and averaged, as DDP expects of a hook.
+The hook sums every gradient bucket of DistributedDataParallel through the job's aggregation point instead of the
+process group. It returns the mean, as DDP expects of a hook.
 """
 
 from lanesum.torch.ddp_hook import hook
-from lanesum.torch.memory import ParameterMemory
+from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.state import HookStats, State
 from lanesum.torch.sum_check import SumCheck, SumCheckError
 
-__all__ = ["HookStats", "ParameterMemory", "State", "SumCheck", "SumCheckError", "hook"]
+__all__ = ["ErrorFeedbackState", "HookStats", "State", "SumCheck", "SumCheckError", "hook"]

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The DDP communication hook.
+"""DDP communication hook.
 
-No ``from __future__ import annotations`` here: ``register_comm_hook`` compares the annotation *objects* of the hook
-with ``dist.GradBucket`` and ``torch.futures.Future[torch.Tensor]``, and refuses strings (PyTorch 2.13,
-``DistributedDataParallel._check_comm_hook``). For the same check the second parameter is called ``bucket``.
+This module has no ``from __future__ import annotations``. ``register_comm_hook`` compares the annotation *objects* of
+the hook with ``dist.GradBucket`` and ``torch.futures.Future[torch.Tensor]``, and refuses strings (PyTorch 2.13,
+``DistributedDataParallel._check_comm_hook``). The same check demands the name ``bucket`` for the second parameter.
 """
 
 import torch
@@ -18,17 +18,16 @@ def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Te
 
     Args:
         state: the same object for every bucket and step of one model.
-        bucket: any floating-point type, CPU or CUDA; not sparse.
+        bucket: dense, of any floating-point type, on the CPU or on a CUDA device.
 
     Returns:
-        At once, a future of the bucket's buffer with the mean in it: the codec works in float32, the result has the
-        buffer's type. Of a float32 bucket on a GPU it may be another tensor, as DDP allows. All workers get the same
-        bits.
+        A future of the mean, at once. The codec works in float32; the mean has the data type of the bucket and is
+        written to its buffer. For a float32 bucket on a GPU it may be another tensor, as DDP allows. The mean is
+        bit-identical on all workers.
 
     Raises:
-        ConfigurationError: the gradients are sparse or complex, or the checkpointed error feedback is another
-            model's.
-        LanesumError: an earlier bucket failed; the error of that bucket. What fails after the hook has returned is
-            raised by ``backward()``, with its own type.
+        ConfigurationError: the gradients are sparse or complex, or a loaded state belongs to another model.
+        LanesumError: the error of an earlier bucket. A failure after the hook has returned is raised by ``backward()``
+            with its own type.
     """
     return state.submit(bucket)

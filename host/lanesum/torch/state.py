@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the communication hook keeps between buckets: session, codec, error feedback, one thread."""
+"""State of the communication hook between buckets: session, codec, error feedback, and one thread."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import collections
 import contextlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 import torch.distributed as dist
 
 from lanesum._internal.closing import Closing
-from lanesum.codecs.base import Codec, Result, as_stateful
+from lanesum.codecs.base import Codec, Part, Result, as_stateful
 from lanesum.errors import ConfigurationError
-from lanesum.gpu.staging import Mark, on_device, staging
-from lanesum.gpu.tensors import adds_memory
+from lanesum.gpu.staging import Staging, needs_staging, staging_for
+from lanesum.gpu.tensors import adds_error_feedback
 from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
-from lanesum.session import Pending, RoundObserver, Session
-from lanesum.torch.memory import ParameterMemory, Part
-from lanesum.torch.thread import CommunicationThread
+from lanesum.session import AllReduceHandle, RoundObserver, Session
+from lanesum.torch.communication_thread import CommunicationThread
+from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.transport import TransportStats
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.errors import SessionClosedError
@@ -36,9 +36,9 @@ class HookStats:
     """Counts of one worker since its state was made.
 
     Attributes:
-        buckets: buckets averaged.
-        elements: gradient elements in them; 4 bytes each as float32.
-        busy_s: seconds in which at least one of them was under way: encode, send, wait, decode.
+        buckets: number of buckets averaged.
+        elements: number of gradient elements in them; 4 bytes each as float32.
+        busy_s: seconds in which at least one bucket was in flight: encode, send, wait, decode.
         transport: packets, bytes and retransmissions.
     """
 
@@ -52,17 +52,20 @@ class State(Closing):
     """The first argument of :func:`lanesum.torch.hook`.
 
     Args:
-        session: this worker's place in the job; the state closes it.
+        session: this worker's membership in the job; the state closes it.
         codec: name or object; the session's codec when None.
-        error_feedback: remember, per parameter, what the codec could not say, and add it to the next gradient. None
-            means: unless the codec is nearly exact, as ``fixed`` and the sparse ones, or does so itself (``policy``).
-        model: gives the error-feedback memory the parameters' names, so that a checkpoint outlives a change of their
-            order. Pass the module or its DDP wrapper; without it parameters go by number.
+        error_feedback: add each parameter's compression error to its next gradient. None: on, unless the codec is
+            nearly exact (``fixed`` and the sparse ones) or keeps error feedback itself (``policy``).
+        model: module or DDP wrapper that names the parameters in checkpoints. Without it they are numbered in the order
+            in which DDP first shows them, which is the same in every run of a model.
 
-    Buckets are averaged in the order in which DDP hands them out, by one thread, a few at a time, while backward
-    computes the next ones. When one fails, ``error`` keeps its exception, ``backward()`` raises it, and so does every
-    later bucket: the workers are out of step then, and the job must be joined anew. (DDP, too, wants a new wrapper
-    then: one whose backward was cut short refuses the next forward with an error of its own.)
+    Attributes:
+        error: the exception of the first bucket that failed, or None.
+        error_feedback: the residuals, or None where error feedback is off.
+
+    One thread averages the buckets in the order of DDP, a few at a time, while backward computes the next ones. After a
+    failure, ``backward()`` and every later bucket raise ``error``. The workers are out of step then and must join the
+    job again. DDP needs a new wrapper, too, because it refuses the next forward after an incomplete backward.
     """
 
     def __init__(
@@ -80,20 +83,25 @@ class State(Closing):
         own = self.codec.traits.keeps_error_feedback
         if own and error_feedback is not None:
             raise ConfigurationError(
-                f"Codec {self.codec.name} keeps error feedback itself.", "Say so to the codec, not to the State."
+                f"Codec {self.codec.name} keeps error feedback itself.",
+                "Configure it in the codec, and leave error_feedback of the State unset.",
             )
         lossy = not own and not self.codec.traits.nearly_exact
-        names = {} if model is None else {p: _plain_name(name) for name, p in model.named_parameters()}
-        self._parameters = ParameterMemory(names)
-        self.memory = self._parameters if (lossy if error_feedback is None else error_feedback) else None
+        enabled = lossy if error_feedback is None else error_feedback
+        self.error_feedback = ErrorFeedbackState() if enabled else None
+        # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
+        self._names: dict[torch.Tensor, str] = {}
+        if model is not None:
+            # The DDP wrapper adds a prefix.
+            self._names = {one: name.removeprefix("module.") for name, one in model.named_parameters()}
         self._skipped: str | None = None
         self._thread = CommunicationThread(
             f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close, session.wake
         )
-        self._under_way: collections.deque[_Bucket] = collections.deque()  # of the communication thread
+        self._in_flight: collections.deque[_Bucket] = collections.deque()  # used by the communication thread alone
         self._busy_since = 0.0
-        self._buckets = 0
-        self._elements = 0
+        self._num_buckets = 0
+        self._num_elements = 0
         self._busy_s = 0.0
 
     @classmethod
@@ -113,15 +121,18 @@ class State(Closing):
         observer: RoundObserver | None = None,
         wait_s: float = DEFAULT_WAIT_S,
     ) -> State:
-        """Join a job, wait for its other workers, and make the state for it.
+        """Join a job, wait for its other workers, and return a state for it.
 
-        ``controller``, ``job`` and ``worker`` are those of :func:`lanesum.join.join`, which takes what is None from
-        the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``, ``congestion``,
-        ``pacing``, ``deadline_s`` and ``observer`` are :class:`lanesum.session.Session`'s, the rest is the
-        constructor's. Raises what those raise.
+        ``controller``, ``job`` and ``worker`` are those of :func:`lanesum.join.join`. Where they are None, it reads the
+        environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``, ``congestion``, ``pacing``,
+        ``deadline_s`` and ``observer`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
 
-        With a controller, all workers must come within ``wait_s`` seconds and use the same codec, or
-        :func:`lanesum.join.wait_for_others` raises; and until the state is closed a thread keeps the job alive.
+        With a controller, a thread keeps the job alive until the state is closed.
+
+        Raises:
+            LanesumError: the exceptions of these functions. With a controller, also those of
+                :func:`lanesum.join.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
+                codec.
         """
         ticket = join(controller=controller, job=job, worker=worker)
         session = Session(
@@ -148,7 +159,7 @@ class State(Closing):
     @property
     def stats(self) -> HookStats:
         """Counts so far; complete when no backward is running."""
-        return HookStats(self._buckets, self._elements, self._busy_s, self.session.stats)
+        return HookStats(self._num_buckets, self._num_elements, self._busy_s, self.session.stats)
 
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
@@ -164,32 +175,35 @@ class State(Closing):
                 f"lanesum averages floating-point gradients; this bucket has {buffer.dtype}.",
                 "Keep complex parameters as real ones: torch.view_as_real.",
             )
-        devices = [buffer.device] if buffer.device.type == "cuda" else None
+        devices: list[int | str | torch.device] | None = [buffer.device] if buffer.device.type == "cuda" else None
         future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
         if buffer.numel() == 0:
             future.set_result(buffer)
             return future
-        parts = self._parameters.parts(bucket.parameters())
-        name = f"bucket {bucket.index()}"
-        one: _Bucket
-        if not on_device(buffer.device):
-            # A float32 buffer is not copied: DDP leaves it alone until the future is done.
-            one = _Bucket(self, future, name, parts, buffer, buffer.detach().to(torch.float32).numpy())
-            self._thread.submit(one.begin)
-        else:
-            # The gradient may be still to be computed, which this thread must not wait for.
-            made = staging(buffer.device).mark()
-            one = _DeviceBucket(self, future, name, parts, buffer, made)
-            self._thread.submit(one.begin, after=one.wait_for_gradient)
+        parts = self._parts(bucket.parameters())
+        if self.error_feedback is not None:
+            self.error_feedback.check_sizes(parts)
+        one = _Bucket(self, f"bucket {bucket.index()}", parts, buffer, future)
+        # This thread must not wait for a device that still computes the gradient.
+        self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
         self._raise_after_backward(one.done)
         return future
 
-    def _raise_after_backward(self, done: threading.Event) -> None:
-        """Have ``backward()`` raise the bucket's exception itself.
+    def _parts(self, parameters: Sequence[torch.Tensor]) -> list[Part]:
+        """Return the names and places of the ``parameters`` (in bucket order) in the flat buffer of their bucket."""
+        parts, start = [], 0
+        for parameter in parameters:
+            key = self._names.setdefault(parameter, f"#{len(self._names)}")
+            parts.append(Part(key, start, start + parameter.numel()))
+            start += parameter.numel()
+        return parts
 
-        A future's exception reaches the user as RuntimeError("Unable to cast ... to Tensor"), because DDP takes the
-        exception object for the result. Callbacks run at the end of backward in the order they were queued, so ours
-        comes before the one with which DDP waits for its futures.
+    def _raise_after_backward(self, done: threading.Event) -> None:
+        """Let ``backward()`` raise the exception of a bucket itself.
+
+        DDP takes the exception of a future for its result, so users would see RuntimeError("Unable to cast ... to
+        Tensor"). Callbacks run at the end of backward in the order of their registration. So this one runs before the
+        one with which DDP waits for its futures.
         """
 
         def check() -> None:
@@ -197,63 +211,71 @@ class State(Closing):
             if self.error is not None:
                 raise self.error
 
-        # Outside of a backward pass there is no end to wait for: then the future alone tells.
+        # Outside a backward pass there is no end to wait for. Then the future alone has the exception.
         with contextlib.suppress(RuntimeError):
             torch.autograd.Variable._execution_engine.queue_callback(check)
 
     def take_skipped(self) -> str | None:
-        """The parameter because of which a bucket of this backward pass was skipped, or None; forgets it.
+        """Return the parameter for which a bucket of this backward pass was skipped, or None; then forget it.
 
-        The same on all ranks, where a policy skips gradients that are not finite. Such a bucket's mean is zero: leave
-        the optimizer's step out. Ask after every ``backward()``.
+        A policy can skip gradients that are not finite, on all ranks alike. The mean of such a bucket is zero: skip the
+        optimizer's step. Call this after every ``backward()``.
         """
         skipped, self._skipped = self._skipped, None
         return skipped
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint must keep: ``{"codec": name, "memory": {parameter: flat float32 tensor}}``.
+        """Return the state for a checkpoint: ``{"codec": name, "memory": {parameter: flat float32 tensor}}``.
 
-        And ``"state"``, the codec's own, where it has one. The memory differs from worker to worker: every rank saves
-        its own. Call it between steps.
+        ``"memory"`` is the error feedback. It differs between workers, so every rank saves its own. ``"state"`` is the
+        codec's own state, for codecs that have one. Call it between steps.
         """
-        state = {"codec": self.codec.name, "memory": {} if self.memory is None else self.memory.state_dict()}
+        feedback = self.error_feedback
+        state = {"codec": self.codec.name, "memory": {} if feedback is None else feedback.state_dict()}
         codec = as_stateful(self.codec)
         return state if codec is None else {**state, "state": _with_tensors(codec.state_dict())}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back a :meth:`state_dict`. Raises ConfigurationError, changing nothing, if it does not fit."""
-        memory = state.get("memory")
-        if not isinstance(memory, Mapping):
-            raise ConfigurationError("This is not the state of a lanesum hook: it has no 'memory'.")
+        """Replace the state by a :meth:`state_dict`.
+
+        Raises:
+            ConfigurationError: it does not fit this state, which is unchanged then.
+        """
+        feedback = state.get("memory")
+        if not isinstance(feedback, Mapping):
+            raise ConfigurationError(
+                "This is not the state of a lanesum hook: it has no 'memory'.", "Load what state_dict() has returned."
+            )
         if state.get("codec") != self.codec.name:
             raise ConfigurationError(
                 f"This state is of codec {state.get('codec')!r}, not {self.codec.name!r}.",
                 "Use the codec it was saved with, or start without it.",
             )
-        if self.memory is None and memory:
+        if self.error_feedback is None and feedback:
             raise ConfigurationError(
-                "This state has error-feedback memory, but error feedback is off.", "Build State(error_feedback=True)."
+                "This state contains error feedback, but error feedback is off.", "Build State(error_feedback=True)."
             )
         codec = as_stateful(self.codec)
         if codec is not None:
             if not isinstance(state.get("state"), Mapping):
                 raise ConfigurationError(f"This state lacks that of codec {self.codec.name!r}.", "Start without it.")
             codec.load_state_dict(state["state"])
-        if self.memory is not None:
-            self.memory.load_state_dict(memory)
+        if self.error_feedback is not None:
+            self.error_feedback.load_state_dict(feedback)
 
     def leave(self) -> bool:
-        """End it together with all other workers, after the same bucket; True when everybody has.
+        """End the job together with all other workers, after the same bucket; return True if all of them have left.
 
-        What ``close`` is, but staying as long as another worker may still lack the last result: see
-        :meth:`lanesum.session.Session.leave`, whose exceptions it raises. Call it after the last step; ``close`` after
-        it does nothing more. After a failure it closes at once.
+        Call it after the last step instead of ``close``, for the reason given at
+        :meth:`lanesum.session.Session.leave`. ``close`` after it does nothing more. After a failure it closes at once.
+
+        Raises:
+            LanesumError: the exceptions of :meth:`lanesum.session.Session.leave`.
         """
         outcome: list[bool | Exception] = []
         done = threading.Event()
 
-        def goodbye() -> None:
-            """Not among the buckets: those are complete."""
+        def leave_session() -> None:
             try:
                 outcome.append(self.error is None and self.session.leave())
             except Exception as error:
@@ -262,8 +284,8 @@ class State(Closing):
                 done.set()
 
         if self.error is None:
-            # In the communication thread: a session takes one call at a time.
-            self._thread.submit(goodbye, alone=True)
+            # In the communication thread, because a session takes one call at a time.
+            self._thread.submit(leave_session, alone=True)
             done.wait()
         self.close()
         for result in outcome:
@@ -272,9 +294,9 @@ class State(Closing):
         return outcome == [True]
 
     def close(self) -> None:
-        """End the thread and the session; idempotent. Backward raises SessionClosedError afterwards."""
+        """End the thread and the session; idempotent. A later backward raises SessionClosedError."""
         if self.error is None:
-            self.error = SessionClosedError("This State is closed.", "Make a new one and register it anew.")
+            self.error = SessionClosedError("This State is closed.", "Make a new State and register it again.")
         if self.keep_alive is not None:
             self.keep_alive.close()
         self.session.close()
@@ -282,165 +304,137 @@ class State(Closing):
 
 
 class _Bucket:
-    """One bucket of the host, in the communication thread: begun, then completed in any case."""
+    """One bucket: begun in the communication thread, then completed in any case.
+
+    Work on a device is launched in the stream of ``lanesum.gpu.staging``.
+
+    Attributes:
+        done: set once the future is complete.
+        staged: the gradient is on a device, which may still compute it.
+    """
 
     def __init__(
         self,
         state: State,
-        future: torch.futures.Future[torch.Tensor],
         name: str,
         parts: list[Part],
         buffer: torch.Tensor,
-        vector: Any,
+        future: torch.futures.Future[torch.Tensor],
     ) -> None:
         self.done = threading.Event()
-        self.parts = parts
+        self.staged = needs_staging(buffer.device)
         self._state = state
-        self._future = future
         self._name = name
-        self._vector = vector
+        self._parts = parts
         self._buffer = buffer
-        self._pending: Pending | None = None
-        self._kept = False
+        self._future = future
+        self._staging = staging_for(buffer.device) if self.staged else Staging(buffer.device)
+        self._computed = self._staging.record_event()
+        self._handle: AllReduceHandle[torch.Tensor] | None = None
+        self._result: Result | None = None
+
+    def wait_for_gradient(self) -> None:
+        """Wait, in a thread of its own, until the device has computed the gradient."""
+        # A device that has failed raises again when work is launched there, where the exception is handled.
+        with contextlib.suppress(Exception):
+            self._computed.synchronize()
 
     def begin(self) -> _Bucket | None:
+        """Submit the all-reduce of the bucket; return None if that failed."""
         state = self._state
-        if not state._under_way:
+        if not state._in_flight:
             state._busy_since = time.perf_counter()
         try:
             if state.error is not None:
                 raise state.error
-            if state.memory is not None:
-                keys = {part.key for part in self.parts}
-                for other in state._under_way:
-                    # Two buckets of a backward have no parameter in common, but others may hand in what they like.
-                    if keys & {part.key for part in other.parts}:
-                        other.keep()
-            self._pending = self._start()
+            if state.error_feedback is not None:
+                # Buckets of one backward pass have no parameter in common, but other callers' buckets may.
+                keys = {part.key for part in self._parts}
+                for other in state._in_flight:
+                    if not keys.isdisjoint(part.key for part in other._parts):
+                        other._take_result()
+            with self._staging.stream():
+                self._submit()
         except Exception as error:
             self._fail(error)
             return None
-        state._under_way.append(self)
+        state._in_flight.append(self)
         return self
 
-    def _start(self) -> Pending:
-        memory = self._state.memory
-        return self._all_reduce(self._vector if memory is None else memory.add_to(self._vector, self.parts))
-
-    def _all_reduce(self, vector: Any, memory: Any = None) -> Pending:
-        state = self._state
-        return state.session.all_reduce_async(
+    def _submit(self) -> None:
+        codec, feedback = self._state.codec, self._state.error_feedback
+        self._staging.wait_event(self._computed, self._buffer)
+        # DDP does not use a buffer until its future is complete, so a float32 one is not copied.
+        vector, added = self._buffer.detach().to(torch.float32), None
+        if feedback is not None and adds_error_feedback(codec, vector):
+            added = feedback.gather(vector, self._parts)
+        elif feedback is not None:
+            vector = feedback.add_to(vector, self._parts)
+        self._handle = self._state.session.all_reduce_async(
             vector,
-            codec=state.codec,
+            codec=codec,
             average=True,
             name=self._name,
-            keep_residual=state.memory is not None,
-            parts=self.parts,
-            memory=memory,
+            keep_residual=feedback is not None,
+            parts=self._parts,
+            error_feedback=added,
         )
 
     def wait(self) -> bool:
-        assert self._pending is not None
-        return self._pending.wait()
-
-    def keep(self) -> Result:
-        """What it came to; what the codec could not say of it is remembered."""
-        assert self._pending is not None
-        result = self._pending.outcome()
-        if self._state.memory is None:
-            self._state._skipped = result.skipped or self._state._skipped
-        elif not self._kept:
-            assert result.residual is not None
-            self._state.memory.keep(result.residual, self.parts)
-            self._kept = True
-        return result
+        """Wait for the all-reduce; return False if ``Session.wake`` interrupted the wait."""
+        assert self._handle is not None
+        return self._handle.wait()
 
     def complete(self) -> None:
-        """Complete the future in any case."""
-        assert self._state._under_way.popleft() is self
+        """Complete the future with the mean or an exception."""
+        state = self._state
+        assert state._in_flight.popleft() is self
         try:
-            self._finish()
+            # The future records the current stream when it completes, and DDP's stream waits for that one.
+            with self._staging.stream():
+                mean = self._mean(self._take_result())
+                # Counted before the future is complete, so that its caller finds the bucket in the counts.
+                state._num_buckets += 1
+                state._num_elements += self._buffer.numel()
+                now = time.perf_counter()
+                state._busy_s += now - state._busy_since
+                state._busy_since = now
+                self._future.set_result(mean)
         except Exception as error:
             self._fail(error)
         else:
             self.done.set()
 
-    def _finish(self) -> None:
-        state, mean = self._state, self._mean(self.keep().values)
-        # Counted before anybody who waits for the bucket can look.
-        state._buckets += 1
-        state._elements += self._buffer.numel()
-        now = time.perf_counter()
-        state._busy_s += now - state._busy_since
-        state._busy_since = now
-        self._future.set_result(mean)
+    def _take_result(self) -> Result:
+        """Return the result, and store its residual as error feedback, once."""
+        if self._result is None:
+            assert self._handle is not None
+            with self._staging.stream():
+                self._result = self._handle.codec_result()
+            state, residual = self._state, self._result.residual
+            state._skipped = self._result.skipped or state._skipped
+            if state.error_feedback is not None:
+                assert residual is not None
+                state.error_feedback.store(cast(torch.Tensor, residual), self._parts)
+        return self._result
 
-    def _mean(self, values: Any) -> torch.Tensor:
-        """The codec's ``values``, as DDP gets them: in the buffer."""
-        return self._buffer.copy_(torch.from_numpy(values))
+    def _mean(self, result: Result) -> torch.Tensor:
+        values = cast(torch.Tensor, result.values)  # as the bucket
+        # DDP accepts another tensor than the buffer, which saves a copy on a device.
+        return values if self.staged and values.dtype == self._buffer.dtype else self._buffer.copy_(values)
 
     def _fail(self, error: Exception) -> None:
-        # The first failure is the cause; what fails after it, or because of close(), follows from it.
+        # The first failure is the cause. Later ones, and those after close(), follow from it.
         self._state.error = self._state.error or error
         try:
-            self._future.set_exception(self._state.error)
+            # PyTorch annotates the parameter as a result.
+            self._future.set_exception(self._state.error)  # type: ignore[arg-type]
         finally:
             self.done.set()
 
 
-class _DeviceBucket(_Bucket):
-    """One bucket of a device: what is done there is launched in a stream of lanesum's own."""
-
-    def __init__(
-        self,
-        state: State,
-        future: torch.futures.Future[torch.Tensor],
-        name: str,
-        parts: list[Part],
-        buffer: torch.Tensor,
-        made: Mark,
-    ) -> None:
-        super().__init__(state, future, name, parts, buffer, None)
-        self._made = made
-        self._staging = staging(buffer.device)
-
-    def wait_for_gradient(self) -> None:
-        # A device that has failed says so again when something is launched there, to those who can handle it.
-        with contextlib.suppress(Exception):
-            self._made.wait()
-
-    def _start(self) -> Pending:
-        memory = self._state.memory
-        with self._staging.stream():
-            self._staging.follow(self._made, self._buffer)
-            vector = self._buffer.detach().to(torch.float32)
-            if memory is None:
-                return self._all_reduce(vector)
-            if adds_memory(self._state.codec, vector):
-                return self._all_reduce(vector, memory.of(vector, self.parts))
-            return self._all_reduce(memory.add_to(vector, self.parts))
-
-    def keep(self) -> Result:
-        with self._staging.stream():
-            return super().keep()
-
-    def _finish(self) -> None:
-        # The future notes where the current stream is when it completes, and DDP's stream waits for that.
-        with self._staging.stream():
-            super()._finish()
-
-    def _mean(self, values: Any) -> torch.Tensor:
-        # DDP copies from whatever it gets into the gradients: by way of the buffer would be a copy more.
-        return values if values.dtype == self._buffer.dtype else self._buffer.copy_(values)
-
-
 def _with_tensors(state: Any) -> Any:
-    """Arrays become tensors, so that ``torch.load`` takes them back."""
+    """Return ``state`` with tensors instead of arrays, so that ``torch.load`` accepts it."""
     if isinstance(state, dict):
         return {key: _with_tensors(one) for key, one in state.items()}
     return torch.from_numpy(state) if isinstance(state, np.ndarray) else state
-
-
-def _plain_name(name: str) -> str:
-    """A parameter's name without the prefix that the DDP wrapper adds."""
-    return name.removeprefix("module.")

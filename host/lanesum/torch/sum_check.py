@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""An independent check of every sum that came back from the network."""
+"""Independent check of every sum that the network returns."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ import torch.distributed as dist
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.session import FinishedRound
+from lanesum.session import ObservedRound
 
-_REDUCTIONS = {LaneOp.MAX: dist.ReduceOp.MAX, LaneOp.OR: dist.ReduceOp.BOR}
+_REDUCE_OPS = {LaneOp.MAX: dist.ReduceOp.MAX, LaneOp.OR: dist.ReduceOp.BOR}
 
 
 class SumCheckError(LanesumError):
-    """The workers could not compare a sum, because one of them did not come to the comparison."""
+    """The workers could not compare a sum, because one of them did not take part in the comparison."""
 
 
 class SumCheck:
-    """A session's observer that computes every aggregate a second time and compares.
+    """Observer of a session that computes every aggregate a second time and compares.
 
-    After a round each worker works out its own contribution to the accumulator, and a process group of its own (gloo,
-    64-bit integers) adds them up: neither packets nor switch nor server take part. The group is its own because the
-    check runs in the communication thread while DDP may use the default one. It costs one gloo all-reduce of 8 bytes
-    per accumulator word and round: for tests and demonstrations.
+    After a round, each worker computes its own contribution to the accumulator. A process group (gloo, 64-bit integers)
+    adds the contributions up. Neither packets nor switch nor server take part. The process group is a separate one,
+    because the check runs in the communication thread while DDP may use the default group. It costs one gloo all-reduce
+    of 8 bytes for each accumulator word of a round, so it is for tests and demonstrations.
 
-    Where a quorum left workers out, the sum of those that the result names is compared: a worker adds nothing where it
-    is not named. So every word of every round is compared.
+    Where a quorum left workers out, the expected sum is that of the contributors named in the result. So every word of
+    every round is compared.
 
-    Make it in the main thread of all ranks, after ``init_process_group``, and give it to the session::
+    Make it in the main thread of all ranks, after ``init_process_group``, and pass it to the session::
 
         check = SumCheck(workers=dist.get_world_size())
         state = State.join(observer=check)
 
     Args:
-        workers: workers of the job; they must be the ranks of the process group.
-        timeout_s: wait at most so long for the other ranks' contributions.
+        workers: number of workers of the job; they must be the ranks of the process group.
+        timeout_s: maximum waiting time for the contributions of the other ranks, in seconds.
 
     Attributes:
-        checked: accumulator words compared by this rank.
-        wrong: those that differed.
+        checked: number of accumulator words compared by this rank.
+        wrong: number of words that differed.
         seconds: time spent.
     """
 
@@ -60,19 +60,19 @@ class SumCheck:
         self.seconds = 0.0
         self._group = dist.new_group(backend="gloo", timeout=datetime.timedelta(seconds=timeout_s))
 
-    def __call__(self, finished: FinishedRound) -> None:
-        """Compare one round's words. Raises SumCheckError when another rank does not come within the time."""
+    def __call__(self, observed: ObservedRound) -> None:
+        """Compare the words of one round. Raise SumCheckError if another rank does not take part in time."""
         start = time.perf_counter()
-        op = finished.round.op
-        own = lane_contribution(op, finished.round.words, finished.codec.code_table).astype(np.int64)
+        op = observed.round.op
+        own = lane_contribution(op, observed.round.words, observed.codec.code_table).astype(np.int64)
         # Zero changes neither a sum nor a maximum of unsigned words nor an OR.
-        expected = torch.from_numpy(np.where(finished.aggregate.included, own, 0))
+        expected = torch.from_numpy(np.where(observed.aggregate.included, own, 0))
         try:
-            dist.all_reduce(expected, _REDUCTIONS.get(op, dist.ReduceOp.SUM), group=self._group)
+            dist.all_reduce(expected, _REDUCE_OPS.get(op, dist.ReduceOp.SUM), group=self._group)
         except RuntimeError as error:
-            raise SumCheckError(f"The check of a sum failed: {error}", "Look at the other workers' logs.") from error
+            raise SumCheckError(f"The check of a sum failed: {error}", "Read the logs of the other workers.") from error
         # An accumulator word is 32 bits and wraps.
         words = expected.numpy().astype(np.uint32)
         self.checked += words.size
-        self.wrong += int(np.count_nonzero(words != finished.words))
+        self.wrong += int(np.count_nonzero(words != observed.words))
         self.seconds += time.perf_counter() - start

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m lanesum_lab.attack.flood ORDER.json INTERFACE``: an attacker as a process. Needs CAP_NET_RAW.
+"""Attacker process: ``python -m lanesum_lab.attack.flood ORDER.json INTERFACE``. Needs CAP_NET_RAW.
 
-Sends the frames of its order over and over until it gets SIGTERM, then prints as JSON how many of each kind it sent.
-For networks that one has made for the purpose; see ``lanesum_lab.attack.kinds`` for what it sends.
+Sends the frames of its order repeatedly until SIGTERM, then prints as JSON the number of frames sent of each kind.
+Use it only in networks made for the purpose. ``lanesum_lab.attack.kinds`` lists the frames.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from pathlib import Path
 from types import FrameType
 
 from lanesum.transport.ticket import JobTicket
-from lanesum_lab.attack.attacker import Attacker, Host, Loot
+from lanesum_lab.attack.attacker import Attacker, CapturedTraffic, Host
 from lanesum_lab.attack.kinds import frame
 
-READY = "flooding"  # said once the first frames are out
+READY = "flooding"  # printed once the first frames are sent
 _ROUNDS = 40  # frames of each kind, made before the first one is sent
 _BURST = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What an attacker process shall do.
+    """Task of an attacker process.
 
     Attributes:
-        attacker: who it is, and what it knows.
-        kinds: of attack, in turn.
-        rate: frames a second; 0 means as fast as it can.
-        seed: of the dice.
+        attacker: the attacker, with its captured traffic.
+        kinds: kinds of attack, in turn.
+        rate: frames per second; 0 means no limit.
+        seed: seed of the random number generator.
     """
 
     attacker: Attacker
@@ -45,14 +45,14 @@ class Order:
     seed: int = 0
 
     def to_json(self) -> str:
-        loot, own = self.attacker.loot, self.attacker.own
+        traffic, own = self.attacker.traffic, self.attacker.own
         return json.dumps(
             {
-                "tickets": [ticket.to_json() for ticket in loot.tickets],
-                "macs": [mac.hex() for mac in loot.macs],
-                "server_mac": loot.server_mac.hex(),
-                "gateway_mac": loot.gateway_mac.hex(),
-                "frames": [one.hex() for one in loot.frames],
+                "tickets": [ticket.to_json() for ticket in traffic.tickets],
+                "macs": [mac.hex() for mac in traffic.macs],
+                "server_mac": traffic.server_mac.hex(),
+                "gateway_mac": traffic.gateway_mac.hex(),
+                "frames": [one.hex() for one in traffic.frames],
                 "own": [own.mac.hex(), own.ip, own.udp_port],
                 "ticket": None if self.attacker.ticket is None else self.attacker.ticket.to_json(),
                 "kinds": self.kinds,
@@ -63,9 +63,9 @@ class Order:
 
     @classmethod
     def from_json(cls, text: str) -> Order:
-        """Raises KeyError or ValueError for what ``to_json`` did not write."""
+        """Read the text of ``to_json``. Raises KeyError or ValueError for any other text."""
         fields = json.loads(text)
-        loot = Loot(
+        traffic = CapturedTraffic(
             tuple(map(JobTicket.from_json, fields["tickets"])),
             tuple(map(bytes.fromhex, fields["macs"])),
             bytes.fromhex(fields["server_mac"]),
@@ -75,19 +75,19 @@ class Order:
         mac, ip, udp_port = fields["own"]
         ticket = fields["ticket"]
         attacker = Attacker(
-            loot, Host(bytes.fromhex(mac), ip, udp_port), None if ticket is None else JobTicket.from_json(ticket)
+            traffic, Host(bytes.fromhex(mac), ip, udp_port), None if ticket is None else JobTicket.from_json(ticket)
         )
         return cls(attacker, tuple(fields["kinds"]), fields["rate"], fields["seed"])
 
     def frames(self) -> list[tuple[str, bytes]]:
-        """All frames of one turn, with their kinds."""
+        """Return the frames of one turn, with their kinds."""
         return [
             (kind, frame(self.attacker, kind, self.seed + number)) for number in range(_ROUNDS) for kind in self.kinds
         ]
 
 
 def flood(order: Order, sock: socket.socket, stopped: list[bool]) -> tuple[dict[str, int], int]:
-    """Send until ``stopped`` is not empty. Returns what was sent, by kind, and how much the kernel did not take."""
+    """Send until ``stopped`` is not empty. Return the frames sent, by kind, and the number that the kernel refused."""
     sent: collections.Counter[str] = collections.Counter()
     refused = 0
     begun = time.monotonic()

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of attack. Each says which counters of the switch it moves, and what the server says of it if it gets there.
+"""Kinds of attack, each with the counters that it increments at the switch and the server's reason for refusing it.
 
-An attacker writes any bytes into its port: ``frame`` makes them, reproducibly.
+An attacker writes arbitrary bytes into its port. ``frame`` makes them reproducibly.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Attack:
     """One kind of attack.
 
     Attributes:
-        make: the frame, from an attacker and dice.
-        counts: counters of the switch that the frame moves, besides those of every ordinary packet on its way; None
-            where the dice decide.
-        at_server: why the server refuses what reaches it; empty where nothing does.
+        make: returns the frame for an attacker and a random number generator.
+        counts: counters that the frame increments at the switch, besides those of every ordinary packet; None where
+            they depend on random values.
+        at_server: reason for which the server refuses the frame; empty where the frame does not reach it.
     """
 
     make: Callable[[Attacker, random.Random], bytes]
@@ -43,12 +43,12 @@ class Attack:
 
 
 def frame(attacker: Attacker, kind: str, seed: int) -> bytes:
-    """A frame of ``kind``, a key of ``ATTACKS``; the same for the same seed and loot."""
+    """Return a frame of ``kind``, a key of ``ATTACKS``: the same one for the same seed and captured traffic."""
     return ATTACKS[kind].make(attacker, random.Random(f"{kind} {seed}"))
 
 
 def patched(frame: bytes, at: int, new: bytes) -> bytes:
-    """``frame`` with other bytes at ``at``, and its IPv4 checksum (of a header without options) made right again."""
+    """Return ``frame`` with ``new`` at byte ``at`` and a correct IPv4 checksum (header without options)."""
     data = bytearray(frame)
     data[at : at + len(new)] = new
     data[ETHERNET_BYTES + 10 : ETHERNET_BYTES + 12] = bytes(2)
@@ -63,7 +63,7 @@ def _without_udp_checksum(frame: bytes) -> bytes:
 
 
 def _from(frame: bytes, source: Host) -> bytes:
-    """The same datagram from another address, without a UDP checksum."""
+    """Return the datagram with another source address and no UDP checksum."""
     frame = patched(_without_udp_checksum(frame), ETHERNET_BYTES + 12, source.ip.to_bytes(4, "big"))
     return frame[:6] + source.mac + frame[12:]
 
@@ -71,28 +71,28 @@ def _from(frame: bytes, source: Host) -> bytes:
 # Changes to a header.
 
 
-def _as_is(header: Header, _dice: random.Random) -> Header:
+def _as_is(header: Header, _rng: random.Random) -> Header:
     return header
 
 
-def _other_epoch(header: Header, dice: random.Random) -> Header:
-    """Old, new, or half the circle away."""
-    step = dice.choice((-1, 1, -dice.randrange(1, 1000), dice.randrange(1, 1000), 1 << 31, (1 << 31) - 1))
+def _other_epoch(header: Header, rng: random.Random) -> Header:
+    """Choose an older or newer epoch, or one half the number circle away."""
+    step = rng.choice((-1, 1, -rng.randrange(1, 1000), rng.randrange(1, 1000), 1 << 31, (1 << 31) - 1))
     return replace(header, epoch=(header.epoch + step) % _FULL)
 
 
-def _other_place(header: Header, dice: random.Random) -> Header:
-    return replace(header, chunk=dice.randrange(_FULL), slot=dice.randrange(1 << 15), shadow=dice.randrange(2))
+def _other_slot(header: Header, rng: random.Random) -> Header:
+    return replace(header, chunk=rng.randrange(_FULL), slot=rng.randrange(1 << 15), shadow=rng.randrange(2))
 
 
-def _other_round(header: Header, dice: random.Random) -> Header:
-    """What honest workers would be told of as a mismatch."""
-    return replace(header, op=LaneOp.OR if header.op != LaneOp.OR else LaneOp.MAX, racks=dice.randrange(_FULL))
+def _other_round(header: Header, rng: random.Random) -> Header:
+    """Change fields that an honest worker would report as a mismatch."""
+    return replace(header, op=LaneOp.OR if header.op != LaneOp.OR else LaneOp.MAX, racks=rng.randrange(_FULL))
 
 
 def _flagged(flags: int) -> Callable[[Header, random.Random], Header]:
-    def change(header: Header, dice: random.Random) -> Header:
-        return replace(header, flags=flags, workers=dice.randrange(_FULL), fan_in_racks=dice.choice((0, 1, 255)))
+    def change(header: Header, rng: random.Random) -> Header:
+        return replace(header, flags=flags, workers=rng.randrange(_FULL), fan_in_racks=rng.choice((0, 1, 255)))
 
     return change
 
@@ -101,64 +101,64 @@ _Change = Callable[[Header, random.Random], Header]
 
 
 def _spoofed(change: _Change) -> Callable[[Attacker, random.Random], bytes]:
-    """In the name of a worker."""
+    """Send with the address of a worker."""
 
-    def make(attacker: Attacker, dice: random.Random) -> bytes:
-        header = change(attacker.header(dice), dice)
-        return attacker.to_server(dice.choice(attacker.loot.workers), attacker.words(dice, header), dice)
+    def make(attacker: Attacker, rng: random.Random) -> bytes:
+        header = change(attacker.header(rng), rng)
+        return attacker.to_server(rng.choice(attacker.traffic.workers), attacker.words(rng, header), rng)
 
     return make
 
 
 def _own(change: _Change) -> Callable[[Attacker, random.Random], bytes]:
-    """From the attacker's own address, with the victim's job and tag."""
+    """Send from the attacker's own address, with the job and tag of the attacked job."""
 
-    def make(attacker: Attacker, dice: random.Random) -> bytes:
-        return attacker.to_server(attacker.own, attacker.words(dice, change(attacker.header(dice), dice)), dice)
+    def make(attacker: Attacker, rng: random.Random) -> bytes:
+        return attacker.to_server(attacker.own, attacker.words(rng, change(attacker.header(rng), rng)), rng)
 
     return make
 
 
 def _unknown(change: _Change) -> Callable[[Attacker, random.Random], bytes]:
-    """From an address that nobody has."""
+    """Send from an address that no host has."""
 
-    def make(attacker: Attacker, dice: random.Random) -> bytes:
-        payload = attacker.words(dice, change(attacker.header(dice), dice))
-        return attacker.to_server(attacker.nobody(dice), payload, dice)
+    def make(attacker: Attacker, rng: random.Random) -> bytes:
+        payload = attacker.words(rng, change(attacker.header(rng), rng))
+        return attacker.to_server(attacker.unassigned_host(rng), payload, rng)
 
     return make
 
 
 def _false(kind: Kind, flags: int = 0, source: str = "server") -> Callable[[Attacker, random.Random], bytes]:
-    """An answer to a worker, in the server's name or from another address."""
+    """Send an answer to a worker, from the server's address or from another one."""
 
-    def make(attacker: Attacker, dice: random.Random) -> bytes:
-        hosts = {"server": lambda: attacker.loot.server, "own": lambda: attacker.own}
-        host = hosts[source]() if source in hosts else attacker.nobody(dice)
-        return attacker.to_worker(host, attacker.answer(dice, kind, flags), dice)
+    def make(attacker: Attacker, rng: random.Random) -> bytes:
+        hosts = {"server": lambda: attacker.traffic.server, "own": lambda: attacker.own}
+        host = hosts[source]() if source in hosts else attacker.unassigned_host(rng)
+        return attacker.to_worker(host, attacker.answer(rng, kind, flags), rng)
 
     return make
 
 
-# Frames that are broken, or none of the protocol's.
+# Frames that are malformed or of another protocol.
 
 
-def _replay(attacker: Attacker, dice: random.Random) -> bytes:
-    return attacker.captured(dice)
+def _replay(attacker: Attacker, rng: random.Random) -> bytes:
+    return attacker.captured_frame(rng)
 
 
 def _fragment(whose: str) -> Callable[[Attacker, random.Random], bytes]:
-    def make(attacker: Attacker, dice: random.Random) -> bytes:
-        frame = attacker.captured(dice)
+    def make(attacker: Attacker, rng: random.Random) -> bytes:
+        frame = attacker.captured_frame(rng)
         frame = _from(frame, attacker.own) if whose == "own" else frame
-        return patched(frame, ETHERNET_BYTES + 6, dice.choice((0x2000, 0x0001, 0x2001, 0x1FFF)).to_bytes(2, "big"))
+        return patched(frame, ETHERNET_BYTES + 6, rng.choice((0x2000, 0x0001, 0x2001, 0x1FFF)).to_bytes(2, "big"))
 
     return make
 
 
-def _options(attacker: Attacker, dice: random.Random) -> bytes:
-    """A captured contribution behind IPv4 options, where a switch does not look for it."""
-    frame = bytearray(attacker.captured(dice))
+def _options(attacker: Attacker, rng: random.Random) -> bytes:
+    """Put IPv4 options in front of a captured contribution: switches do not parse them."""
+    frame = bytearray(attacker.captured_frame(rng))
     frame[ETHERNET_BYTES] = 0x46
     length = int.from_bytes(frame[ETHERNET_BYTES + 2 : ETHERNET_BYTES + 4], "big") + 4
     frame[ETHERNET_BYTES + 2 : ETHERNET_BYTES + 4] = length.to_bytes(2, "big")
@@ -168,107 +168,107 @@ def _options(attacker: Attacker, dice: random.Random) -> bytes:
     return bytes(frame[:ETHERNET_BYTES] + header + frame[_UDP_AT:])
 
 
-def _truncated(attacker: Attacker, dice: random.Random) -> bytes:
-    frame = attacker.captured(dice)
-    return frame[: dice.randrange(ETHERNET_BYTES, len(frame))]
+def _truncated(attacker: Attacker, rng: random.Random) -> bytes:
+    frame = attacker.captured_frame(rng)
+    return frame[: rng.randrange(ETHERNET_BYTES, len(frame))]
 
 
-def _wrong_length(attacker: Attacker, dice: random.Random) -> bytes:
-    frame = _without_udp_checksum(_from(attacker.captured(dice), attacker.own))
+def _wrong_length(attacker: Attacker, rng: random.Random) -> bytes:
+    frame = _without_udp_checksum(_from(attacker.captured_frame(rng), attacker.own))
     words = int.from_bytes(frame[_WORDS_AT - 2 : _WORDS_AT], "big")
-    other = dice.choice([one for one in (0, 1, words - 1, words + 1, 0x4000 + words, 0xFFFF) if one != words])
+    other = rng.choice([one for one in (0, 1, words - 1, words + 1, 0x4000 + words, 0xFFFF) if one != words])
     return frame[: _WORDS_AT - 2] + other.to_bytes(2, "big") + frame[_WORDS_AT:]
 
 
-def _first_byte(attacker: Attacker, dice: random.Random, version: int, kind: int) -> bytes:
-    frame = _from(attacker.captured(dice), attacker.own)
+def _first_byte(attacker: Attacker, rng: random.Random, version: int, kind: int) -> bytes:
+    frame = _from(attacker.captured_frame(rng), attacker.own)
     return frame[:LANESUM_AT] + bytes([version << 4 | kind]) + frame[LANESUM_AT + 1 :]
 
 
-def _wrong_kind(attacker: Attacker, dice: random.Random) -> bytes:
-    return _first_byte(attacker, dice, VERSION, dice.choice((0, *range(max(Kind) + 1, 16))))
+def _wrong_kind(attacker: Attacker, rng: random.Random) -> bytes:
+    return _first_byte(attacker, rng, VERSION, rng.choice((0, *range(max(Kind) + 1, 16))))
 
 
-def _wrong_version(attacker: Attacker, dice: random.Random) -> bytes:
-    version = dice.choice([one for one in range(16) if one != VERSION])
-    return _first_byte(attacker, dice, version, Kind.CONTRIBUTION)
+def _wrong_version(attacker: Attacker, rng: random.Random) -> bytes:
+    version = rng.choice([one for one in range(16) if one != VERSION])
+    return _first_byte(attacker, rng, version, Kind.CONTRIBUTION)
 
 
-def _corrupt_header(attacker: Attacker, dice: random.Random) -> bytes:
-    frame = bytearray(attacker.captured(dice))
-    frame[ETHERNET_BYTES + 10 + dice.randrange(2)] ^= 1 << dice.randrange(8)
+def _corrupt_header(attacker: Attacker, rng: random.Random) -> bytes:
+    frame = bytearray(attacker.captured_frame(rng))
+    frame[ETHERNET_BYTES + 10 + rng.randrange(2)] ^= 1 << rng.randrange(8)
     return bytes(frame)
 
 
-def _corrupt_words(attacker: Attacker, dice: random.Random) -> bytes:
-    payload = attacker.words(dice, attacker.header(dice))
-    worker, server = dice.choice(attacker.loot.workers), attacker.loot.server
+def _corrupt_words(attacker: Attacker, rng: random.Random) -> bytes:
+    payload = attacker.words(rng, attacker.header(rng))
+    worker, server = rng.choice(attacker.traffic.workers), attacker.traffic.server
     frame = bytearray(
         UdpFrame(
-            worker.mac, attacker.loot.gateway_mac, worker.ip, server.ip, worker.udp_port, server.udp_port, payload
+            worker.mac, attacker.traffic.gateway_mac, worker.ip, server.ip, worker.udp_port, server.udp_port, payload
         ).pack(checksum=True)
     )
-    frame[dice.randrange(_WORDS_AT, len(frame))] ^= 1 << dice.randrange(8)
+    frame[rng.randrange(_WORDS_AT, len(frame))] ^= 1 << rng.randrange(8)
     return bytes(frame)
 
 
-def _garbage(attacker: Attacker, dice: random.Random) -> bytes:
-    ether_type = dice.choice((0x86DD, 0x88CC, 0x0000, 0x05DC, 0xFFFF))
-    return dice.randbytes(12) + ether_type.to_bytes(2, "big") + dice.randbytes(dice.randrange(1400))
+def _garbage(attacker: Attacker, rng: random.Random) -> bytes:
+    ether_type = rng.choice((0x86DD, 0x88CC, 0x0000, 0x05DC, 0xFFFF))
+    return rng.randbytes(12) + ether_type.to_bytes(2, "big") + rng.randbytes(rng.randrange(1400))
 
 
-def _vlan(attacker: Attacker, dice: random.Random) -> bytes:
-    frame = attacker.captured(dice)
-    return frame[:12] + b"\x81\x00" + dice.randbytes(2) + frame[12:]
+def _vlan(attacker: Attacker, rng: random.Random) -> bytes:
+    frame = attacker.captured_frame(rng)
+    return frame[:12] + b"\x81\x00" + rng.randbytes(2) + frame[12:]
 
 
-def _other_ip_version(attacker: Attacker, dice: random.Random) -> bytes:
-    return patched(attacker.captured(dice), ETHERNET_BYTES, dice.choice((b"\x65", b"\x55", b"\x40", b"\x44")))
+def _other_ip_version(attacker: Attacker, rng: random.Random) -> bytes:
+    return patched(attacker.captured_frame(rng), ETHERNET_BYTES, rng.choice((b"\x65", b"\x55", b"\x40", b"\x44")))
 
 
-def _arp(attacker: Attacker, dice: random.Random) -> bytes:
-    """Requests in others' names, answers that nobody asked for, and nonsense."""
-    loot = attacker.loot
-    hosts = [*loot.workers, loot.server, attacker.own]
-    claimed, target = dice.choice(hosts), dice.choice(hosts)
-    fixed = dice.choice((b"\x00\x01\x08\x00\x06\x04", dice.randbytes(6))) + dice.choice((1, 2, 3, 0xFFFF)).to_bytes(
+def _arp(attacker: Attacker, rng: random.Random) -> bytes:
+    """Make requests with addresses of other hosts, unsolicited replies, and malformed packets."""
+    traffic = attacker.traffic
+    hosts = [*traffic.workers, traffic.server, attacker.own]
+    claimed, target = rng.choice(hosts), rng.choice(hosts)
+    fixed = rng.choice((b"\x00\x01\x08\x00\x06\x04", rng.randbytes(6))) + rng.choice((1, 2, 3, 0xFFFF)).to_bytes(
         2, "big"
     )
     addresses = attacker.own.mac + claimed.ip.to_bytes(4, "big") + bytes(6) + target.ip.to_bytes(4, "big")
     return b"\xff" * 6 + attacker.own.mac + ETHERTYPE_ARP.to_bytes(2, "big") + fixed + addresses
 
 
-def _short_arp(attacker: Attacker, dice: random.Random) -> bytes:
-    return _arp(attacker, dice)[: dice.randrange(ETHERNET_BYTES, ETHERNET_BYTES + 28)]
+def _short_arp(attacker: Attacker, rng: random.Random) -> bytes:
+    return _arp(attacker, rng)[: rng.randrange(ETHERNET_BYTES, ETHERNET_BYTES + 28)]
 
 
-def _expired(attacker: Attacker, dice: random.Random) -> bytes:
-    return patched(_own(_as_is)(attacker, dice), ETHERNET_BYTES + 8, bytes([dice.randrange(2)]))
+def _expired(attacker: Attacker, rng: random.Random) -> bytes:
+    return patched(_own(_as_is)(attacker, rng), ETHERNET_BYTES + 8, bytes([rng.randrange(2)]))
 
 
-def _no_route(attacker: Attacker, dice: random.Random) -> bytes:
-    frame = _without_udp_checksum(_own(_as_is)(attacker, dice))
-    return patched(frame, ETHERNET_BYTES + 16, attacker.nobody(dice).ip.to_bytes(4, "big"))
+def _no_route(attacker: Attacker, rng: random.Random) -> bytes:
+    frame = _without_udp_checksum(_own(_as_is)(attacker, rng))
+    return patched(frame, ETHERNET_BYTES + 16, attacker.unassigned_host(rng).ip.to_bytes(4, "big"))
 
 
-def _other_size(attacker: Attacker, dice: random.Random) -> bytes:
-    header = replace(attacker.header(dice), flags=0)
-    right = LaneOp(header.op).shape.uplink_words(attacker.loot.tickets[0].accumulator_words)
-    number = dice.choice([one for one in (0, 1, right - 1, right + 1, 300) if one != right])
+def _other_size(attacker: Attacker, rng: random.Random) -> bytes:
+    header = replace(attacker.header(rng), flags=0)
+    right = LaneOp(header.op).shape.uplink_words(attacker.traffic.tickets[0].accumulator_words)
+    number = rng.choice([one for one in (0, 1, right - 1, right + 1, 300) if one != right])
     payload = Packet(header, np.zeros(number, np.uint32)).pack()
-    return attacker.to_server(attacker.own, payload, dice)
+    return attacker.to_server(attacker.own, payload, rng)
 
 
-def _result_to_server(attacker: Attacker, dice: random.Random) -> bytes:
-    kind = dice.choice((Kind.RESULT, Kind.PENDING, Kind.CONFLICT))
-    return attacker.to_server(attacker.own, attacker.answer(dice, kind), dice)
+def _result_to_server(attacker: Attacker, rng: random.Random) -> bytes:
+    kind = rng.choice((Kind.RESULT, Kind.PENDING, Kind.CONFLICT))
+    return attacker.to_server(attacker.own, attacker.answer(rng, kind), rng)
 
 
 def _icmp(code: int) -> _Maker:
-    """Destination unreachable, for a datagram that a worker has sent: its kernel hands that to the worker's socket."""
+    """Make an ICMP destination unreachable for a worker's datagram; the kernel reports it to the worker's socket."""
 
-    def make(attacker: Attacker, dice: random.Random) -> bytes:
-        sent = attacker.captured(dice)
+    def make(attacker: Attacker, rng: random.Random) -> bytes:
+        sent = attacker.captured_frame(rng)
         # Unused, then the MTU of the next hop (code 4), then the beginning of the datagram.
         body = bytes(2) + (68).to_bytes(2, "big") + sent[ETHERNET_BYTES : LANESUM_AT + 8]
         message = bytes([3, code, 0, 0]) + body
@@ -285,17 +285,17 @@ def _icmp(code: int) -> _Maker:
     return make
 
 
-# With a ticket of the attacker's own.
+# Attacks with a ticket of the attacker's own.
 
 
 def _with_ticket(change: Callable[[JobTicket, JobTicket, random.Random], dict[str, int]], flags: int = 0) -> _Maker:
-    """From its own address; ``change`` gets its own ticket and one of the victim's, and says header fields."""
+    """Send from the attacker's address; ``change`` maps its ticket and one of the attacked job to header fields."""
 
-    def make(attacker: Attacker, dice: random.Random) -> bytes:
+    def make(attacker: Attacker, rng: random.Random) -> bytes:
         ticket = attacker.own_ticket()
-        header = replace(attacker.header(dice), flags=flags, op=ticket.ops[0])
-        header = replace(header, **change(ticket, attacker.loot.tickets[0], dice))
-        return attacker.to_server(attacker.own, attacker.words(dice, header), dice)
+        header = replace(attacker.header(rng), flags=flags, op=ticket.ops[0])
+        header = replace(header, **change(ticket, attacker.traffic.tickets[0], rng))
+        return attacker.to_server(attacker.own, attacker.words(rng, header), rng)
 
     return make
 
@@ -303,69 +303,69 @@ def _with_ticket(change: Callable[[JobTicket, JobTicket, random.Random], dict[st
 _Maker = Callable[[Attacker, random.Random], bytes]
 
 
-def _beyond(own: JobTicket, _victim: JobTicket, dice: random.Random) -> dict[str, int]:
-    slot = dice.choice((own.slots, own.slots + 1, (1 << 15) - 1, dice.randrange(own.slots, 1 << 15)))
+def _beyond(own: JobTicket, _victim: JobTicket, rng: random.Random) -> dict[str, int]:
+    slot = rng.choice((own.slots, own.slots + 1, (1 << 15) - 1, rng.randrange(own.slots, 1 << 15)))
     return {"job": own.job, "tag": own.tag, "slot": slot}
 
 
-def _forbidden(own: JobTicket, _victim: JobTicket, dice: random.Random) -> dict[str, int]:
-    op = dice.choice([one for one in LaneOp if one not in own.ops])
-    return {"job": own.job, "tag": own.tag, "slot": dice.randrange(own.slots), "op": op}
+def _forbidden(own: JobTicket, _victim: JobTicket, rng: random.Random) -> dict[str, int]:
+    op = rng.choice([one for one in LaneOp if one not in own.ops])
+    return {"job": own.job, "tag": own.tag, "slot": rng.randrange(own.slots), "op": op}
 
 
-def _busy(own: JobTicket, _victim: JobTicket, dice: random.Random) -> dict[str, int]:
-    """Nothing forbidden, as often as it can: always a newer chunk somewhere."""
+def _busy(own: JobTicket, _victim: JobTicket, rng: random.Random) -> dict[str, int]:
+    """Send only permitted contributions, each one for a new chunk."""
     return {
-        "job": own.job, "tag": own.tag, "slot": dice.randrange(own.slots), "shadow": dice.randrange(2),
-        "epoch": dice.randrange(_FULL), "chunk": dice.randrange(_FULL),
+        "job": own.job, "tag": own.tag, "slot": rng.randrange(own.slots), "shadow": rng.randrange(2),
+        "epoch": rng.randrange(_FULL), "chunk": rng.randrange(_FULL),
     }  # fmt: skip
 
 
-# Whatever comes out of it, it is not a contribution of a member from the member's port.
+# Random frames; none of them is a contribution of a member from the member's port.
 
 
-def _fuzz_bits(attacker: Attacker, dice: random.Random) -> bytes:
-    frame = bytearray(attacker.captured(dice))
-    for _ in range(dice.randrange(1, 9)):
-        frame[dice.randrange(dice.choice((_WORDS_AT, len(frame))))] ^= 1 << dice.randrange(8)
-    if dice.random() < 0.5:
+def _fuzz_bits(attacker: Attacker, rng: random.Random) -> bytes:
+    frame = bytearray(attacker.captured_frame(rng))
+    for _ in range(rng.randrange(1, 9)):
+        frame[rng.randrange(rng.choice((_WORDS_AT, len(frame))))] ^= 1 << rng.randrange(8)
+    if rng.random() < 0.5:
         frame[ETHERNET_BYTES : ETHERNET_BYTES + 1] = b"\x45"
         return patched(bytes(frame), 0, b"")
     return bytes(frame)
 
 
-def _fuzz_header(attacker: Attacker, dice: random.Random) -> bytes:
-    frame = bytearray(_from(attacker.captured(dice), attacker.own))
-    for _ in range(dice.randrange(1, 6)):
-        frame[dice.randrange(LANESUM_AT, _WORDS_AT)] = dice.randrange(256)
+def _fuzz_header(attacker: Attacker, rng: random.Random) -> bytes:
+    frame = bytearray(_from(attacker.captured_frame(rng), attacker.own))
+    for _ in range(rng.randrange(1, 6)):
+        frame[rng.randrange(LANESUM_AT, _WORDS_AT)] = rng.randrange(256)
     return bytes(frame)
 
 
-def _fuzz_bytes(attacker: Attacker, dice: random.Random) -> bytes:
-    body = dice.randbytes(dice.randrange(1400))
-    ether_type = dice.choice((ETHERTYPE_IPV4, ETHERTYPE_ARP, dice.randrange(1 << 16)))
-    return dice.randbytes(12) + ether_type.to_bytes(2, "big") + body
+def _fuzz_bytes(attacker: Attacker, rng: random.Random) -> bytes:
+    body = rng.randbytes(rng.randrange(1400))
+    ether_type = rng.choice((ETHERTYPE_IPV4, ETHERTYPE_ARP, rng.randrange(1 << 16)))
+    return rng.randbytes(12) + ether_type.to_bytes(2, "big") + body
 
 
-def _fuzz_length(attacker: Attacker, dice: random.Random) -> bytes:
-    frame = attacker.captured(dice)
-    frame = dice.choice((frame, _from(frame, attacker.own)))
-    return frame + dice.randbytes(dice.randrange(200))
+def _fuzz_length(attacker: Attacker, rng: random.Random) -> bytes:
+    frame = attacker.captured_frame(rng)
+    frame = rng.choice((frame, _from(frame, attacker.own)))
+    return frame + rng.randbytes(rng.randrange(200))
 
 
 _SUMMED, _PAST, _DOWN = "aggregate", "route_past", "descend_or_route"
-_MEMBER = "not a member"  # in the server's words
+_MEMBER = "not a member"  # the server's reason
 
-# For attackers at any port.
+# Attacks from any port.
 ATTACKS: dict[str, Attack] = {
     "replay": Attack(_replay, (_SUMMED, "drop_spoofed")),
     "spoofed": Attack(_spoofed(_as_is), (_SUMMED, "drop_spoofed")),
     "spoofed_epoch": Attack(_spoofed(_other_epoch), (_SUMMED, "drop_spoofed")),
-    "spoofed_place": Attack(_spoofed(_other_place), (_SUMMED, "drop_spoofed")),
+    "spoofed_slot": Attack(_spoofed(_other_slot), (_SUMMED, "drop_spoofed")),
     "spoofed_round": Attack(_spoofed(_other_round), (_SUMMED, "drop_spoofed")),
     "spoofed_aggregate": Attack(_spoofed(_flagged(Flag.UPPER)), (_SUMMED, "drop_spoofed")),
     "spoofed_bypass": Attack(_spoofed(_flagged(Flag.BYPASS)), (_PAST, "drop_spoofed")),
-    "spoofed_fragment": Attack(_fragment("victim's"), ("route", "drop_spoofed")),
+    "spoofed_fragment": Attack(_fragment("worker"), ("route", "drop_spoofed")),
     "spoofed_options": Attack(_options, ("route", "drop_spoofed")),
     "false_result": Attack(_false(Kind.RESULT), ("route", "drop_spoofed")),
     "false_pending": Attack(_false(Kind.PENDING, Flag.BYPASS), ("route", "drop_spoofed")),
@@ -374,7 +374,7 @@ ATTACKS: dict[str, Attack] = {
     "false_upper_result": Attack(_false(Kind.RESULT, Flag.UPPER), (_DOWN, "drop_spoofed")),
     "own_contribution": Attack(_own(_as_is), (_SUMMED, "not_a_member"), _MEMBER),
     "own_epoch": Attack(_own(_other_epoch), (_SUMMED, "not_a_member"), _MEMBER),
-    "own_place": Attack(_own(_other_place), (_SUMMED, "not_a_member"), _MEMBER),
+    "own_slot": Attack(_own(_other_slot), (_SUMMED, "not_a_member"), _MEMBER),
     "own_round": Attack(_own(_other_round), (_SUMMED, "not_a_member"), _MEMBER),
     "own_bypass": Attack(_own(_flagged(Flag.BYPASS)), (_PAST,), _MEMBER),
     "own_partial": Attack(_own(_flagged(Flag.PARTIAL)), (_PAST,), _MEMBER),
@@ -388,8 +388,8 @@ ATTACKS: dict[str, Attack] = {
     "own_fragment": Attack(_fragment("own"), ("route",)),
     "unknown_address": Attack(_unknown(_as_is), (_SUMMED, "not_a_member"), _MEMBER),
     "unknown_aggregate": Attack(_unknown(_flagged(Flag.UPPER)), (_SUMMED, "not_a_member"), _MEMBER),
-    "unknown_result": Attack(_false(Kind.RESULT, source="nobody"), ("route",)),
-    "unknown_upper_result": Attack(_false(Kind.RESULT, Flag.UPPER, "nobody"), (_DOWN,)),
+    "unknown_result": Attack(_false(Kind.RESULT, source="unassigned"), ("route",)),
+    "unknown_upper_result": Attack(_false(Kind.RESULT, Flag.UPPER, "unassigned"), (_DOWN,)),
     "port_unreachable": Attack(_icmp(3), ("route",)),
     "too_big": Attack(_icmp(4), ("route",)),
     "wrong_version": Attack(_wrong_version, ("route",), "other version"),
@@ -410,9 +410,9 @@ ATTACKS: dict[str, Attack] = {
     "fuzz_bytes": Attack(_fuzz_bytes, None),
     "fuzz_length": Attack(_fuzz_length, None),
 }
-ANYBODY = tuple(ATTACKS)
+ANY_PORT = tuple(ATTACKS)
 
-# For members of another job; "busy" is none: it is all theirs.
+# Attacks by members of another job. "busy" is none: it uses their own slots only.
 _OF_MEMBERS = {
     "beyond_slots": Attack(_with_ticket(_beyond), (_SUMMED, "refuse_slot"), "slot out of range"),
     "forbidden_op": Attack(_with_ticket(_forbidden), (_SUMMED, "refuse_op"), "operation not allowed"),
@@ -424,9 +424,9 @@ _OF_MEMBERS = {
     ),
 }
 BUSY = "busy"
-MEMBER_OF_ANOTHER_JOB = (*ANYBODY, *_OF_MEMBERS)
+MEMBER_OF_ANOTHER_JOB = (*ANY_PORT, *_OF_MEMBERS)
 
-# For those whose ticket is void.
+# Attacks with a ticket that is no longer valid.
 _OF_FORMER_MEMBERS = {
     "old_tag": Attack(
         _with_ticket(lambda own, _, __: {"job": own.job, "tag": own.tag}), (_SUMMED, "not_a_member"), _MEMBER
@@ -438,6 +438,6 @@ _OF_FORMER_MEMBERS = {
         _with_ticket(lambda own, _, __: {"job": own.job, "tag": own.tag}, Flag.UPPER), (_SUMMED, "drop_forged")
     ),
 }
-FORMER_MEMBER = (*ANYBODY, *_OF_FORMER_MEMBERS)
+FORMER_MEMBER = (*ANY_PORT, *_OF_FORMER_MEMBERS)
 
 ATTACKS |= _OF_MEMBERS | _OF_FORMER_MEMBERS | {BUSY: Attack(_with_ticket(_busy), None)}

@@ -62,7 +62,7 @@ class Device:
             return codec.all_reduce(vector, context)
         from lanesum.gpu import tensors
 
-        return tensors.begin(codec, vector, context).steps
+        return tensors.make_steps(codec, vector, context)[0]
 
     def values(self, values: Any) -> Vector:
         """A result, on the host."""

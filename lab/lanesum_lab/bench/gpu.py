@@ -15,7 +15,7 @@ import torch
 from lanesum.codecs.base import CodecContext
 from lanesum.codecs.kernels.reference import SUM_BLOCK
 from lanesum.codecs.thc.codec import THC
-from lanesum.gpu.staging import staging
+from lanesum.gpu.staging import staging_for
 from lanesum.gpu.thc import DevicePlace
 from lanesum_lab.bench import gpu_peers
 from lanesum_lab.bench.devices import Device
@@ -71,8 +71,8 @@ class Vectors:
         self.memory = torch.randn(count, device=of, generator=generator) / 8
         self.codec = THC(workers=_WORKERS)
         self.context = CodecContext(workers=_WORKERS, worker=1, seed=7, keep_residual=True, memory=self.memory)
-        own = staging(of)
-        own.follow(own.mark(), self.values, self.memory)
+        own = staging_for(of)
+        own.wait_event(own.record_event(), self.values, self.memory)
         self.place = DevicePlace(self.codec.coder, self.values, self.context)
         self.norms = self.place.norms()
         self.peaks = self.norms * np.float32(1.1)

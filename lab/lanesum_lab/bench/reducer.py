@@ -16,7 +16,7 @@ import numpy as np
 
 from lanesum._internal.offload import Offload
 from lanesum.codecs import get
-from lanesum.session import FinishedRound, Session
+from lanesum.session import ObservedRound, Session
 from lanesum.transport import JobTicket
 from lanesum.transport.latency import Latency
 from lanesum_lab.bench.agents import serve
@@ -154,7 +154,7 @@ class Reducer:
             return vector(worker, task.values)
         return sparse_vector(worker, self._setup.workers, task.values, task.sparse)
 
-    def _count(self, finished: FinishedRound) -> None:
+    def _count(self, finished: ObservedRound) -> None:
         self._words += finished.round.words.size + finished.words.size
 
     def _gloo(self, task: Reduction) -> tuple[Reduced, Vector]:

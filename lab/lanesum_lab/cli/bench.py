@@ -23,11 +23,11 @@ from lanesum_lab.bench.errors import BenchError
 app = typer.Typer(help="Measure, side by side with a named peer.", no_args_is_help=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-Repeats = Annotated[int | None, typer.Option(min=1, help="Runs of every case; they take turns.")]
+Repeats = Annotated[int | None, typer.Option(min=1, help="Runs of every case; cases take turns.")]
 Seconds = Annotated[float | None, typer.Option(min=0.1, help="Length of a run.")]
 Chunks = Annotated[int | None, typer.Option(min=1, help="Packets of a round, from every worker.")]
 Picture = Annotated[Path | None, typer.Option(help="Write a picture (PNG) of the figures here.", dir_okay=False)]
-Quick = Annotated[bool, typer.Option("--quick", help="One short run of few cases, to see that it works.")]
+Quick = Annotated[bool, typer.Option("--quick", help="One short run of few cases.")]
 
 
 @app.command()
@@ -74,7 +74,7 @@ def faults(
 
 @app.command()
 def congestion(
-    rate: Annotated[float | None, typer.Option(min=0.5, help="Of the slow link, in Mbit/s.")] = None,
+    rate: Annotated[float | None, typer.Option(min=0.5, help="Rate of the slow link, in Mbit/s.")] = None,
     repeats: Repeats = None,
     seconds: Seconds = None,
     chunks: Chunks = None,
@@ -99,10 +99,11 @@ def allreduce(
     workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
     codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
     cases: Annotated[
-        str, typer.Option(help="Of loopback, hub and sharded, separated by commas; all that can be measured here.")
+        str,
+        typer.Option(help="Any of loopback, hub, sharded, separated by commas; by default all possible ones."),
     ] = "",
-    rates: Annotated[str, typer.Option(help="Of the limited links, in Mbit/s, separated by commas.")] = "",
-    window: Annotated[int | None, typer.Option(min=1, help="Packets that a worker has under way at most.")] = None,
+    rates: Annotated[str, typer.Option(help="Rates of the limited links, in Mbit/s, separated by commas.")] = "",
+    window: Annotated[int | None, typer.Option(min=1, help="Packets in flight per worker, at most.")] = None,
     words: Annotated[int | None, typer.Option(min=2, help="Accumulator words per packet; fills the MTU.")] = None,
     offload: Annotated[str | None, typer.Option(help="Hand the kernel packets joined: on, off or auto.")] = None,
     pacing: Annotated[bool | None, typer.Option("--pacing", help="Spread a window over a round trip.")] = None,
@@ -148,7 +149,7 @@ def allreduce(
 def sparse(
     values: Annotated[int | None, typer.Option(min=1, help="Length of the vectors, float32.")] = None,
     workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
-    rates: Annotated[str, typer.Option(help="Of the limited links, in Mbit/s, separated by commas.")] = "",
+    rates: Annotated[str, typer.Option(help="Rates of the limited links, in Mbit/s, separated by commas.")] = "",
     repeats: Repeats = None,
     quick: Quick = False,
     as_json: Json = False,
@@ -269,27 +270,27 @@ def codec(
 @app.command()
 def learning(
     codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
-    tasks: Annotated[str, typer.Option(help="Of digits and transformer, separated by commas; both.")] = "",
-    steps: Annotated[int | None, typer.Option(min=1, help="Of every training.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="That share the batches of a step.")] = None,
+    tasks: Annotated[str, typer.Option(help="Tasks (digits, transformer), separated by commas; by default both.")] = "",
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of every training.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of workers.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Trainings of each case; figures are means.")] = None,
-    density: Annotated[float | None, typer.Option(help="Share of values that is selected.")] = None,
+    density: Annotated[float | None, typer.Option(help="Fraction of values that is selected.")] = None,
     picture: Picture = None,
     quick: Quick = False,
     as_json: Json = False,
 ) -> None:
-    """What training comes to with a codec, and what it sends, in one process. Needs PyTorch."""
+    """Final loss, accuracy and bytes of trainings with each codec, in one process. Needs PyTorch."""
     from lanesum_lab.bench import learning as bench
 
     settings = bench.QUICK if quick else bench.Settings()
     chosen = [
-        (name, steps or most, seeds or times)
-        for name, most, times in settings.trainings
+        (name, steps or default_steps, seeds or default_seeds)
+        for name, default_steps, default_seeds in settings.trainings
         if not tasks or name in tasks.split(",")
     ]
     given = _given(
         codecs=tuple(codecs.split(",")) if codecs else None,
-        # Those that differ in nothing but their steps are one where all have the same.
+        # Trainings that differ only in their steps become one if --steps is given.
         trainings=tuple(dict.fromkeys(chosen)),
         workers=workers,
         density=density,
@@ -304,7 +305,7 @@ def growth(
     quick: Quick = False,
     as_json: Json = False,
 ) -> None:
-    """All-reduces for ten minutes: whether worker and server still have the memory of the beginning. On loopback."""
+    """Memory of worker and server over ten minutes of all-reduces. On loopback."""
     from lanesum_lab.bench import growth as bench
 
     result = bench.run(_settings(bench.QUICK if quick else bench.Settings(), None, seconds, None))
@@ -323,7 +324,7 @@ def _show(
     name: str = "",
     picture: Path | None = None,
 ) -> None:
-    """Tables and what else there is to say of them, or JSON; and the picture ``name`` if asked for."""
+    """Print tables and their notes, or JSON; write the picture ``name`` if requested."""
     if as_json:
         typer.echo(json.dumps(result, indent=2))
     else:
@@ -341,7 +342,7 @@ def _show(
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...] | None:
-    """Positive whole numbers, separated by commas; None where there are none."""
+    """Parse positive integers, separated by commas; return None for an empty text."""
     factors = {"k": 1000, "M": 10**6, "G": 10**9}
     numbers = []
     for part in text.split(",") if text else []:
@@ -353,12 +354,12 @@ def _numbers(text: str, option: str) -> tuple[int, ...] | None:
 
 
 def _given(**options: Any) -> dict[str, Any]:
-    """Those that were given."""
+    """Return the options that were given."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _settings(settings: Any, repeats: int | None, seconds: float | None, chunks: int | None) -> Any:
-    """A benchmark's settings with those options that were given."""
+    """Return a benchmark's settings with the given options."""
     return dataclasses.replace(settings, **_given(repeats=repeats, seconds=seconds, chunks=chunks))
 
 

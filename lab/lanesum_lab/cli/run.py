@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum run``: the main job."""
+"""``lanesum run``: train on a topology, with and without lanesum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(
     topology: Annotated[
         str, typer.Option(help="Shipped topology, YAML file, or 'loopback' / 'mininet' for star4 there.")
     ] = "star4",
-    runner: Annotated[str | None, typer.Option(help="loopback or mininet; chosen when not given.")] = None,
+    runner: Annotated[str | None, typer.Option(help="loopback or mininet. Chosen if not given.")] = None,
     switch: Annotated[
         str | None,
         typer.Option(
@@ -27,25 +27,26 @@ def run(
             "tofino1-w32, in the embedded switch. Chosen if not given."
         ),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Number of workers; all of the topology's by default.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of workers; by default all of the topology.")] = None,
     codec: Annotated[str, typer.Option(help="Codec, for example thc, thc-paper or fixed.")] = "thc",
-    epochs: Annotated[int, typer.Option(help="Passes over the training data.")] = 10,
+    epochs: Annotated[int, typer.Option(help="Number of passes over the training data.")] = 10,
     servers: Annotated[
         int | None,
-        typer.Option(help="Aggregation servers, each with its share of the slots; the topology's if not given."),
+        typer.Option(help="Number of aggregation servers, which share the slots; by default those of the topology."),
     ] = None,
     on_workers: Annotated[
-        bool, typer.Option("--servers-on-workers", help="Servers run at the first workers' hosts; no switch sums then.")
+        bool,
+        typer.Option("--servers-on-workers", help="Run the servers on workers' hosts; switches do not sum then."),
     ] = False,
-    quorum: Annotated[int, typer.Option(help="So many workers' contributions make a result; all of them when 0.")] = 0,
+    quorum: Annotated[int, typer.Option(help="Contributions that complete a result; 0: those of all workers.")] = 0,
     faults: Annotated[
         str | None, typer.Option(help="Fault plan: shipped one (everything-dies, lossy) or YAML file.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of everything that is drawn at random.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights, data order and random bits.")] = 1,
     deadline: Annotated[float, typer.Option(help="Seconds without progress before the workers give up.")] = 30.0,
     out: Annotated[Path, typer.Option(help="Folder for report.json, report.png and logs.")] = Path("out/run"),
 ) -> None:
-    """Train a small network on digits, every gradient through the P4 program, and compare with no compression."""
+    """Train a small network on digits with all gradients through the P4 program; compare with plain DDP."""
     try:
         from lanesum_lab.run.plan import make_plan
         from lanesum_lab.run.start import start

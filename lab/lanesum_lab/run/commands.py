@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines and environments of the processes of a run; the same on loopback and in Mininet."""
+"""Command lines and environments of the processes of a run, on loopback and in Mininet."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ JOB = "main"
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Files of one run that its processes share; socket files also across network namespaces."""
+    """Files that the processes of one run share; socket files work across network namespaces."""
 
     folder: Path
 
     def p4runtime(self, switch: str) -> str:
-        """P4Runtime address of a switch."""
+        """Return the P4Runtime address of a switch."""
         return f"unix:{self.folder / switch}.sock"
 
     def server_control(self, server: str) -> str:
-        """Address at which the controller reaches a server process, whatever becomes of the switches."""
+        """Return the control address of a server process; it does not depend on any switch."""
         return f"unix:{self.folder / server}.sock"
 
     @property
     def state(self) -> Path:
-        """The controller's memory."""
+        """State file of the controller."""
         return self.folder / "controller.sqlite"
 
     def journal(self, server: str) -> Path:
-        """The decisions of a server process."""
+        """Return the journal of a server process."""
         return self.folder / f"journal-{server}"
 
     @property
     def steps(self) -> Path:
-        """How many steps the training has done."""
+        """File with the number of completed training steps."""
         return self.folder / "steps"
 
     @property
     def fault_counts(self) -> Path:
-        """What injectors count."""
+        """Folder of the fault injectors' counters."""
         return self.folder / "faults"
 
 
@@ -68,8 +68,10 @@ def switch_command(plan: RunPlan, name: str, scratch: Scratch, interfaces: Mappi
 
 
 def server_command(plan: RunPlan, scratch: Scratch, server: str, host: str, *, behind: bool) -> list[str]:
-    """The aggregation server ``server`` at ``host``; ``behind`` a switch or a relay that stands at its address on
-    loopback."""
+    """Return the command line of the aggregation server ``server`` at ``host``.
+
+    On loopback, ``behind`` means that a switch or a relay holds the server's address.
+    """
     command = lanesum_command("server", "--topology", plan.topology_source, "--host", host)
     command += ["--control", scratch.server_control(server), "--journal", str(scratch.journal(server))]
     if plan.runner == "loopback":
@@ -81,7 +83,7 @@ def server_command(plan: RunPlan, scratch: Scratch, server: str, host: str, *, b
 
 
 def controller_command(plan: RunPlan, scratch: Scratch, *, listen: str) -> list[str]:
-    """The controller: owns the switches and the servers, serves workers at ``listen``."""
+    """Return the command line of the controller, which serves workers at ``listen``."""
     command = lanesum_command("controller", "--topology", plan.topology_source, "--listen", listen)
     command += ["--state", str(scratch.state)]
     for server in plan.servers:
@@ -94,13 +96,13 @@ def controller_command(plan: RunPlan, scratch: Scratch, *, listen: str) -> list[
 
 
 def relay_command(plan: RunPlan, scratch: Scratch, *arguments: str) -> list[str]:
-    """A cable with faults; see ``lanesum_switch.cli.relay`` for ``arguments``."""
+    """Return the command line of a relay; ``lanesum_switch.cli.relay`` describes ``arguments``."""
     options = ["--plan", plan.faults_source, "--counts", str(scratch.fault_counts)]
     return [sys.executable, "-m", "lanesum_switch.cli.relay", *arguments, *options]
 
 
 def training_arguments(plan: RunPlan) -> list[str]:
-    """What every worker's training process is told."""
+    """Return the arguments of every worker's training process."""
     return [
         "-m",
         "lanesum_lab.train.digits",
@@ -123,24 +125,24 @@ def training_arguments(plan: RunPlan) -> list[str]:
 
 
 def training_environment(controller: str, interface: str) -> dict[str, str]:
-    """Environment of a worker; ``interface`` is what gloo talks through."""
+    """Return the environment of a worker; gloo uses ``interface``."""
     return {
         ENV_CONTROLLER: controller,
         ENV_JOB: JOB,
         "GLOO_SOCKET_IFNAME": interface,
         "TP_SOCKET_IFNAME": interface,
-        # Several workers share the machine's cores.
+        # Workers share the machine's cores.
         "OMP_NUM_THREADS": "1",
         "PYTHONUNBUFFERED": "1",
-        # A worker that is aborted leaves in its log where its threads were.
+        # An aborted worker writes the stacks of its threads to its log.
         "PYTHONFAULTHANDLER": "1",
-        # Hosts have addresses and no names; torch would warn about every connection.
+        # Hosts have no names: torch would warn about every connection.
         "TORCH_CPP_LOG_LEVEL": "ERROR",
     }
 
 
 def rank_environment(rank: int, workers: int, master: tuple[str, int]) -> dict[str, str]:
-    """What torchrun sets for its processes: a run places its workers itself, one per host."""
+    """Return the variables that torchrun sets; a run starts its workers without it, one per host."""
     return {
         "RANK": str(rank),
         "WORLD_SIZE": str(workers),

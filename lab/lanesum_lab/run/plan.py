@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run is asked to do, and on what it will run: decided before anything starts."""
+"""Plan of a run: task, runner and switch, decided and checked before any process starts."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ NO_SWITCH = "none"  # the aggregation server sums
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """A run.
+    """Plan of a run.
 
     Attributes:
-        why: one sentence for the user on the choice of runner and switch.
+        why: reason for the choice of runner and switch, one sentence.
         switch: kind of switch; None where the aggregation server sums everything.
-        quorum: contributions that make a result; 0 means all workers'.
-        seed: of weights, order of the data, and the codec's random bits: the same seed, the same weights.
+        quorum: contributions that complete a result; 0 means those of all workers.
+        seed: seed of weights, order of the data and random bits of the codec; equal seeds give equal weights.
         deadline_s: longest time without progress before the workers give up.
-        faults: what happens to packets and processes.
+        faults: faults of packets and processes.
     """
 
     topology: Topology
@@ -63,7 +63,7 @@ class RunPlan:
 
     @property
     def switches(self) -> list[str]:
-        """The switches that the run starts."""
+        """Names of the switches that the run starts."""
         return [] if self.switch is None else self.topology.switches()
 
     @property
@@ -73,18 +73,18 @@ class RunPlan:
 
     @property
     def links(self) -> list[str]:
-        """The links of the run, as fault plans call them."""
+        """Names of the run's links in fault plans."""
         return sorted(names_in(self.topology, switches=bool(self.switches)).links)
 
     @property
     def target(self) -> str:
-        """How reports name what summed the gradients."""
+        """Description of the aggregation point for reports."""
         summed_by = "aggregation server, no switch," if self.switch is None else self.switch.description
         return f"{summed_by} on {self.runner}"
 
 
 def mininet_obstacle() -> str:
-    """Why Mininet cannot be used here; empty when it can."""
+    """Return the reason why Mininet cannot be used here; empty if it can."""
     if os.geteuid() != 0:
         return "Mininet needs root"
     missing = [program for program in MININET_PROGRAMS if shutil.which(program) is None]
@@ -96,7 +96,7 @@ def mininet_obstacle() -> str:
 
 
 def mininet_path() -> Path | None:
-    """The folder to import ``mininet`` from; Debian installs it for the system's Python only."""
+    """Return the folder to import ``mininet`` from; Debian installs it for the system's Python only."""
     found = importlib.util.find_spec("mininet")
     if found is not None and found.origin is not None:
         return Path(found.origin).parents[1]
@@ -120,7 +120,7 @@ def make_plan(
     servers: int | None = None,
     on_workers: bool = False,
 ) -> RunPlan:
-    """Check everything that can be checked before a process starts.
+    """Make a plan; check everything that can be checked before a process starts.
 
     Args:
         topology: a shipped topology's name or a YAML file; also ``loopback`` or ``mininet``, which mean star4 there.
@@ -196,7 +196,7 @@ def _with_servers(topology: Topology, servers: int, on_workers: bool) -> Topolog
 
 
 def _fault_names(network: Topology, switch: SwitchTarget | None, workers: Sequence[str]) -> Names:
-    """What a fault plan may name: links of workers that have no process do no harm, the processes would."""
+    """Return the names that a fault plan may use: all links, and the processes of participating workers."""
     names = names_in(network, switches=switch is not None)
     idle = set(network.names("worker")) - set(workers)
     return Names(names.links, names.processes - idle)

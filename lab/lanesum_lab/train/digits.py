@@ -4,8 +4,8 @@
 
     torchrun --nproc-per-node=4 -m lanesum_lab.train.digits --codec thc --out out/run
 
-First plain DDP over gloo, then the same training with every gradient through lanesum, every sum checked. Each rank
-writes ``rank-N.json`` into the folder, rank 0 also ``report.json`` and ``report.png``, and prints the table.
+Trains with plain DDP over gloo first, then with every gradient through lanesum and every sum checked. Each rank writes
+``rank-N.json`` into the folder. Rank 0 also writes ``report.json`` and ``report.png``, and prints the table.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GROUP_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class RankRecord:
-    """What one rank writes and rank 0 adds up: the training without lanesum, the one through it, its counts."""
+    """Record of one rank: the training without lanesum, the one through it, and its counters."""
 
     rank: int
     plain: Curve
@@ -52,7 +52,7 @@ class RankRecord:
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="lanesum_lab.train.digits", description="Train a small network on digits with and without lanesum."
     )
@@ -61,12 +61,12 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--batch", type=_positive, default=32, help="images per worker and step (default: 32)")
     parser.add_argument("--lr", type=float, default=0.03, help="highest learning rate (default: 0.03)")
     parser.add_argument("--seed", type=int, default=1, help="seed of weights and data order (default: 1)")
-    parser.add_argument("--limit", type=_positive, help="use only so many training images")
+    parser.add_argument("--limit", type=_positive, help="number of training images to use (default: all)")
     parser.add_argument("--out", type=Path, default=Path("out/run"), help="folder of the report (default: out/run)")
     parser.add_argument("--target", default="server", help="what aggregates, for the report (default: server)")
     parser.add_argument("--topology", default="none", help="name of the topology, for the report (default: none)")
     parser.add_argument("--deadline", type=float, default=DEFAULT_DEADLINE_S, help="seconds without progress")
-    parser.add_argument("--no-table", action="store_true", help="leave the table to whoever started the ranks")
+    parser.add_argument("--no-table", action="store_true", help="do not print the table")
     parser.add_argument(
         "--ticket", help="ticket file, {rank} stands for the rank; without it the job is joined at the controller"
     )
@@ -74,12 +74,12 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one rank; returns the exit code: 0, or not 0 when a sum was wrong or an error ended the run."""
+    """Run one rank; return the exit code: 0, or another one if a sum was wrong or an error ended the run."""
     options = arguments(argv)
     if "RANK" not in os.environ:
         print("This is one rank of a job: start it with torchrun --nproc-per-node=N -m ...", file=sys.stderr)
         return ConfigurationError.exit_code
-    # One thread per rank: the ranks share the machine, and more threads than cores only wait for each other.
+    # One thread per rank: the ranks share the cores of the machine.
     torch.set_num_threads(1)
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=_GROUP_TIMEOUT_S))
     try:
@@ -97,12 +97,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_rank(options: argparse.Namespace) -> RankRecord:
-    """Both trainings on this rank, and its JSON file. Raises LanesumError where lanesum could not do its part."""
+    """Run both trainings on this rank and write its JSON file. Raises LanesumError if lanesum fails."""
     rank, workers = dist.get_rank(), dist.get_world_size()
     settings = Settings(epochs=options.epochs, batch=options.batch, lr=options.lr, seed=options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     data = load_digits(options.limit)
-    # Joined first: who cannot join should not have to wait for the uncompressed training to hear it.
+    # Join first, so that a failure shows before the uncompressed training.
     check = lanesum.torch.SumCheck(workers=workers)
     with _state(options, check) as state:
         if state.session.ticket.workers != workers:
@@ -129,7 +129,7 @@ def _state(options: argparse.Namespace, check: lanesum.torch.SumCheck) -> lanesu
 
 
 def _gather(options: argparse.Namespace, record: RankRecord) -> Report:
-    """The report, on every rank; rank 0 writes, draws and prints it."""
+    """Return the report on every rank; rank 0 writes, draws and prints it."""
     records: list[RankRecord] = [record] * dist.get_world_size()
     dist.all_gather_object(records, record)
     report = summarize(options, records)
@@ -147,7 +147,7 @@ def _gather(options: argparse.Namespace, record: RankRecord) -> Report:
 
 
 def summarize(options: argparse.Namespace, records: Sequence[RankRecord]) -> Report:
-    """Add up the ranks' records."""
+    """Combine the ranks' records into the report."""
     loss = np.mean([record.through.losses for record in records], axis=0)
     loss_plain = np.mean([record.plain.losses for record in records], axis=0)
     first = records[0]

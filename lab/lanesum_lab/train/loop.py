@@ -21,13 +21,13 @@ from lanesum_lab.train.task import Digits, DigitsNet, accuracy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What must be equal on all ranks and in both trainings.
+    """Settings that are equal on all ranks and in both trainings.
 
     Attributes:
         epochs: passes over the training images.
         batch: images per worker and step.
-        lr: learning rate of SGD with Nesterov momentum 0.9, the highest of a one-cycle schedule.
-        seed: of the first weights and of the order of the images.
+        lr: maximum learning rate of a one-cycle schedule, for SGD with Nesterov momentum 0.9.
+        seed: seed of the initial weights and of the order of the images.
     """
 
     epochs: int
@@ -36,7 +36,7 @@ class Settings:
     seed: int
 
     def steps_per_epoch(self, images: int, workers: int) -> int:
-        """Whole batches in every worker's shard. Raises ConfigurationError where there is none."""
+        """Return the number of whole batches in every worker's shard. Raises ConfigurationError if it is 0."""
         steps = images // workers // self.batch
         if steps < 1:
             raise ConfigurationError(
@@ -48,14 +48,14 @@ class Settings:
 
 @dataclass(slots=True)
 class Curve:
-    """What one training did, on one rank.
+    """Results of one training on one rank.
 
     Attributes:
         losses: loss of this rank's batch, one per step.
-        accuracy: share of the test images that are right, one per epoch.
+        accuracy: fraction of correct test images, one per epoch.
         seconds: time of all steps and tests.
-        weights_sha256: of all parameters at the end; equal on all ranks, or the replicas have drifted apart.
-        elements: elements of one gradient.
+        weights_sha256: SHA-256 of all parameters at the end; it differs between ranks if the replicas differ.
+        elements: number of elements of one gradient.
     """
 
     losses: list[float] = field(default_factory=list)
@@ -68,8 +68,8 @@ class Curve:
 def train(data: Digits, settings: Settings, *, title: str, state: lanesum.torch.State | None = None) -> Curve:
     """Train a new model on all ranks of the default process group.
 
-    With a ``state`` the gradients go through lanesum, without one through the process group (plain DDP). Everything
-    else is the same, bit for bit: first weights, shards, order. Raises what the hook raises.
+    With a ``state`` the gradients go through lanesum, otherwise through the process group (plain DDP). Initial weights,
+    shards and order are identical in both cases. Raises the exceptions of the hook.
     """
     rank, workers = dist.get_rank(), dist.get_world_size()
     steps = settings.steps_per_epoch(len(data.train_labels), workers)
@@ -96,7 +96,7 @@ def train(data: Digits, settings: Settings, *, title: str, state: lanesum.torch.
                 schedule.step()
                 curve.losses.append(loss.item())
                 progress.step(curve.losses[-1])
-            # Every rank tests: 360 small images take less time than telling the others the result.
+            # Every rank tests: 360 small images take less time than a broadcast of the result.
             curve.accuracy.append(accuracy(model.module, data.test_images, data.test_labels))
             progress.epoch(epoch + 1, settings.epochs, sum(curve.losses[-steps:]) / steps, curve.accuracy[-1])
     curve.seconds = time.perf_counter() - start

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The report as a picture: loss, accuracy and bytes, with lanesum and without."""
+"""Plot of the report: loss, accuracy and bytes, with and without lanesum."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 
 from lanesum_lab.train.report import Report
 
-# Okabe and Ito's palette: told apart by colour-blind readers, and in grey.
+# Palette of Okabe and Ito: distinguishable in grey and for colour-blind readers.
 _LANESUM, _PLAIN, _FP32 = "#0072B2", "#E69F00", "#999999"
-# The curves lie on each other where all is well: the uncompressed one is broad, so that both are seen.
+# The curves coincide in a correct run: a broad line for the uncompressed one keeps both visible.
 _BROAD, _THIN = 5.0, 1.6
 
 
 def plot(report: Report, path: Path) -> None:
-    """Write a PNG of ``report``, whose ``detail`` must have the curves."""
+    """Write ``report`` as a PNG; its ``detail`` must hold the curves."""
     import matplotlib
 
-    matplotlib.use("Agg")  # no display, and no window toolkit is loaded
+    matplotlib.use("Agg")  # needs no display
     import matplotlib.pyplot as plt
 
     with plt.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 12}):
@@ -92,6 +92,6 @@ def _bytes(axes: Any, report: Report) -> None:
 
 
 def _smooth(values: Sequence[float], window: int = 9) -> np.ndarray:
-    """Centred moving average; shorter at the ends, so that the curve begins and ends with the data."""
+    """Return the centred moving average, with shorter windows at both ends."""
     half = min(window, len(values)) // 2
     return np.array([np.mean(values[max(0, i - half) : i + half + 1]) for i in range(len(values))])

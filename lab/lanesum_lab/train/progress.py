@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""How far a training is: a bar on a terminal, one line per epoch anywhere else, nothing on other ranks than 0.
+"""Progress of a training on rank 0: a bar on a terminal, one line per epoch otherwise.
 
-Whoever started the training may ask for the number of steps in a file.
+The runner can request a file with the number of completed steps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ENV_STEP_FILE = "LANESUM_STEP_FILE"
 
 
 class StepFile:
-    """How many steps of the training through lanesum are done, as text in a file that a fault plan's runner reads."""
+    """File with the number of completed steps of the training through lanesum, for the runner of a fault plan."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
@@ -27,23 +27,23 @@ class StepFile:
         self._write()
 
     def step(self) -> None:
-        """One more is done."""
+        """Count a completed step."""
         self._steps += 1
         self._write()
 
     def _write(self) -> None:
-        # Numbers never get shorter, so one write replaces the one before.
+        # Numbers never get shorter, so each write replaces the previous one.
         os.pwrite(self._descriptor, str(self._steps).encode(), 0)
 
     def close(self) -> None:
-        """Give the file back; idempotent."""
+        """Close the file; idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
     @staticmethod
     def read(path: Path) -> int | None:
-        """Steps that are done; None before the training has begun."""
+        """Return the number of completed steps; None before the training begins."""
         try:
             return int(path.read_text() or 0)
         except FileNotFoundError:
@@ -51,9 +51,9 @@ class StepFile:
 
 
 class TrainingProgress:
-    """Reports one training of ``steps`` steps on standard error. Use as a context manager.
+    """Progress of one training on standard error. Use as a context manager.
 
-    With ``counted`` the first rank also writes its steps to the file that LANESUM_STEP_FILE names, if it names one.
+    With ``counted`` rank 0 also writes its steps to the file that LANESUM_STEP_FILE names.
     """
 
     def __init__(self, title: str, steps: int, *, rank: int, counted: bool = False) -> None:
@@ -75,14 +75,14 @@ class TrainingProgress:
         self._file = StepFile(Path(path)) if counted and rank == 0 and path else None
 
     def step(self, loss: float) -> None:
-        """One step is done; ``loss`` of this rank's batch."""
+        """Report a completed step with the loss of this rank's batch."""
         if self._file is not None:
             self._file.step()
         if self._bar is not None:
             self._bar.update(self._task, advance=1, loss=f"{loss:.3f}")
 
     def epoch(self, number: int, epochs: int, loss: float, accuracy: float) -> None:
-        """An epoch is done; ``number`` counts from 1, ``accuracy`` is a share."""
+        """Report a completed epoch; ``number`` counts from 1, ``accuracy`` is from 0 to 1."""
         if self._bar is not None:
             self._bar.update(self._task, accuracy=f"{accuracy:.1%}")
         elif self._lines:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a training run says in the end: ``report.json`` and a table."""
+"""Report of a training run: ``report.json`` and a table."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class Report:
     """One training run. Counts are summed over all workers and cover the training with lanesum only.
 
     Attributes:
-        target: what aggregated, in words: ``embedded switch on loopback``, ``server`` ...
+        target: the aggregation point in words: ``embedded switch on loopback``, ``server`` ...
         topology: name of the topology.
         workers: number of workers.
         codec: name of the codec.
         steps: optimizer steps.
         loss_first: training loss of the first step, mean over the workers' batches.
         loss_last: the same of the last epoch: mean over its steps, as single batches vary too much.
-        accuracy: share (0 to 1) of the test images that are right after the last epoch, with lanesum.
+        accuracy: fraction of correct test images after the last epoch, with lanesum.
         accuracy_uncompressed: the same of plain DDP with the same seed and data.
         sums_checked: 32-bit accumulator words compared with an independently computed sum; every worker compares
             the ones it received.
-        sums_wrong: those that differed; anything but 0 is a fault of the network's aggregation.
+        sums_wrong: number of words that differed; any other value than 0 is a bug of the aggregation.
         packets: packets that the workers sent, retransmissions included.
         bytes_up: UDP payload bytes, lanesum header included, that the workers sent.
         bytes_down: UDP payload bytes, lanesum header included, that the workers received.
-        bytes_fp32: what the same gradients would take as bare float32, one way: 4 bytes x elements x steps x workers.
+        bytes_fp32: bytes of the same gradients as plain float32 in one direction: 4 x elements x steps x workers.
         retransmissions: packets sent more than once.
         wall_s: seconds of the training with lanesum, tests and checks included, without the uncompressed one.
-        detail: everything else: curves, settings, times; what switches and server counted, see ``add_outcome``.
+        detail: curves, settings, times, and the counters of switches and servers (``add_outcome``).
     """
 
     target: str
@@ -63,25 +63,25 @@ class Report:
 
     @property
     def correct(self) -> bool:
-        """Sums were checked and none was wrong, and all replicas ended with the same bits."""
+        """True if sums were checked, none was wrong, and all replicas are identical."""
         return self.sums_checked > 0 and self.sums_wrong == 0 and self.detail.get("replicas_identical", True)
 
     def add_outcome(
         self, counters: dict[str, Any], events: list[dict[str, Any]], faults: dict[str, Any] | None = None
     ) -> None:
-        """Put what switches, server and controller say beside what the workers saw.
+        """Add the counters of switches and servers and the events of the controller.
 
         Args:
             counters: packets by decision, ``{"packets": all switches together, "switches": {name: ...}, "servers":
-                {name: {"decisions": ..., "refused": ...}}, "server": all servers together}``; over all lives of their
-                processes.
-            events: what the controller saw.
-            faults: of the plan; kept where there was one.
+                {name: {"decisions": ..., "refused": ...}}, "server": all servers together}``, summed
+                over all restarts of their processes.
+            events: events of the controller.
+            faults: faults of the plan, if there was one.
 
-        ``detail.fallbacks`` are contributions that switches passed on to the server instead of summing them: of
-        strangers, for slots or operations that the job does not have, of another packet size than the program's, or
-        sent past them. ``detail.completed`` are the sums that every switch and server has finished; at a rack's
-        switch, those of the rack.
+        ``detail.fallbacks`` counts contributions that switches forwarded to the server instead of summing them: from
+        non-members, for slots or operations that the job does not have, of another packet size, or with the bypass
+        flag. ``detail.completed`` counts the sums that every switch and server completed; a rack's switch completes
+        the sums of its rack.
         """
         packets = counters["packets"]
         servers = {name: server["decisions"] for name, server in counters["servers"].items()}
@@ -103,14 +103,14 @@ class Report:
 
     @classmethod
     def read(cls, path: Path) -> Report:
-        """Read the JSON file back. Raises ConfigurationError when it is no report."""
+        """Read the JSON file. Raises ConfigurationError if it is not a report."""
         try:
             return cls(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError) as error:
             raise ConfigurationError(f"{path} is no training report: {error}.") from error
 
     def table(self) -> Table:
-        """The report for people."""
+        """Return the report as a table."""
         table = Table(title=f"{self.workers} workers, {self.codec}, {self.topology} on {self.target}", min_width=60)
         table.add_column("", no_wrap=True)
         table.add_column("with lanesum", justify="right")

@@ -13,19 +13,19 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-# Where scikit-learn keeps the images: rows of 64 grey levels and the digit, separated by commas.
+# Images within scikit-learn: rows of 64 grey levels and the digit, separated by commas.
 _IMAGES = Path("datasets", "data", "digits.csv.gz")
 _SIDE = 8
-# Same images in the test set for every run, seed and number of workers.
+# The test set is the same for every run, seed and number of workers.
 _SPLIT_SEED = 2026
 _TEST_IMAGES = 360
-# Of grey levels between 0 and 1: where the images' mean is, and what stretches them to about unit size.
+# Mean of the grey levels (0 to 1), and the factor that scales them to about unit variance.
 _MEAN, _STRETCH = 0.3, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """8x8 grey images, float32 of about zero mean and unit size, shape ``(n, 1, 8, 8)``; digits, int64, ``(n,)``."""
+    """Grey images of 8x8, float32 of about unit variance, shape ``(n, 1, 8, 8)``, and digits, int64, shape ``(n,)``."""
 
     train_images: torch.Tensor
     train_labels: torch.Tensor
@@ -34,9 +34,9 @@ class Digits:
 
 
 def load_digits(limit: int | None = None) -> Digits:
-    """The 1797 images that come with scikit-learn (UCI optical digits): 1437 to train with, 360 to test.
+    """Load the 1797 images of scikit-learn (UCI optical digits): 1437 for training, 360 for tests.
 
-    ``limit`` keeps only so many training images, for a quick run.
+    ``limit``: number of training images to keep, for a quick run.
     """
     grey, digits = _rows()
     order = np.random.default_rng(_SPLIT_SEED).permutation(len(digits))
@@ -47,8 +47,8 @@ def load_digits(limit: int | None = None) -> Digits:
 
 
 def _rows() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Grey levels 0 to 16, shape ``(1797, 8, 8)``, and digits."""
-    # Importing scikit-learn takes as long as importing PyTorch, in every rank; only its file is needed.
+    """Return grey levels from 0 to 16, shape ``(1797, 8, 8)``, and digits."""
+    # Importing scikit-learn takes as long as importing PyTorch; only its file is needed.
     spec = find_spec("sklearn")
     file = None if spec is None or spec.origin is None else Path(spec.origin).parent / _IMAGES
     if file is not None and file.exists():
@@ -80,19 +80,20 @@ class DigitsNet(nn.Module):
             nn.ReLU(),
             nn.Linear(32, 10),
         )
-        # PyTorch's default start is too small for a net without normalization: it would idle for several epochs.
+        # PyTorch's default initialization is too small for a network without normalization.
         for layer in self.layers:
             if isinstance(layer, (nn.Conv2d, nn.Linear)):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+                assert layer.bias is not None
                 nn.init.zeros_(layer.bias)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits, shape ``(n, 10)``."""
+        """Return the logits, shape ``(n, 10)``."""
         return self.layers(images)
 
 
 def accuracy(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
-    """Share of images whose most likely class is right, 0 to 1."""
+    """Return the fraction of images whose most likely class is correct."""
     with torch.no_grad():
         hits: int = (model(images).argmax(dim=1) == labels).sum().item()
     return hits / len(labels)

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fields, expressions and primitives of the BMv2 JSON ("type value objects")."""
+"""Loader of expressions and primitives.
+
+Format: docs/JSON_format.md of p4lang/behavioral-model, sections "The type value object" and "actions".
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _BINARY = frozenset(
     + ("and", "or", "two_comp_mod", "usat_cast", "sat_cast")
 )
 _UNARY = frozenset(("not", "~", "d2b", "b2d", "valid", "valid_union", "last_stack_index", "size_stack"))
-# P4_14's arithmetic primitives: (target, operand) or (target, left, right).
+# Arithmetic primitives of P4_14, with the arguments (target, operand) or (target, left, right).
 _ARITHMETIC = {
     "add_to_field": "+",
     "subtract_from_field": "-",
@@ -32,21 +35,21 @@ Json = dict[str, Any]
 
 
 def place_of(item: Json) -> str:
-    """``file(line)`` of a JSON object's source_info, or an empty string."""
+    """Return ``file(line)`` from the ``source_info`` of a JSON object, or an empty string."""
     info = item.get("source_info") or {}
     if "filename" not in info:
         return ""
     return f"{info['filename']}({info.get('line', '?')})"
 
 
-def unsupported(what: str, place: str = "") -> UnsupportedProgramError:
-    """The error for a construct that is not executed."""
+def unsupported(construct: str, place: str = "") -> UnsupportedProgramError:
+    """Return the error for a construct that this switch does not run."""
     where = f" at {place}" if place else ""
-    return UnsupportedProgramError(f"Unsupported: {what}{where}.")
+    return UnsupportedProgramError(f"Unsupported: {construct}{where}.")
 
 
 def number_of(text: str) -> int:
-    """A hexstr of the format, with or without prefix and sign."""
+    """Return the value of a ``hexstr``, which may have a prefix and a sign."""
     negative = text.startswith("-")
     digits = text.lstrip("-")
     value = int(digits, 16)
@@ -54,7 +57,7 @@ def number_of(text: str) -> int:
 
 
 class ExpressionLoader:
-    """Turns JSON values into ``ir`` expressions over the headers that the program has so far."""
+    """Loads expressions and primitives over the headers that the program has so far."""
 
     def __init__(self, program: ir.Program) -> None:
         self.program = program
@@ -62,12 +65,14 @@ class ExpressionLoader:
     def _field(self, value: list[str]) -> ir.FieldRef:
         header, name = value
         if not isinstance(header, str):
-            raise unsupported("a field of something that is no header instance")
+            raise unsupported("field of an expression that is not a header instance")
         ref = ir.FieldRef(header, name)
         try:
             self.program.field_type(ref)
         except KeyError:
-            raise InvalidArgumentError(f"The program names a field that it lacks: {header}.{name}.") from None
+            raise InvalidArgumentError(
+                f"The program refers to the field {header}.{name}, which it does not define."
+            ) from None
         return ref
 
     def _expr(self, item: Json | None) -> ir.Expr:
@@ -133,7 +138,7 @@ class ExpressionLoader:
                 return ir.StackElement(stack.name, index)
             if isinstance(stack, ir.UnionStackRef):
                 return ir.UnionStackElement(stack.name, index)
-            raise unsupported(f"{op} of something that is no stack", place_of(item))
+            raise unsupported(f"{op} of an expression that is not a stack", place_of(item))
         if op in _BINARY:
             return ir.Op(op, (self._expr(left), self._expr(right)))
         if op in _UNARY:

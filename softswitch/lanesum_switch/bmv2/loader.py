@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the JSON of p4c's BMv2 back end (v1model) into ``ir.Program``.
+"""Loader of the JSON that p4c's BMv2 back end writes for v1model programs.
 
-Format: docs/JSON_format.md of p4lang/behavioral-model, version 2.x. Whatever this module does not know ends in an
-``UnsupportedProgramError`` that names the construct and, where the file has ``source_info``, the P4 line.
+Format: docs/JSON_format.md of p4lang/behavioral-model, version 2. A construct that the switch does not run raises an
+``UnsupportedProgramError``, which names it and, where the JSON has ``source_info``, the line of the P4 source.
 """
 
 from __future__ import annotations
@@ -18,22 +18,25 @@ from lanesum_switch.bmv2.expression_loader import ExpressionLoader, Json, number
 def load_program(text: bytes) -> ir.Program:
     """Parse and validate a program.
 
-    Raises InvalidArgumentError for what is no BMv2 JSON and UnsupportedProgramError for what is not executed.
+    Raises InvalidArgumentError for text that is not BMv2 JSON, and UnsupportedProgramError for a construct that the
+    switch does not run.
     """
     try:
         root = json.loads(text)
     except ValueError as error:
         raise InvalidArgumentError(
-            f"The pipeline is not JSON: {error}.", "Push the .json that p4c-bm2-ss wrote."
+            f"The pipeline is not JSON: {error}.", "Push the .json file that p4c-bm2-ss wrote."
         ) from error
     if not isinstance(root, dict) or "pipelines" not in root or "header_types" not in root:
         raise InvalidArgumentError(
             "The JSON is not a BMv2 program (no pipelines, no header_types).",
-            "Push the .json that p4c-bm2-ss wrote.",
+            "Push the .json file that p4c-bm2-ss wrote.",
         )
     version = root.get("__meta__", {}).get("version", [2, 0])
     if version[0] != 2:
-        raise UnsupportedProgramError(f"BMv2 JSON version {version[0]}.{version[1]}; this switch reads 2.x.")
+        raise UnsupportedProgramError(
+            f"The BMv2 JSON has version {version[0]}.{version[1]}; this switch reads version 2."
+        )
     try:
         return _Loader(root).load()
     except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -102,7 +105,9 @@ class _Loader(ExpressionLoader):
             header_type = types[item["header_type"]]
             metadata = bool(item["metadata"])
             if not metadata and header_type.fixed_bits % 8:
-                raise unsupported(f"header {item['name']!r} is not a whole number of bytes", place_of(item))
+                raise unsupported(
+                    f"header {item['name']!r} of {header_type.fixed_bits} bits, not whole bytes", place_of(item)
+                )
             program.instances[item["name"]] = ir.Instance(item["name"], header_type, metadata)
             by_id[item["id"]] = item["name"]
         for item in root.get("header_stacks", []):
@@ -180,7 +185,9 @@ class _Loader(ExpressionLoader):
         for part in item["elements"]:
             expr = self._expr(part)
             if not isinstance(expr, ir.FieldRef | ir.Const):
-                raise unsupported(f"element of field list {item['name']!r}", place_of(item))
+                raise unsupported(
+                    f"element of field list {item['name']!r} that is neither a field nor a constant", place_of(item)
+                )
             fields.append(expr)
         return ir.FieldList(item["name"], tuple(fields))
 
@@ -189,13 +196,15 @@ class _Loader(ExpressionLoader):
     def _parser(self) -> None:
         parsers = self.root.get("parsers", [])
         if len(parsers) > 1:
-            raise unsupported("more than one parser")
+            raise unsupported("a program with several parsers")
         for item in parsers:
             states = {s["name"]: self._state(s) for s in item["parse_states"]}
             for state in states.values():
                 for target in [t.next_state for t in state.transitions] + [state.default]:
                     if target is not None and target not in states:
-                        raise InvalidArgumentError(f"Parser state {state.name!r} goes to no state: {target!r}.")
+                        raise InvalidArgumentError(
+                            f"Parser state {state.name!r} has a transition to the unknown state {target!r}."
+                        )
             self.program.parser = ir.Parser(item["init_state"], states)
 
     def _state(self, item: Json) -> ir.ParserState:
@@ -229,7 +238,7 @@ class _Loader(ExpressionLoader):
 
     @staticmethod
     def _split(value: int, keys: list[tuple[ir.Expr, int]]) -> list[int]:
-        """The value of each key field: the JSON concatenates them, each padded to whole bytes."""
+        """Return the value of each key field; the JSON concatenates them, each padded to whole bytes."""
         parts = []
         for _, bits in reversed(keys):
             padded = (bits + 7) // 8 * 8
@@ -308,7 +317,7 @@ class _Loader(ExpressionLoader):
             nodes[call["name"]] = ir.ActionNode(call["name"], action, call.get("next_node"))
         initial = item.get("init_table")
         if initial is not None and initial not in nodes:
-            raise InvalidArgumentError(f"Pipeline {item['name']!r} starts at no node: {initial!r}.")
+            raise InvalidArgumentError(f"Pipeline {item['name']!r} starts at the unknown node {initial!r}.")
         return ir.Pipeline(initial, nodes)
 
     def _table(self, item: Json) -> ir.TableNode:

@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Actions as inlined Python statements."""
+"""Code for actions, inlined where they run.
+
+P4_16 specification, section "Actions"; BMv2 JSON format, section ``actions``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
@@ -13,42 +15,37 @@ from lanesum_switch.compiler.basic_blocks import (
     Assign,
     Other,
     RegisterWrite,
-    Special,
     Statement,
     cells,
-    fuse,
     statements_of,
     written_fields,
 )
+from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
-from lanesum_switch.compiler.field_usage import blocks_of
+from lanesum_switch.compiler.jumps import blocks_of
+from lanesum_switch.compiler.lane_code import write_vector, write_vector_out_of_range
+from lanesum_switch.compiler.lane_expressions import VectorStatement
 from lanesum_switch.compiler.layout import Value, cut_to
 from lanesum_switch.compiler.primitives import Primitives
 from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
 
-if TYPE_CHECKING:
-    from lanesum_switch.compiler.context import Context
-
-# A pass that may replace statements by ``Special`` ones.
-Vectorizer = Callable[[list[Statement]], list[Statement]]
-
 
 class Actions(Primitives):
-    """Writes actions, and primitives of parser and deparser, into the context's writer."""
+    """Writes actions, and primitives of parser and deparser."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._fused: dict[tuple[int, int], list[Statement]] = {}
 
     def exits(self, action: ir.Action) -> str:
-        """``never``, ``always`` or ``maybe``: whether the pipeline ends after the action."""
+        """Return ``never``, ``always`` or ``maybe``: if the action ends the pipeline by ``exit``."""
         body = self.context.usage.bodies[action.id]
         if not any(p.op == "exit" for p in body):
             return "never"
         return "always" if len(blocks_of(body)) == 1 else "maybe"
 
     def emit(self, action: ir.Action, params: tuple[str, ...]) -> None:
-        """Write an action whose run-time parameters are in the given locals."""
+        """Write an action; ``params`` are the locals of its run-time parameters."""
         body = self.context.usage.bodies[action.id]
         bits = [width for _, width in action.params]
         scope = Scope(tuple(zip(params, bits, strict=True)))
@@ -105,17 +102,14 @@ class Actions(Primitives):
         return emit
 
     def call(self, primitive: ir.Primitive) -> None:
-        """A primitive in a parser or deparser."""
+        """Write a primitive of a parser or deparser."""
         self.statements(statements_of((primitive,), self.program), Scope())
 
     def _block(self, action: ir.Action, start: int, end: int, scope: Scope) -> None:
         key = (action.id, start)
         if key not in self._fused:
             plain = statements_of(self.context.usage.bodies[action.id][start:end], self.program)
-            if self.context.vectorizer is not None:
-                self._fused[key] = self.context.vectorizer(plain)
-            else:
-                self._fused[key] = fuse(plain, self.context.usage)
+            self._fused[key] = self.context.rewrite(plain)
         self.statements(self._fused[key], scope)
 
     # Statements
@@ -133,11 +127,14 @@ class Actions(Primitives):
                 i = run
 
     def _guards(self, statement: Statement) -> set[tuple[ir.Expr, int]]:
-        """(index, size) of the register accesses of a statement that might be out of range."""
+        """Return (index, size of the array) of a statement's register accesses."""
         return {(index, self.program.registers[array].size) for array, index in cells(statement)}
 
     def _run(self, statements: list[Statement], start: int) -> int:
-        """End of the longest run from ``start`` whose register accesses share their guards; ``start`` if none."""
+        """Return the end of the longest run from ``start`` whose register accesses share one bounds check.
+
+        Return ``start`` if the first statement accesses no register.
+        """
         guards = self._guards(statements[start])
         if not guards:
             return start
@@ -186,7 +183,7 @@ class Actions(Primitives):
                 self._checked(statement, scope, indices, len(conditions) == 1)
 
     def _checked(self, statement: Statement, scope: Scope, indices: dict[ir.Expr, str], only: bool) -> None:
-        """A statement where at least one index of the run is out of range; ``only``: there is just one."""
+        """Write a statement of a run with an index out of range; ``only``: the run has one index."""
         guards = self._guards(statement)
         if not guards:
             self._plain(statement, scope, indices)
@@ -202,17 +199,17 @@ class Actions(Primitives):
             self._out_of_range(statement, scope)
 
     def _out_of_range(self, statement: Statement, scope: Scope) -> None:
-        """A statement with a register index that is out of range."""
+        """Write a statement whose register index is out of range."""
         writer = self.context.writer
         writer.line("out_of_range()")
         if isinstance(statement, Assign) and not isinstance(statement.value, ir.RegisterCell):
-            # BMv2 leaves the variable that was read unchanged; fused reads had none, and count as 0.
+            # BMv2 leaves the target of a read unchanged. A fused read has no target: it counts as 0.
             zero = Scope(scope.params, lambda cell: Value("0", 0, 0, True))
             writer.line(self.layout.store(statement.target, self.expressions.value(statement.value, zero)))
         elif isinstance(statement, Assign) and self.context.usage.block_local(statement.target):
             writer.line(self.layout.store(statement.target, Value("0", 0, 0, True)))
-        elif isinstance(statement, Special):
-            statement.emit_out_of_range(self, scope)
+        elif isinstance(statement, VectorStatement):
+            write_vector_out_of_range(self.context, statement, scope)
 
     def _plain(self, statement: Statement, scope: Scope, indices: dict[ir.Expr, str]) -> None:
         writer = self.context.writer
@@ -234,8 +231,8 @@ class Actions(Primitives):
                 writer.line(self.context.registers.write(array, indices[index], Value(cut_to(code, kind), 0, 0)))
             case Other(primitive):
                 self.primitive(primitive, scope)
-            case Special():
-                statement.emit(self, inner, indices)
+            case VectorStatement():
+                write_vector(self.context, statement, inner, indices)
 
 
 def _position(arg: ir.Expr) -> int:

@@ -1,23 +1,21 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Basic blocks of actions as simple statements, and the passes that fuse them.
+"""Statements of basic blocks, and forward substitution.
 
-p4c writes one primitive per P4 statement, so a lane update arrives as register_read, assign, register_write over a
-temporary. Forward substitution turns the three into one statement where the temporary is not used elsewhere.
+p4c writes one primitive per P4 statement: an update of a register is ``register_read``, ``assign`` and
+``register_write`` over a temporary field. Forward substitution makes one statement of the three if nothing else uses
+the field.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.field_usage import FieldUsage
-
-if TYPE_CHECKING:
-    from lanesum_switch.compiler.actions import Actions
-    from lanesum_switch.compiler.expressions import Scope
+from lanesum_switch.compiler.lane_expressions import VectorStatement
 
 Location = ir.FieldRef | str  # a field, or the name of a register array
 
@@ -32,6 +30,8 @@ class Assign:
 
 @dataclass(slots=True)
 class RegisterWrite:
+    """``array[index] = value``."""
+
     array: str
     index: ir.Expr
     value: ir.Expr
@@ -39,36 +39,22 @@ class RegisterWrite:
 
 @dataclass(slots=True)
 class Other:
-    """Any primitive that is not a plain assignment; nothing moves across it."""
+    """Any other primitive. Statements keep their order relative to it."""
 
     primitive: ir.Primitive
 
 
-class Special:
-    """A statement that writes its own code: the vectorizer's. Its register accesses are in ``cells``."""
-
-    cells: list[tuple[str, ir.Expr]]
-    targets: set[ir.FieldRef]
-
-    def emit(self, actions: Actions, scope: Scope, indices: dict[ir.Expr, str]) -> None:
-        """Write the code; every register index is in range, its local is in ``indices``."""
-        raise NotImplementedError
-
-    def emit_out_of_range(self, actions: Actions, scope: Scope) -> None:
-        """Write the code for a register index that is out of range."""
-        raise NotImplementedError
-
-
-Statement = Assign | RegisterWrite | Other | Special
+Statement = Assign | RegisterWrite | Other | VectorStatement
+BlockPass = Callable[[list[Statement]], list[Statement]]  # a pass over the statements of a basic block
 
 
 def _indirect(node: ir.Expr) -> bool:
-    """Whether an expression reads a field that a run-time index chooses."""
+    """Return True if an expression reads a field that a run-time index chooses."""
     return isinstance(node, ir.AccessField | ir.LastField | ir.LastUnionField)
 
 
 def statements_of(primitives: tuple[ir.Primitive, ...], program: ir.Program) -> list[Statement]:
-    """The statements of straight-line primitives."""
+    """Return the statements of primitives without jumps."""
     found: list[Statement] = []
     for primitive in primitives:
         args = primitive.args
@@ -86,7 +72,7 @@ def statements_of(primitives: tuple[ir.Primitive, ...], program: ir.Program) -> 
 
 
 def reads(statement: Statement, usage: FieldUsage) -> set[Location]:
-    """Fields and register arrays that a statement reads."""
+    """Return the fields and register arrays that a statement reads."""
     match statement:
         case Assign(_, value):
             parts = [value]
@@ -94,8 +80,8 @@ def reads(statement: Statement, usage: FieldUsage) -> set[Location]:
             parts = [index, value]
         case Other(primitive):
             return set(usage.primitive_effects(primitive)[0])
-        case Special():
-            raise TypeError("vectorized statements are not analysed again")
+        case VectorStatement():
+            raise TypeError("vector statements are not analysed again")
     found: set[Location] = set()
     for part in parts:
         found.update(usage.fields_in(part))
@@ -104,7 +90,7 @@ def reads(statement: Statement, usage: FieldUsage) -> set[Location]:
 
 
 def cells(statement: Statement) -> list[tuple[str, ir.Expr]]:
-    """(array, index) of every register access of a statement."""
+    """Return (array, index) of every register access of a statement."""
     match statement:
         case Assign(_, value):
             parts = [value]
@@ -112,7 +98,7 @@ def cells(statement: Statement) -> list[tuple[str, ir.Expr]]:
         case RegisterWrite(array, index, value):
             parts = [value]
             found = [(array, index)]
-        case Special():
+        case VectorStatement():
             return statement.cells
         case Other():
             return []
@@ -122,26 +108,26 @@ def cells(statement: Statement) -> list[tuple[str, ir.Expr]]:
 
 
 def written_fields(statement: Statement) -> set[ir.FieldRef]:
-    """Fields that an assignment writes; primitives other than assignments are not looked into."""
+    """Return the fields that an assignment writes; other primitives are not analysed."""
     match statement:
         case Assign(target, _):
             return {target}
-        case Special():
+        case VectorStatement():
             return statement.targets
     return set()
 
 
 def fuse(statements: list[Statement], usage: FieldUsage, duplicate: bool = False) -> list[Statement]:
-    """Substitute block-local fields into their single use; drop those that nobody uses.
+    """Return the statements with block-local fields substituted into their single use; unused fields disappear.
 
-    With ``duplicate`` a register or a field is substituted into several uses too. The argument is not changed. A field
-    keeps BMv2's truncation: the substituted value is masked to the field's width where it might not fit.
+    With ``duplicate``, a field whose value is a register or another field is substituted into several uses too. The
+    truncation to a field's width stays: a value that may not fit is masked.
     """
     return _Fuser(statements, usage, duplicate).run()
 
 
 class _Fuser:
-    """Forward substitution over one block. Statements that disappear leave None, so that positions stay."""
+    """Forward substitution in one block. A removed statement leaves None, so that positions stay."""
 
     def __init__(self, statements: list[Statement], usage: FieldUsage, duplicate: bool) -> None:
         self.usage = usage
@@ -193,18 +179,18 @@ class _Fuser:
         self.found[i] = None
 
     def _unchanged(self, start: int, end: int, locations: set[Location]) -> bool:
-        """Whether no statement strictly between two positions changes one of the locations."""
+        """Return True if no statement strictly between two positions changes one of the locations."""
         if any(start < w < end for location in locations for w in self.writers.get(location, ())):
             return False
         return not locations or all(self._transparent(k) for k in range(start + 1, end))
 
     def _transparent(self, position: int) -> bool:
-        """Header-level primitives may change any field."""
+        """Return False for primitives that may change any field."""
         statement = self.found[position]
         return not isinstance(statement, Other) or statement.primitive.op in ("claim_register", "count", "log_msg")
 
     def _direct_uses(self, position: int, ref: ir.FieldRef) -> int:
-        """How often a statement names a field; 0 where it uses it in a way that cannot be substituted."""
+        """Return how often a statement reads a field; 0 for a read that cannot be substituted."""
         statement = self.found[position]
         if not isinstance(statement, Assign | RegisterWrite):
             return 0
@@ -230,7 +216,7 @@ class _Fuser:
                 self.readers.setdefault(location, []).append(position)
 
     def _coalesce(self, i: int, statement: Assign, users: list[int]) -> None:
-        """``t = e; f = t; ... t ...`` becomes ``f = e; ... f ...``."""
+        """Replace ``t = e; f = t; ... t ...`` by ``f = e; ... f ...``."""
         first = self.found[users[0]]
         if not isinstance(first, Assign) or first.value != statement.target:
             return

@@ -1,32 +1,34 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hash and checksum calculations over fields, headers and the payload."""
+"""Code for hashes and checksums over fields, headers and the payload.
+
+BMv2 JSON format, sections ``calculations`` and ``checksums``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
+from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Segment
 
-if TYPE_CHECKING:
-    from lanesum_switch.compiler.context import Context
-
 
 class Calculations:
-    """Writes the code that computes a calculation."""
+    """Writes calculations."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
 
     def emit(self, calculation: ir.Calculation) -> str:
-        """Write statements; returns an expression for the result."""
+        """Write a calculation's statements and return an expression for the result."""
         return self.over(calculation.algorithm, list(calculation.inputs), calculation.name)
 
     def over(self, algorithm: str, inputs: list[ir.CalcInput], name: str) -> str:
-        """A hash over inputs: fields of invalid headers are left out, the payload comes last (as in BMv2)."""
+        """Write a hash over ``inputs`` and return an expression for the result.
+
+        As in BMv2, fields of invalid headers are left out and the payload comes last.
+        """
         context = self.context
         function = context.runtime.hash_functions.get(algorithm)
         if function is None:
@@ -67,11 +69,14 @@ class Calculations:
         return self._apply(algorithm, number, f"({bits} + 7) // 8", checksum)
 
     def _additive(self, inputs: list[ir.CalcInput]) -> bool:
-        """Whether leaving out the fields of an invalid header moves no other field within its 16-bit word."""
+        """Return True if every input has a whole number of 16-bit words.
+
+        Leaving out the fields of an invalid header then moves no other field within its word.
+        """
         return all(not dynamic and size % 16 == 0 for _, _, size, dynamic in self._groups(inputs))
 
     def _checksum(self, inputs: list[ir.CalcInput]) -> str:
-        """2**16 is 1 modulo 65535: each field counts shifted by its place in its 16-bit word only."""
+        """Write an RFC 1071 checksum as a sum modulo 65535, with each field shifted to its position in its word."""
         writer, data = self.context.writer, self.context.names.fresh("data")
         sums: list[tuple[str, list[str]]] = []
         position = 0
@@ -103,10 +108,10 @@ class Calculations:
         return f"{name}({number}.to_bytes({size}, 'big'))"
 
     def _pieces(self, inputs: list[ir.CalcInput]) -> list[tuple[str, str, int, str]]:
-        """(condition, value, bits, code of a number of bits that varies) of each input but the payload."""
+        """Return (condition, value, bits, code for the bits where they vary) of each input except the payload."""
         layout, program = self.context.layout, self.context.program
         pieces: list[tuple[str, str, int, str]] = []
-        done = 0  # inputs up to here are in a piece
+        done = 0  # number of inputs that are in a piece
         for position, part in enumerate(inputs):
             if part.kind == "payload" or position < done:
                 continue
@@ -139,7 +144,7 @@ class Calculations:
         return pieces
 
     def _whole_run(self, inputs: list[ir.CalcInput]) -> Segment | None:
-        """The segment whose lanes, all of them and in order, are the next inputs."""
+        """Return the segment of lanes whose fields, in order, are the next inputs, or None."""
         first = inputs[0].value
         if not isinstance(first, ir.FieldRef) or self.context.program.instances[first.header].metadata:
             return None
@@ -150,7 +155,7 @@ class Calculations:
         return segment if [part.value for part in inputs[: len(run)]] == run else None
 
     def _groups(self, inputs: list[ir.CalcInput]) -> list[tuple[str, str, int, str]]:
-        """``_pieces`` with neighbouring inputs of one header joined."""
+        """Return ``_pieces`` with neighbouring inputs of one header joined."""
         layout, pieces = self.context.layout, self._pieces(inputs)
         merged: list[tuple[str, str, int, str]] = []
         i = 0

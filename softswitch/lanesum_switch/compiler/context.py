@@ -1,55 +1,35 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of the compiler share while they write one program."""
+"""State of one compilation, which all parts of the compiler share."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from lanesum_switch.bmv2 import ir
+from lanesum_switch.compiler.basic_blocks import BlockPass
 from lanesum_switch.compiler.expressions import Expressions
 from lanesum_switch.compiler.field_usage import FieldUsage
 from lanesum_switch.compiler.layout import Layout, Value
 from lanesum_switch.compiler.python_source import Names, SourceWriter
-from lanesum_switch.runtime.externs import CounterArray, MeterArray, RegisterBank
-from lanesum_switch.runtime.tables import MatchTable
-
-if TYPE_CHECKING:
-    from lanesum_switch.compiler.actions import Vectorizer
-    from lanesum_switch.compiler.calculations import Calculations
-
-
-@dataclass(slots=True)
-class Runtime:
-    """The state that the generated code works on."""
-
-    tables: dict[str, MatchTable] = field(default_factory=dict)
-    counters: dict[str, CounterArray] = field(default_factory=dict)
-    meters: dict[str, MeterArray] = field(default_factory=dict)
-    registers: dict[str, RegisterBank] = field(default_factory=dict)
-    hash_functions: dict[str, Callable[[bytes], int]] = field(default_factory=dict)
-    value_sets: dict[str, set[int]] = field(default_factory=dict)
-    rng: random.Random = field(default_factory=random.Random)
-    clock: Callable[[], int] = lambda: 0
-    queue_depth: Callable[[int], int] | None = None
+from lanesum_switch.runtime.externs import RegisterBank
+from lanesum_switch.runtime.state import Runtime
 
 
 class Registers:
-    """Code that reads and writes one register of a bank. Indices are known to be in range."""
+    """Writes accesses to the registers of banks. Indices are in range."""
 
     def __init__(self, names: Names, banks: dict[str, RegisterBank]) -> None:
         self._names = names
         self._banks = banks
 
     def cells(self, array: str) -> str:
-        """The name of the list of a register's bank."""
+        """Return the name of the list of cells of a register's bank."""
         bank = self._banks[array]
         return self._names.constant(f"reg_{bank.names[0]}", ("register", bank.names[0]), bank.cells)
 
     def read(self, array: str, index: str) -> Value:
+        """Return the value of a register's cell."""
         bank = self._banks[array]
         shift, high = bank.shift(array), (1 << bank.bits) - 1
         cell = f"{self.cells(array)}[{index}]"
@@ -58,7 +38,7 @@ class Registers:
         return Value(f"{cell} >> {shift} & {high:#x}", 0, high)
 
     def write(self, array: str, index: str, value: Value) -> str:
-        """A statement that stores a value which fits the register."""
+        """Return a statement that sets a register's cell to a value that fits it."""
         bank = self._banks[array]
         cell = f"{self.cells(array)}[{index}]"
         if len(bank.names) == 1:
@@ -71,7 +51,14 @@ class Registers:
 
 @dataclass(slots=True)
 class Context:
-    """One compilation."""
+    """One compilation.
+
+    Attributes:
+        writer: receives the code that is written now.
+        rewrite: pass over the statements of a basic block: the vectorizer, or forward substitution alone.
+        tracks_length: the program reads ``packet_length``, so the code keeps it up to date.
+        dynamic_exit: some action of the present pipeline may or may not execute ``exit``.
+    """
 
     program: ir.Program
     usage: FieldUsage
@@ -82,7 +69,6 @@ class Context:
     registers: Registers
     drop_port: int
     writer: SourceWriter
+    rewrite: BlockPass
     tracks_length: bool = False
     dynamic_exit: bool = False
-    vectorizer: Vectorizer | None = None
-    calculations: Calculations = field(init=False)

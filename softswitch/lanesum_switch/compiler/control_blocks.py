@@ -1,28 +1,28 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ingress and egress: tables, conditions and calls as nested ifs, actions inlined at the table that runs them."""
+"""Code for control blocks: tables and conditions as nested ifs, actions inlined where a table runs them.
+
+P4_16 specification, section "Control blocks"; BMv2 JSON format, section ``pipelines``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
+from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
 from lanesum_switch.runtime.lookup import GROUP, TupleSpaceSearch
 from lanesum_switch.runtime.tables import MatchTable
 
-if TYPE_CHECKING:
-    from lanesum_switch.compiler.context import Context
-
-# Up to this many const entries are tested one after the other instead of being searched through a cache.
-_CHAIN_LIMIT = 12
+# Tables with at most this many const entries become a chain of ifs instead of a lookup.
+_MAX_CHAIN = 12
 
 
 class ControlBlockWriter:
-    """Writes one pipeline."""
+    """Writes one control block."""
 
     def __init__(self, context: Context, actions: Actions, pipeline: ir.Pipeline) -> None:
         self.context = context
@@ -30,7 +30,7 @@ class ControlBlockWriter:
         self.pipeline = pipeline
 
     def emit(self) -> None:
-        """Write the pipeline; control continues after it at its end or after ``exit``."""
+        """Write the control block; execution continues after it at its end or after ``exit``."""
         if self.pipeline.initial is None:
             return
         possible = [a for a in self.context.usage.actions_of(self.pipeline)]
@@ -45,7 +45,7 @@ class ControlBlockWriter:
                 case ir.ActionNode(_, action, following):
                     nodes[name] = Node([following], self._call(action, following))
                 case ir.TableNode():
-                    writer = _Table(self, node)
+                    writer = _TableWriter(self, node)
                     nodes[name] = Node(writer.successors(), writer.emit)
         Structurer(self.context.writer, nodes, self.pipeline.initial, self.context.names.fresh("next")).write()
 
@@ -67,7 +67,7 @@ class ControlBlockWriter:
         return emit
 
     def leave(self, go: Go, action: ir.Action, following: Target) -> None:
-        """Continue after an action, unless it said ``exit``."""
+        """Continue after an action, unless it executed ``exit``."""
         exits = self.actions.exits(action)
         if exits == "always":
             go(END)
@@ -80,19 +80,21 @@ class ControlBlockWriter:
             go(following)
 
 
-class _Table:
-    """Writes the application of one table."""
+class _TableWriter:
+    """Writes the application of one table.
+
+    A table without key and with a const default action, as p4c makes for plain statements, is inlined as its action.
+    """
 
     def __init__(self, pipeline: ControlBlockWriter, node: ir.TableNode) -> None:
         self.pipeline = pipeline
         self.context = pipeline.context
         self.node = node
         self.table: MatchTable = self.context.runtime.tables[node.name]
-        # A table without key and with a const default action (p4c makes them for plain statements) is its action.
         self.inlined = not node.keys and node.default_const and node.default_action is not None
 
     def _reachable(self) -> list[int]:
-        """Numbers of the actions that the table can run at all."""
+        """Return the numbers of the actions that the table can run."""
         node = self.node
         if self.inlined or (not node.keys and node.default_const):
             return [i for i, a in enumerate(node.actions) if a is node.default_action]
@@ -112,6 +114,7 @@ class _Table:
         return self.node.default_action is None
 
     def successors(self) -> list[Target]:
+        """Return the nodes that follow the table, once per way out."""
         node = self.node
         found: list[Target] = []
         if node.hit_miss:
@@ -119,7 +122,7 @@ class _Table:
                 found.append(node.next_hit)
             found.append(node.next_miss)
             if any(self.pipeline.actions.exits(node.actions[i]) != "never" for i in self._reachable()):
-                found = [*found, *found, END]  # written once per action, so make them joins
+                found = [*found, *found, END]  # each action goes there: make the successors joins
             return found
         for number in self._reachable():
             found.append(self._after(node.actions[number]))
@@ -128,6 +131,7 @@ class _Table:
         return found
 
     def emit(self, go: Go) -> None:
+        """Write lookup, counters and actions."""
         node = self.node
         context, writer = self.context, self.context.writer
         if self.inlined:
@@ -176,7 +180,7 @@ class _Table:
             return
         names, writer = self.context.names, self.context.writer
         if isinstance(table.rows, TupleSpaceSearch):
-            if node.entries_const and len(node.const_entries) <= _CHAIN_LIMIT:
+            if node.entries_const and len(node.const_entries) <= _MAX_CHAIN:
                 self._chain(row)
                 return
             rows = names.constant("rows", ("rows", node.name), table.rows)
@@ -187,7 +191,7 @@ class _Table:
             writer.line(f"{row} = {get}({code.removeprefix('(').removesuffix(')') if len(node.keys) == 1 else code})")
 
     def _chain(self, row: str) -> None:
-        """Const entries as an if chain, highest priority first."""
+        """Write const entries as a chain of ifs, highest priority first."""
         writer, names = self.context.writer, self.context.names
         locals_: list[str] = []
         for key in self.node.keys:
@@ -217,14 +221,14 @@ class _Table:
         writer.line(f"{row} = None" if first else f"else: {row} = None")
 
     def _choose_member(self, row: str) -> None:
-        """A row of a group: the selector's hash picks the member."""
+        """Write the choice of a group's member by the selector's hash."""
         profile = self.context.program.profiles[self.node.profile or ""]
         if profile.selector is None:
             return
         writer = self.context.writer
         with writer.block(f"if {row}[0] == {GROUP}:"):
             inputs = [ir.CalcInput("field", part, self._selector_bits(part)) for part in profile.selector.inputs]
-            value = self.context.calculations.over(profile.selector.algorithm, inputs, profile.name)
+            value = self.pipeline.actions.calculations.over(profile.selector.algorithm, inputs, profile.name)
             members = self.context.names.fresh("members")
             writer.line(f"{members} = {row}[2]")
             writer.line(f"{row} = {members}[{value} % len({members})]")
@@ -256,7 +260,7 @@ class _Table:
             writer.line(f"{state}[2] = clock()")
 
     def _dispatch(self, go: Go, row: str, hit: str) -> None:
-        """Run the row's action and go where the table says."""
+        """Write the row's action and the continuation after it."""
         node, writer = self.node, self.context.writer
         numbers = self._reachable()
         nothing = self._may_run_nothing()
@@ -268,7 +272,7 @@ class _Table:
             choice = self.context.names.fresh("act")
             writer.line(f"{choice} = {row}[0]")
         branches: list[int | None] = [*numbers, None] if nothing else list(numbers)
-        # With hit and miss successors all actions continue alike, so that one decision follows them.
+        # With hit and miss successors, one decision after all actions serves them all.
         joint = bool(hit) and not any(self.pipeline.actions.exits(node.actions[i]) != "never" for i in numbers)
         for position, number in enumerate(branches):
             if len(branches) == 1:

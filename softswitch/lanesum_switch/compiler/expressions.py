@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of the BMv2 JSON as Python expressions.
+"""Code for expressions.
 
-BMv2 computes with integers of any size and truncates only when a field is written; Python ints do the same, so
-operators translate one to one. The range of every value is tracked, which removes masks that cannot change anything.
+BMv2 computes with ints of any size and truncates a value where it is written to a field (docs/JSON_format.md, section
+"General information"). Python ints do the same, so operators translate one to one. Bounds of every value are
+tracked: masks that change nothing are left out.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.layout import Layout, Value
 
-# Shifting left by more than this cannot leave bits in any field; without the limit a packet could ask for a number
-# of 2**32 bits.
+# A left shift by more than this leaves no bit in any field. Without the limit, a packet could request 2**32 bits.
 MAX_SHIFT = 16384
 _HUGE = 1 << MAX_SHIFT
 
@@ -25,22 +25,27 @@ _COMPARE = {"==", "!=", "<", ">", "<=", ">="}
 
 @dataclass(slots=True)
 class Scope:
-    """What an expression may refer to besides fields: action parameters, and how registers are read."""
+    """Names that an expression may refer to besides fields.
 
-    params: tuple[tuple[str, int], ...] = ()  # (local, bits)
+    Attributes:
+        params: (local, bits) of the action's run-time parameters.
+        register, lookahead: return the value of a register's cell and of a lookahead; None where there is none.
+    """
+
+    params: tuple[tuple[str, int], ...] = ()
     register: Callable[[ir.RegisterCell], Value] | None = None
     lookahead: Callable[[ir.Lookahead], Value] | None = None
 
 
 class Expressions:
-    """Compiles expressions of one program."""
+    """Writes the expressions of one program."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.program = layout.program
 
     def value(self, expr: ir.Expr, scope: Scope) -> Value:
-        """A number. Booleans become 0 or 1 (Python's bool is an int)."""
+        """Return the value of an expression; a boolean is 0 or 1, as Python's bool is an int."""
         match expr:
             case ir.Const(number):
                 return Value(str(number) if abs(number) < 1 << 64 else hex(number), number, number, number >= 0)
@@ -70,7 +75,7 @@ class Expressions:
         raise UnsupportedProgramError(f"Unsupported: expression {type(expr).__name__}.")
 
     def condition(self, expr: ir.Expr, scope: Scope) -> str:
-        """A Python condition for a boolean expression."""
+        """Return the Python condition of a boolean expression."""
         if isinstance(expr, ir.Op) and expr.op == "d2b":
             return self.value(expr.args[0], scope).code
         return self.value(expr, scope).code
@@ -78,7 +83,10 @@ class Expressions:
     # Headers that an expression may denote
 
     def header_cases(self, expr: ir.Expr, scope: Scope) -> list[tuple[str, str]]:
-        """(condition, header instance); the condition of a header that is known is empty."""
+        """Return (condition, header instance) of all headers that an expression may denote.
+
+        The condition is empty if there is only one.
+        """
         match expr:
             case ir.HeaderRef(name):
                 return [("", name)]
@@ -87,13 +95,14 @@ class Expressions:
             case ir.AccessUnionHeader(union, number):
                 cases = self.union_cases(union, scope)
                 return [(c, self.program.unions[u].headers[number]) for c, u in cases]
-            case ir.LastField(stack, "last"):  # p4c writes a stack's .last header like a field
+            case ir.LastField(stack, "last"):  # p4c writes the header ``last`` of a stack like a field
                 last = self.layout.next_index(stack)
                 elements = self.program.stacks[stack].elements
                 return [(f"{last} == {i + 1}", element) for i, element in enumerate(elements)]
         raise UnsupportedProgramError(f"Unsupported: {type(expr).__name__} where a header is needed.")
 
     def union_cases(self, expr: ir.Expr, scope: Scope) -> list[tuple[str, str]]:
+        """Return (condition, union instance) of all unions that an expression may denote."""
         match expr:
             case ir.UnionRef(name):
                 return [("", name)]
@@ -108,7 +117,7 @@ class Expressions:
         return [(f"{code} == {i}", element) for i, element in enumerate(elements)]
 
     def _choose(self, cases: list[tuple[str, Value]]) -> Value:
-        """A conditional expression; 0 where no case holds (BMv2: undefined)."""
+        """Return a conditional expression; 0 where no case holds (BMv2: undefined)."""
         if not cases:
             return Value("0", 0, 0, True)
         if not cases[0][0]:
@@ -176,9 +185,7 @@ class Expressions:
         if op == "d2b":
             return values[0] if values[0].fits(1) else Value(f"{values[0]} != 0", 0, 1)
         if op == "b2d":
-            # Python's bool is already the number; storing it in a field must make a real int of it only where
-            # it is printed, which happens nowhere.
-            return values[0]
+            return values[0]  # Python's bool is an int
         if op == "~":
             return Value(f"~{values[0]}", ~values[0].high, ~values[0].low)
         if op in ("two_comp_mod", "usat_cast", "sat_cast"):
@@ -213,14 +220,14 @@ class Expressions:
             python = "//" if op == "/" else "%"
             if b.low > 0:
                 return Value(f"{a} {python} {b}", min(0, a.low), max(0, a.high))
-            # BMv2 asserts that the divisor is positive; a packet must not stop the switch.
+            # BMv2 asserts that the divisor is positive. Here the result is 0: no packet may stop the switch.
             return Value(f"{a} {python} {b} if {b} > 0 else 0", min(0, a.low), max(0, a.high))
         raise UnsupportedProgramError(f"Unsupported: operator {op!r}.")
 
     @staticmethod
     def _cast(op: str, value: Value, width: ir.Expr) -> Value:
         if not isinstance(width, ir.Const):
-            raise UnsupportedProgramError(f"Unsupported: {op} to a width that is no constant.")
+            raise UnsupportedProgramError(f"Unsupported: {op} to a width that is not constant.")
         bits = width.value
         half = 1 << bits - 1
         if op == "usat_cast":
@@ -236,7 +243,7 @@ class Expressions:
 
     def _stack_size(self, op: str, stack: ir.Expr) -> Value:
         if not isinstance(stack, ir.StackRef | ir.UnionStackRef):
-            raise UnsupportedProgramError(f"Unsupported: {op} of something that is no stack.")
+            raise UnsupportedProgramError(f"Unsupported: {op} of an expression that is not a stack.")
         stacks = self.program.stacks if isinstance(stack, ir.StackRef) else self.program.union_stacks
         size = len(stacks[stack.name].elements)
         last = self.layout.next_index(stack.name)
@@ -248,7 +255,7 @@ class Expressions:
         return " or ".join(self.layout.valid(h) for h in self.program.unions[union].headers)
 
     def _same_header(self, left: str, right: str) -> str:
-        """Condition that two headers of one type are valid and equal."""
+        """Return the condition that two headers of one type are valid and equal."""
         parts = [self.layout.valid(left), self.layout.valid(right)]
         pairs = zip(self.layout.locals_of(left), self.layout.locals_of(right), strict=True)
         parts += [f"{a} == {b}" for a, b in pairs]

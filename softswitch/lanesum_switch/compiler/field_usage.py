@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which fields a program reads and writes, and where: decides what becomes a local variable at all.
+"""Use-def analysis: the fields that a program reads and writes.
 
-A field that is only read after a write in the same basic block is *block-local*: its value never leaves the block, so
-the action compiler may substitute it away, and nothing has to initialize it per packet.
+A metadata field is *block-local* if every read follows a write in the same basic block. Its value never leaves the
+block. Forward substitution may remove such a field, and packets need no initial value for it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.jumps import convert_ifs
+from lanesum_switch.compiler.jumps import blocks_of, convert_ifs
 
-# Primitives whose listed arguments are written (all other field arguments are read).
+# Number of the argument that a primitive writes; it reads all other arguments.
 WRITTEN_ARGUMENT = {
     "assign": 0,
     "modify_field": 0,
@@ -27,23 +27,16 @@ WRITTEN_ARGUMENT = {
 }
 
 
-def blocks_of(body: tuple[ir.Primitive, ...]) -> list[tuple[int, int]]:
-    """The basic blocks of an action's body as (start, end) of its primitives."""
-    if not body:
-        return [(0, 0)]
-    leaders = {0}
-    for i, primitive in enumerate(body):
-        if primitive.op in ("_jump", "_jump_if_zero"):
-            target = primitive.args[-1]
-            assert isinstance(target, ir.Const)
-            leaders.add(target.value)
-            leaders.add(i + 1)
-    starts = sorted(n for n in leaders if n < len(body))
-    return [(s, e) for s, e in zip(starts, [*starts[1:], len(body)], strict=True)]
-
-
 class FieldUsage:
-    """Field reads and writes of a whole program."""
+    """Reads and writes of a whole program.
+
+    Attributes:
+        read, written: fields that the program reads and writes.
+        exposed: fields that are read where no write of the same basic block precedes.
+        written_in_egress: fields that actions of egress write.
+        ops: names of the primitives that the program uses.
+        bodies: body of each action after if-conversion, by the action's number.
+    """
 
     def __init__(self, program: ir.Program) -> None:
         self.program = program
@@ -56,11 +49,11 @@ class FieldUsage:
         self._collect()
 
     def block_local(self, ref: ir.FieldRef) -> bool:
-        """True for metadata whose value never leaves the basic block that wrote it."""
+        """Return True for metadata whose value never leaves the basic block that wrote it."""
         return ref not in self.exposed and self.program.instances[ref.header].metadata
 
     def actions_of(self, pipeline: ir.Pipeline) -> list[ir.Action]:
-        """The actions that a pipeline can run, each once."""
+        """Return the actions of a pipeline, each once."""
         found: dict[int, ir.Action] = {}
         for node in pipeline.nodes.values():
             if isinstance(node, ir.TableNode):
@@ -72,7 +65,7 @@ class FieldUsage:
         return list(found.values())
 
     def fields_in(self, expr: ir.Expr) -> list[ir.FieldRef]:
-        """Every field that evaluating the expression may read."""
+        """Return every field that the evaluation of an expression may read."""
         found: list[ir.FieldRef] = []
         for node in ir.walk(expr):
             if isinstance(node, ir.FieldRef):
@@ -89,7 +82,7 @@ class FieldUsage:
         return found
 
     def headers_of(self, expr: ir.Expr) -> list[str]:
-        """The instances that a header expression may denote."""
+        """Return the instances that a header expression may denote."""
         match expr:
             case ir.HeaderRef(name):
                 return [name]
@@ -100,6 +93,7 @@ class FieldUsage:
         return []
 
     def unions_of(self, expr: ir.Expr) -> list[str]:
+        """Return the unions that a union expression may denote."""
         match expr:
             case ir.UnionRef(name):
                 return [name]
@@ -108,7 +102,7 @@ class FieldUsage:
         return []
 
     def primitive_effects(self, primitive: ir.Primitive) -> tuple[list[ir.FieldRef], list[ir.FieldRef]]:
-        """(fields read, fields written); header-level primitives are not listed here."""
+        """Return (fields read, fields written); operations on whole headers are left out."""
         target = WRITTEN_ARGUMENT.get(primitive.op)
         reads: list[ir.FieldRef] = []
         writes: list[ir.FieldRef] = []
@@ -134,7 +128,7 @@ class FieldUsage:
         return reads, writes
 
     def drop_targets(self, primitive: ir.Primitive) -> list[ir.FieldRef]:
-        """The egress_spec and mcast_grp that a drop sets: its argument may be a copy of the metadata."""
+        """Return the egress_spec and mcast_grp that a drop sets; its argument may be a copy of standard metadata."""
         if primitive.args and isinstance(primitive.args[0], ir.HeaderRef):
             instance = self.program.instances[primitive.args[0].name]
             names = {f.name for f in instance.type.fields}
@@ -205,7 +199,7 @@ class FieldUsage:
             reads, writes = self.primitive_effects(primitive)
             for ref in reads:
                 self.read.add(ref)
-                # The test that ends a block is written apart from the block's statements.
+                # The code of the test that ends a block is not among the block's statements.
                 if ref not in fresh or primitive.op == "_jump_if_zero":
                     self.exposed.add(ref)
             self.written.update(writes)

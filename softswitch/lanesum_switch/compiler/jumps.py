@@ -1,16 +1,35 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""If-conversion: conditional values that p4c lowered to jumps become expressions again."""
+"""Jumps in the bodies of actions: partition into basic blocks, and if-conversion.
+
+p4c writes conditional statements in actions as the primitives ``_jump`` and ``_jump_if_zero``, whose last argument is
+the position of a primitive.
+"""
 
 from __future__ import annotations
 
 from lanesum_switch.bmv2 import ir
 
 
-def convert_ifs(body: tuple[ir.Primitive, ...]) -> tuple[ir.Primitive, ...]:
-    """Turn ``if (c) x = a; else x = b;`` written with jumps into one assignment of a conditional value.
+def blocks_of(body: tuple[ir.Primitive, ...]) -> list[tuple[int, int]]:
+    """Return the basic blocks of an action's body as (start, end) positions."""
+    if not body:
+        return [(0, 0)]
+    leaders = {0}
+    for i, primitive in enumerate(body):
+        if primitive.op in ("_jump", "_jump_if_zero"):
+            target = primitive.args[-1]
+            assert isinstance(target, ir.Const)
+            leaders.add(target.value)
+            leaders.add(i + 1)
+    starts = sorted(n for n in leaders if n < len(body))
+    return [(s, e) for s, e in zip(starts, [*starts[1:], len(body)], strict=True)]
 
-    p4c lowers the P4 operator ``?:`` in actions to jumps over two assignments; without them the whole action is one
+
+def convert_ifs(body: tuple[ir.Primitive, ...]) -> tuple[ir.Primitive, ...]:
+    """Replace ``if (c) x = a; else x = b;`` in jumps by the assignment of a conditional value.
+
+    p4c writes the P4 operator ``?:`` in actions as jumps over two assignments. Without them the whole action is one
     basic block.
     """
     changed = True

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""How the fields of headers and metadata live in local variables of the generated function.
+"""Layout of header and metadata fields in local variables of the generated function.
 
-Metadata fields that the program uses are one local each. A header type is cut into byte-aligned segments: fields that
-nobody touches stay one ``bytes`` slice; a touched field is an int; a run of equal-width fields that the vectorizer
-chose is one big int. All instances of a type share the cut, so that header copies are plain variable copies.
-Every int local is kept within its field's range at all times: packing relies on it.
+A metadata field that the program uses is a local. A header type is divided into byte-aligned segments: unused fields
+together are one ``bytes`` local, a used field is an int, and a run of fields that the vectorizer chose is one large
+int. All instances of a type have the same segments, so a header copy copies variables. Every int stays within its
+field's range: packing into bytes relies on it.
 """
 
 from __future__ import annotations
@@ -18,31 +18,49 @@ from lanesum_switch.compiler.field_usage import FieldUsage
 from lanesum_switch.compiler.python_source import Names
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
-# Two numbers and a shift are cheaper than int.from_bytes: (code, code, bits of the second).
+# Sizes for which two numbers and a shift take less time than int.from_bytes: (code, code, bits of the second).
 _PAIRS = {3: ("B", "H", 16), 5: ("B", "I", 32), 6: ("H", "I", 32), 12: ("I", "Q", 64), 16: ("Q", "Q", 64)}
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """``kind``: raw (bytes), single (one field), shared (several fields in a chunk), variable, lanes (one big int)."""
+    """A part of a header type.
+
+    Attributes:
+        kind: ``raw`` (bytes), ``single`` (one field), ``shared`` (fields that share bytes), ``variable`` (a
+            variable-length field) or ``lanes`` (a run of fields in one int).
+        fields: the fields.
+        size: bytes; 0 for a variable-length field.
+    """
 
     kind: str
     fields: tuple[ir.FieldType, ...]
-    size: int  # bytes; 0 for a variable-length field
+    size: int
 
 
 @dataclass(slots=True)
 class HeaderLayout:
+    """The segments of a header type.
+
+    Attributes:
+        size: bytes without the variable-length field.
+        variable: name of the variable-length field, if there is one.
+        lanes: segment, shift and bits of each field that is a lane, by the field's name.
+    """
+
     type: ir.HeaderType
     segments: list[Segment]
-    size: int  # bytes without a variable-length field
+    size: int
     variable: str | None = None
-    lanes: dict[str, tuple[Segment, int, int]] = field(default_factory=dict)  # field -> (segment, shift, bits)
+    lanes: dict[str, tuple[Segment, int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A Python expression and the range that its value is known to be in."""
+    """A Python expression, and bounds of its value.
+
+    ``atomic`` code needs no parentheses within another expression.
+    """
 
     code: str
     low: int
@@ -53,12 +71,13 @@ class Value:
         return self.code if self.atomic else f"({self.code})"
 
     def fits(self, bits: int, signed: bool = False) -> bool:
+        """Return True if every possible value fits a field."""
         if signed:
             return self.low >= -(1 << bits - 1) and self.high < 1 << bits - 1
         return self.low >= 0 and self.high < 1 << bits
 
 
-LaneRuns = dict[str, list[tuple[str, ...]]]  # header type name -> runs of field names kept as one big int
+LaneRuns = dict[str, list[tuple[str, ...]]]  # header type name -> runs of field names that are one int each
 
 
 class Layout:
@@ -96,23 +115,25 @@ class Layout:
         return self._local[key]
 
     def valid(self, header: str) -> str:
-        """The local that holds whether a header is valid."""
+        """Return the local with the validity of a header."""
         return self._name("v", header, "")
 
     def next_index(self, stack: str) -> str:
-        """The local that holds the index of a stack's first free element."""
+        """Return the local with the index of a stack's next element (P4_16: ``nextIndex``)."""
         return self._name("n", stack, "")
 
     def field_local(self, header: str, name: str) -> str:
+        """Return the local of a field."""
         return self._name("f", header, name)
 
     def segment_local(self, header: str, segment: Segment) -> str:
+        """Return the local of a segment."""
         if segment.kind in ("single", "variable"):
             return self.field_local(header, segment.fields[0].name)
         return self._name("s", header, segment.fields[0].name)
 
     def locals_of(self, header: str) -> list[str]:
-        """Every local that holds a part of a header, without its validity."""
+        """Return all locals of a header, without its validity."""
         instance = self.program.instances[header]
         if instance.metadata:
             return [self.field_local(header, f.name) for f in instance.type.fields]
@@ -125,7 +146,7 @@ class Layout:
         return found
 
     def zeros_of(self, header: str) -> list[tuple[str, str]]:
-        """(local, zero value) of every part of a header."""
+        """Return (local, zero value) of all locals of a header, without its validity."""
         if self.program.instances[header].metadata:
             return [(local, "0") for local in self.locals_of(header)]
         found: list[tuple[str, str]] = []
@@ -142,11 +163,13 @@ class Layout:
         return found
 
     def layout_of(self, header: str) -> HeaderLayout:
+        """Return the layout of a header instance."""
         return self.types[self.program.instances[header].type.name]
 
     # Field access
 
     def read(self, ref: ir.FieldRef) -> Value:
+        """Return the value of a field."""
         if ref.name == ir.VALID:
             return Value(self.valid(ref.header), 0, 1, True)
         instance = self.program.instances[ref.header]
@@ -164,7 +187,7 @@ class Layout:
         return Value(self.field_local(ref.header, ref.name), low, high, True)
 
     def store(self, ref: ir.FieldRef, value: Value) -> str:
-        """A statement that sets a field, with the value cut to the field's width as BMv2 does."""
+        """Return a statement that sets a field to a value, truncated to the field's width as in BMv2."""
         instance = self.program.instances[ref.header]
         kind = instance.type.field(ref.name)
         code = cut_to(value, kind)
@@ -181,7 +204,7 @@ class Layout:
     # Whole headers
 
     def set_valid(self, header: str) -> list[str]:
-        """Statements that make a header valid; the other members of its union become invalid."""
+        """Return statements that make a header valid and the other members of its union invalid."""
         lines = [f"{self.valid(header)} = True"]
         union = self.union_of.get(header)
         if union is not None:
@@ -191,14 +214,14 @@ class Layout:
         return lines
 
     def copy(self, target: str, source: str) -> list[str]:
-        """Statements that copy all parts of a header of the same type (validity apart)."""
+        """Return statements that copy a header of the same type, without its validity."""
         left, right = self.locals_of(target), self.locals_of(source)
         return [f"{', '.join(left)} = {', '.join(right)}"] if left else []
 
     def extract(self, header: str, frame: str, offset: str | int, length: str | None) -> list[str]:
-        """Statements that load a header from ``frame`` at a byte offset; the bytes are known to be there.
+        """Return statements that load a header from ``frame`` at a byte offset; the frame is long enough.
 
-        ``length``: the local with the byte length of the variable-length field, where there is one.
+        ``length`` is the local with the length in bytes of the variable-length field, if there is one.
         """
         layout = self.layout_of(header)
         lines: list[str] = []
@@ -288,7 +311,7 @@ class Layout:
         return lines
 
     def pack(self, header: str) -> str:
-        """An expression for the bytes of a header."""
+        """Return an expression for the bytes of a header."""
         pieces: list[str] = []
         run: list[Segment] = []
         for segment in self.layout_of(header).segments:
@@ -328,7 +351,7 @@ class Layout:
         return f"{segment.size}s", f"{value}.to_bytes({segment.size}, 'big')"
 
     def unsigned(self, ref: ir.FieldRef) -> str:
-        """The bits of a field as a non-negative int."""
+        """Return an expression for the bits of a field as a non-negative int."""
         value = self.read(ref)
         kind = self.program.field_type(ref)
         if kind.signed:
@@ -337,7 +360,7 @@ class Layout:
 
     @staticmethod
     def join(parts: list[tuple[str, int]]) -> str:
-        """The concatenation of (value, bits) as one int."""
+        """Return an expression for the concatenation of (value, bits) as one int."""
         shift = sum(bits for _, bits in parts)
         codes = []
         for code, bits in parts:
@@ -347,7 +370,7 @@ class Layout:
 
 
 def cut_to(value: Value, kind: ir.FieldType) -> str:
-    """The code of a value after BMv2's truncation to a field (two's complement for a signed one)."""
+    """Return the code of a value truncated to a field as in BMv2; two's complement for a signed field."""
     if value.fits(kind.bits, kind.signed):
         return value.code
     mask = (1 << kind.bits) - 1

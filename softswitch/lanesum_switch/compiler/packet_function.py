@@ -1,23 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every generated function needs: its parts written apart from each other, and its locals set at the start."""
+"""Base of generated packet functions: their sections, and the initial values of their locals."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
+from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.python_source import SourceWriter
-
-if TYPE_CHECKING:
-    from lanesum_switch.compiler.context import Context
 
 
 class PacketFunction:
-    """Writes parts of a function; ``initialize`` then knows which locals any of them uses."""
+    """Writes a function in sections. ``initialize`` comes last, and sets the locals that the sections use."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -26,18 +23,18 @@ class PacketFunction:
         self.usage = context.usage
 
     def section(self, write: Callable[[], None], depth: int) -> list[str]:
-        """The lines of one part of the function."""
+        """Return the lines of one section."""
         self.context.writer = SourceWriter(depth)
         write()
         return self.context.writer.lines
 
     def metadata_locals(self) -> list[str]:
-        """Locals of all metadata that must be 0 before the parser."""
+        """Return the locals of metadata that is 0 before the parser."""
         refs = [r for r in self.usage.exposed if self.program.instances[r.header].metadata and r.name != ir.VALID]
         return sorted(self.layout.field_local(r.header, r.name) for r in refs)
 
     def header_zeros(self) -> list[tuple[str, str]]:
-        """(local, zero value) of every part of every header."""
+        """Return (local, zero value) of all locals of all headers, without their validity."""
         found: list[tuple[str, str]] = []
         for instance in self.program.instances.values():
             if not instance.metadata:
@@ -45,16 +42,16 @@ class PacketFunction:
         return found
 
     def flags(self) -> list[str]:
-        """Locals that are False before the parser."""
+        """Return the locals that are False before the parser."""
         return [self.layout.valid(i.name) for i in self.program.instances.values() if not i.metadata]
 
     def stack_indices(self) -> list[str]:
-        """Locals that hold how full a stack is."""
+        """Return the locals with the next index of a stack."""
         return [self.layout.next_index(name) for name in (*self.program.stacks, *self.program.union_stacks)]
 
     def initialize(self, writer: SourceWriter, used: set[str]) -> None:
-        """Write what the function begins with; ``used``: the identifiers in all of its parts."""
-        # Unpacking one constant tuple is the cheapest way to set many locals.
+        """Write the initial values of locals; ``used`` are the identifiers in all sections."""
+        # Unpacking one constant tuple takes the least time to set many locals.
         zeros = [(name, "False") for name in self.flags()]
         zeros += [(name, "0") for name in self.metadata_locals() + self.stack_indices()]
         zeros = [(name, zero) for name, zero in zeros + self.header_zeros() if name in used]
@@ -69,5 +66,5 @@ class PacketFunction:
 
 
 def identifiers(lines: list[str]) -> set[str]:
-    """All identifiers in source lines."""
+    """Return all identifiers in source lines."""
     return set(re.findall(r"[A-Za-z_]\w*", "\n".join(lines)))

@@ -1,42 +1,39 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The parser as nested ifs over constant offsets where the parse graph allows.
+"""Code for parsers: nested ifs, with constant offsets where every path to a state consumes the same bytes.
 
-Errors raise ``ParseError`` after setting ``offset`` (bytes consumed so far) and ``parser_error``; headers that were
-extracted before stay valid, and processing goes on to ingress, as in BMv2.
+P4_16 specification, section "Packet parsing"; BMv2 JSON format, section ``parsers``. An error sets ``offset``, the
+number of bytes consumed, and ``parser_error``, and raises ``ParseError``. As in BMv2, headers extracted before stay
+valid and ingress follows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
+from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Value
 from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
 
-if TYPE_CHECKING:
-    from lanesum_switch.compiler.context import Context
-
-
-_MAX_STEPS = 10_000  # states without extract that one packet may pass in a parser with loops
+_MAX_STEPS = 10_000  # states without extract that one packet may visit in a parser with loops
 
 
 class ParserWriter:
-    """Writes the parser of one program."""
+    """Writes a parser."""
 
     def __init__(self, context: Context, actions: Actions) -> None:
         self.context = context
         self.actions = actions
         self.program = context.program
-        self._entry: dict[str, int | None] = {}
+        self.entry_offsets: dict[str, int | None] = {}
         self.cyclic = False
 
     def emit(self) -> None:
-        """Write the parser; afterwards ``offset`` is the number of bytes consumed."""
+        """Write the parser; after it, ``offset`` is the number of bytes consumed."""
         parser = self.program.parser
         writer = self.context.writer
         if parser.initial is None:
@@ -52,23 +49,23 @@ class ParserWriter:
         if self.cyclic:
             writer.line("steps = 0")
         with writer.block("try:"):
-            if self._entry.get(parser.initial, None) is None:
+            if self.entry_offsets.get(parser.initial, None) is None:
                 writer.line("offset = 0")
             structurer.write()
         with writer.block("except ParseError:"):
             writer.line("parse_errors[0] += 1")
 
     def _offsets(self, structurer: Structurer) -> None:
-        """The byte offset at which each state starts, where it is the same on all ways."""
+        """Compute the byte offset at which each state begins; None where it differs between paths."""
         if structurer.cyclic:
-            self._entry = {str(name): None for name in structurer.order}
+            self.entry_offsets = {str(name): None for name in structurer.order}
             return
         known: dict[str, set[int | None]] = {str(self.program.parser.initial): {0}}
         for name in structurer.order:
             state = self.program.parser.states[str(name)]
             starts = known[state.name]
             start = next(iter(starts)) if len(starts) == 1 else None
-            self._entry[state.name] = start
+            self.entry_offsets[state.name] = start
             end = self._after(state, start)
             for target in [t.next_state for t in state.transitions] + [state.default]:
                 if target is not None:
@@ -91,28 +88,33 @@ class ParserWriter:
 
     def _emitter(self, state: ir.ParserState) -> Callable[[Go], None]:
         def emit(go: Go) -> None:
-            _State(self, state).emit(go)
+            _StateWriter(self, state).emit(go)
 
         return emit
 
 
-class _State:
-    """Writes one state. ``self.at`` is the static offset, or None while ``offset`` holds it."""
+class _StateWriter:
+    """Writes one state.
+
+    Attributes:
+        at: the constant offset; None where the local ``offset`` has it.
+    """
 
     def __init__(self, parser: ParserWriter, state: ir.ParserState) -> None:
         self.parser = parser
         self.state = state
         self.context = parser.context
         self.layout = parser.context.layout
-        self.at = parser._entry[state.name]
+        self.at = parser.entry_offsets[state.name]
         self.scope = Scope(lookahead=self._lookahead)
 
     def _line(self, text: str) -> None:
         self.context.writer.line(text)
 
     def emit(self, go: Go) -> None:
+        """Write the state's operations and its transition."""
         if self.parser.cyclic and not any(isinstance(op, ir.Extract) for op in self.state.ops):
-            # A loop that consumes nothing would never end.
+            # A loop that consumes no byte could run forever.
             self._line("steps += 1")
             with self.context.writer.block(f"if steps > {_MAX_STEPS}:"):
                 self._error("ParserTimeout")
@@ -131,8 +133,8 @@ class _State:
         self._select(go)
 
     def _leave(self, go: Go, target: str | None) -> None:
-        """Go to a state, with the offset where the state expects it."""
-        expected = None if target is None else self.parser._entry[target]
+        """Continue at a state, and store the offset if the state reads it from the local."""
+        expected = None if target is None else self.parser.entry_offsets[target]
         if expected is None and self.at is not None:
             self._line(f"offset = {self.at}")
         go(END if target is None else target)
@@ -185,14 +187,14 @@ class _State:
     # Operations
 
     def _error(self, name: str) -> None:
-        """Statements that stop the parser."""
+        """Write statements that stop the parser."""
         if self.at is not None:
             self._line(f"offset = {self.at}")
         self._line(f"parser_error = {self.context.program.errors.get(name, 0)}")
         self._line("raise ParseError")
 
     def _need(self, size: str) -> None:
-        """Stop with PacketTooShort unless ``size`` more bytes are there."""
+        """Write a check that ``size`` more bytes follow; without them the parser stops with PacketTooShort."""
         end = f"{self.at} + {size}" if self.at is not None else f"offset + {size}"
         if self.at is not None and size.isdigit():
             end = str(self.at + int(size))
@@ -229,7 +231,7 @@ class _State:
         if length is None:
             if layout.variable is not None:
                 raise UnsupportedProgramError(
-                    f"Unsupported: extract of variable-length header {header} without length."
+                    f"Unsupported: extract of variable-length header {header} without a length."
                 )
             self._need(str(layout.size))
             lines = self.layout.extract(header, "frame", start, None)
@@ -257,7 +259,7 @@ class _State:
             self.at = None
 
     def _lookahead(self, expr: ir.Lookahead) -> Value:
-        """A lookahead's bits; the caller has checked that they are there, or gets the bits that are."""
+        """Return the bits of a lookahead; where the packet is too short, the bits that are there."""
         first, end = expr.offset // 8, (expr.offset + expr.bits + 7) // 8
         start = f"offset + {first}" if self.at is None else str(self.at + first)
         stop = f"offset + {end}" if self.at is None else str(self.at + end)
@@ -272,7 +274,7 @@ class _State:
 
     def _set(self, target: ir.Expr, value: ir.Expr) -> None:
         if not isinstance(target, ir.FieldRef):
-            raise UnsupportedProgramError("Unsupported: parser set of something that is no field.")
+            raise UnsupportedProgramError("Unsupported: parser set of an expression that is not a field.")
         if self.context.program.field_type(target).variable:
             if not isinstance(value, ir.FieldRef):
                 raise UnsupportedProgramError("Unsupported: parser set of a variable-length field.")

@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The primitives of simple_switch, each as Python statements: ``_do_NAME`` writes primitive NAME."""
+"""Code for the primitives of simple_switch: the method ``_do_NAME`` writes primitive NAME.
+
+P4_16 specification, section "Expressions" for headers, stacks and unions; v1model.p4 for the externs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
+from lanesum_switch.compiler.calculations import Calculations
+from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Value
-
-if TYPE_CHECKING:
-    from lanesum_switch.compiler.context import Context
 
 
 class Primitives:
@@ -24,6 +25,7 @@ class Primitives:
         self.program = context.program
         self.layout = context.layout
         self.expressions = context.expressions
+        self.calculations = Calculations(context)
 
     def _index(self, index: ir.Expr, scope: Scope) -> Value:
         value = self.expressions.value(index, scope)
@@ -32,7 +34,7 @@ class Primitives:
         return Value(f"{value} & 0xffffffff", 0, 0xFFFFFFFF)  # BMv2 takes the index as an unsigned int
 
     def primitive(self, primitive: ir.Primitive, scope: Scope) -> None:
-        """Write one primitive. Raises UnsupportedProgramError for one that is not known."""
+        """Write one primitive. Raises UnsupportedProgramError for an unknown one."""
         method = getattr(self, f"_do_{primitive.op}", None)
         if method is None:
             where = f" at {primitive.place}" if primitive.place else ""
@@ -43,7 +45,7 @@ class Primitives:
         self.context.writer.line(text)
 
     def _store_cases(self, target: ir.Expr, value: Value, scope: Scope) -> None:
-        """Write a value to an lvalue that may be an element of a stack."""
+        """Write an assignment to an lvalue that may be a field of a stack element."""
         if isinstance(target, ir.FieldRef):
             self._line(self.layout.store(target, value))
             return
@@ -110,7 +112,7 @@ class Primitives:
         sources: list[tuple[str, str]],
         copy: Callable[[str, str], None],
     ) -> None:
-        """Write ``copy`` for the pair that the run-time indices choose."""
+        """Write ``copy`` of the target and source that run-time indices choose."""
         writer = self.context.writer
         first = True
         for target_condition, target in targets:
@@ -182,13 +184,13 @@ class Primitives:
             writer.line(f"{valid} = False")
 
     def _stack_parts(self, stack: ir.Expr) -> tuple[str, list[list[str]]]:
-        """(next index local, headers of each element)."""
+        """Return (local of the next index, headers of each element)."""
         if isinstance(stack, ir.StackRef):
             return self.layout.next_index(stack.name), [[h] for h in self.program.stacks[stack.name].elements]
         if isinstance(stack, ir.UnionStackRef):
             unions = self.program.union_stacks[stack.name].elements
             return self.layout.next_index(stack.name), [list(self.program.unions[u].headers) for u in unions]
-        raise UnsupportedProgramError("Unsupported: push or pop of something that is no stack.")
+        raise UnsupportedProgramError("Unsupported: push or pop of an expression that is not a stack.")
 
     def _shift(self, target: list[str], source: list[str]) -> None:
         for a, b in zip(target, source, strict=True):
@@ -199,7 +201,7 @@ class Primitives:
     def _do_push(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         last, elements = self._stack_parts(args[0])
         if not isinstance(args[1], ir.Const):
-            raise UnsupportedProgramError("Unsupported: push_front by a number that is no constant.")
+            raise UnsupportedProgramError("Unsupported: push_front by a number that is not constant.")
         number = min(args[1].value, len(elements))
         if number == 0:
             return
@@ -213,7 +215,7 @@ class Primitives:
     def _do_pop(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         last, elements = self._stack_parts(args[0])
         if not isinstance(args[1], ir.Const):
-            raise UnsupportedProgramError("Unsupported: pop_front by a number that is no constant.")
+            raise UnsupportedProgramError("Unsupported: pop_front by a number that is not constant.")
         number = min(args[1].value, len(elements))
         if number == 0:
             return
@@ -262,7 +264,7 @@ class Primitives:
     def _do_modify_field_with_hash_based_offset(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         assert isinstance(args[2], ir.Named)
         base, size = self.expressions.value(args[1], scope), self.expressions.value(args[3], scope)
-        result = self.context.calculations.emit(self.program.calculations[args[2].name])
+        result = self.calculations.emit(self.program.calculations[args[2].name])
         divisor = str(size) if size.low > 0 else f"({size} or 1)"
         high = base.high + max(size.high - 1, 0)
         self._store_cases(args[0], Value(f"{result} % {divisor} + {base}", base.low, high), scope)
@@ -309,5 +311,5 @@ class Primitives:
 
 def _constant(arg: ir.Expr) -> int:
     if not isinstance(arg, ir.Const):
-        raise UnsupportedProgramError("Unsupported: a field list that is no constant.")
+        raise UnsupportedProgramError("Unsupported: a field list that is not constant.")
     return arg.value

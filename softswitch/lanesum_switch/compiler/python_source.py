@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of Python source with indentation, and the constants that the source refers to by name."""
+"""Python source text with indentation, and the objects that it refers to by name."""
 
 from __future__ import annotations
 
@@ -11,22 +11,28 @@ from typing import Any
 
 
 class SourceWriter:
-    """Collects source lines; ``block`` indents."""
+    """Collects source lines.
+
+    Attributes:
+        depth: present indentation.
+        max_depth: largest indentation so far.
+    """
 
     def __init__(self, depth: int = 0) -> None:
         self.lines: list[str] = []
         self.depth = depth
-        self.deepest = depth
+        self.max_depth = depth
 
     def line(self, text: str) -> None:
+        """Append a line at the present indentation."""
         self.lines.append(" " * self.depth + text)
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """An indented block; ``pass`` is added where nothing was written into it."""
+        """Write a header and indent the lines that follow; an empty block gets ``pass``."""
         self.line(header)
         self.depth += 1
-        self.deepest = max(self.deepest, self.depth)
+        self.max_depth = max(self.max_depth, self.depth)
         start = len(self.lines)
         yield
         if len(self.lines) == start:
@@ -34,11 +40,12 @@ class SourceWriter:
         self.depth -= 1
 
     def source(self) -> str:
+        """Return the text."""
         return "\n".join(self.lines) + "\n"
 
 
 class Names:
-    """Unique Python identifiers, and the objects that the generated code gets under them."""
+    """Unique Python identifiers, and the objects that are bound to them in the namespace of the generated code."""
 
     def __init__(self) -> None:
         self.used: set[str] = set()
@@ -46,7 +53,7 @@ class Names:
         self._constants: dict[Any, str] = {}
 
     def fresh(self, hint: str) -> str:
-        """An identifier close to ``hint`` that nothing else has."""
+        """Return an unused identifier that begins like ``hint``."""
         base = re.sub(r"\W+", "_", hint).strip("_") or "x"
         if base[0].isdigit():
             base = "_" + base
@@ -58,13 +65,13 @@ class Names:
         return name
 
     def bind(self, hint: str, value: Any) -> str:
-        """A fresh name under which the generated code sees ``value``."""
+        """Bind ``value`` to an unused identifier and return the identifier."""
         name = self.fresh(hint)
         self.bound[name] = value
         return name
 
     def constant(self, hint: str, key: Any, value: Any) -> str:
-        """Like ``bind``, but one name per ``key``."""
+        """Bind ``value`` once for each ``key`` and return the identifier."""
         if key not in self._constants:
             self._constants[key] = self.bind(hint, value)
         return self._constants[key]

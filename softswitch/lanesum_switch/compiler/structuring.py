@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a control-flow graph as nested Python ifs.
+"""Structuring: a control-flow graph as nested Python ifs.
 
-Python has no goto. A node with one way in is written where it is reached; a node with several ways in (a join) is
-written after its immediate dominator. Where every path that is still open leads to the join, it follows without a
-test; otherwise the paths leave the number of their target in a variable and the join is guarded by it. So no dispatch
-loop runs per packet. Graphs with cycles (parsers over header stacks), and graphs nested deeper than Python's
-indentation limit, fall back to a dispatch loop.
+Python has no goto. A node with one predecessor is written at the jump to it. A join, which has several, is written
+after its immediate dominator (K. D. Cooper, T. J. Harvey and K. Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
+If every open path leads to the join, it follows without a test. Otherwise the paths store the number of their target
+in a variable, and the join tests it. Graphs with cycles (parsers over header stacks) and graphs nested deeper than
+Python's indentation limit become a dispatch loop.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from lanesum_switch.compiler.python_source import SourceWriter
 
 Target = Hashable  # a node key, or END
 END = None
-MAX_DEPTH = 90  # the tokenizer refuses 100 levels
-MAX_STEPS = 1 << 16  # nodes that one packet may visit in one loop; then LoopLimit is raised and the packet dropped
+MAX_DEPTH = 90  # CPython refuses 100 levels of indentation
+MAX_STEPS = 1 << 16  # nodes of one loop that one packet may visit before LoopLimit is raised
 
 Go = Callable[[Target], None]
 
 
 @dataclass(slots=True)
 class Node:
-    """One node. ``emit`` writes its code and calls ``go`` wherever control leaves for a successor."""
+    """A node. ``emit`` writes its code and calls ``go`` wherever execution leaves for a successor."""
 
-    successors: list[Target]  # with repetitions: one item per way out
+    successors: list[Target]  # one item per way out, with repetitions
     emit: Callable[[Go], None]
 
 
 @dataclass(slots=True)
 class _Pass:
-    guarded: set[Target] = field(default_factory=set)  # targets whose number must be stored
+    guarded: set[Target] = field(default_factory=set)  # targets whose number a path stores
 
 
 class Structurer:
-    """Writes one graph. ``variable`` is a local variable name that no other live graph uses."""
+    """Writes one graph. ``variable`` is a local that no graph around it uses."""
 
     def __init__(self, writer: SourceWriter, nodes: dict[Target, Node], entry: Target, variable: str) -> None:
         self.writer = writer
@@ -57,7 +57,7 @@ class Structurer:
         self._is_join: set[Target] = set()
 
     def write(self) -> None:
-        """Write the whole graph; control continues after it when the end is reached."""
+        """Write the graph; execution continues after it at END."""
         if self.entry is END:
             return
         if self.cyclic:
@@ -65,11 +65,11 @@ class Structurer:
             return
         self._find_joins()
         lines, depth = len(self.writer.lines), self.writer.depth
-        deepest, self.writer.deepest = self.writer.deepest, depth
-        self._node(self.entry)  # the first pass only finds out which targets need a number
-        too_deep = self.writer.deepest > MAX_DEPTH
+        max_depth, self.writer.max_depth = self.writer.max_depth, depth
+        self._node(self.entry)  # the first pass finds the targets whose number must be stored
+        too_deep = self.writer.max_depth > MAX_DEPTH
         del self.writer.lines[lines:]
-        self.writer.deepest = deepest
+        self.writer.max_depth = max_depth
         if too_deep:
             self._dispatch_loop()
         else:
@@ -122,7 +122,7 @@ class Structurer:
         return a
 
     def _node(self, key: Target) -> set[Target]:
-        """Write a node and the joins it dominates; returns the targets that stay open after it."""
+        """Write a node and the joins it dominates; return the targets that stay open after it."""
         pending: set[Target] = set()
 
         def go(target: Target) -> None:

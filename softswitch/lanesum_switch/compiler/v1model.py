@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The function that carries one packet from parser to deparser.
+"""The packet function of v1model programs, with the semantics of BMv2's simple_switch.
 
-Shape of the generated code::
+docs/simple_switch.md of p4lang/behavioral-model. Shape of the generated code::
 
     def run(port, frame, out, effects, origin):
         parser; checksum verification
         ingress                      (skipped for ingress clones)
         clone, digest, resubmit      (only what the program uses)
-        parts of the packet that egress cannot change
+        headers that egress cannot change
         for each copy: egress; checksum update; deparse; append to out
 
-``origin`` is None for a packet from a port. Otherwise it is (instance type, field list id, its values, replicas):
-replicas are None for resubmitted and recirculated packets, and where a clone goes for an ingress clone.
-``effects`` collects (port, frame, origin) of packets that start again, and digests.
+``origin`` is None for a packet from a port. Otherwise it is (instance type, field list id, its values, replicas).
+Replicas are None for resubmitted and recirculated packets; those of an ingress clone are its targets.
+``effects`` collects digests, and (port, frame, origin) of resubmitted and recirculated packets.
 """
 
 from __future__ import annotations
@@ -21,19 +21,16 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from typing import TYPE_CHECKING
 
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
+from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.control_blocks import ControlBlockWriter
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Value
 from lanesum_switch.compiler.packet_function import PacketFunction, identifiers
 from lanesum_switch.compiler.parser import ParserWriter
 from lanesum_switch.compiler.python_source import SourceWriter
-
-if TYPE_CHECKING:
-    from lanesum_switch.compiler.context import Context
 
 # Values of standard_metadata.instance_type in simple_switch.
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, COALESCED, RECIRCULATED, REPLICATED, RESUBMITTED = range(7)
@@ -76,7 +73,7 @@ class V1ModelFunction(PacketFunction):
         self.truncates = "truncate" in ops
 
     def write(self) -> str:
-        """The source of the function."""
+        """Return the source of the function."""
         context = self.context
         egress = self.section(self._egress_body, depth=2)
         verify = self.section(self._front, depth=1)
@@ -97,7 +94,7 @@ class V1ModelFunction(PacketFunction):
     # Metadata
 
     def _field(self, name: str) -> ir.FieldRef | None:
-        """The program's field for an architecture value, if anything reads it."""
+        """Return the program's field for a value of the architecture, or None if the program does not read it."""
         ref = self.program.standard(_METADATA[name])
         return ref if ref is not None and ref in self.usage.read else None
 
@@ -141,7 +138,7 @@ class V1ModelFunction(PacketFunction):
                 self._restore("values", "list_id")
 
     def _restore(self, values: str, list_id: str) -> None:
-        """Zero all metadata and put a field list's values back."""
+        """Write code that zeroes all metadata and restores the values of a field list."""
         writer = self.context.writer
         metadata = self.metadata_locals()
         if metadata:
@@ -159,7 +156,7 @@ class V1ModelFunction(PacketFunction):
                     writer.line(self.layout.store(ref, Value(f"{values}[{position}]", low, high, True)))
 
     def _values(self, list_id: str, target: str) -> None:
-        """Collect a field list's values in a local."""
+        """Write code that stores the values of a field list in a local."""
         writer = self.context.writer
         writer.line(f"{target} = ()")
         for number, fields in self.program.field_lists.items():
@@ -170,14 +167,14 @@ class V1ModelFunction(PacketFunction):
 
     def _checksum(self, checksum: ir.Checksum) -> str:
         if checksum.calculation is not None:
-            return self.context.calculations.emit(self.program.calculations[checksum.calculation])
+            return self.actions.calculations.emit(self.program.calculations[checksum.calculation])
         fields = self.program.instances[checksum.target.header].type.fields
         inputs = [
             ir.CalcInput("field", ir.FieldRef(checksum.target.header, f.name), f.bits)
             for f in fields
             if f.name != checksum.target.name
         ]
-        return self.context.calculations.over("csum16", inputs, checksum.name)
+        return self.actions.calculations.over("csum16", inputs, checksum.name)
 
     def _verify_checksums(self) -> None:
         field = self._field("checksum_error")
@@ -316,11 +313,11 @@ class V1ModelFunction(PacketFunction):
             writer.line("out.append(new_tuple(PacketOut, (eport, data)))")
 
     def _state_locals(self) -> set[str]:
-        """Locals that carry a packet's state from ingress to egress."""
+        """Return the locals that carry a packet's state from ingress to egress."""
         state = set(self.metadata_locals()) | set(self.flags()) | set(self.stack_indices())
         state |= {name for name, _ in self.header_zeros()}
         state |= {"length", "truncated"}
-        # Written at the start of every copy.
+        # The code of every copy writes these first.
         for name in ("egress_port", "egress_rid", "egress_spec", "instance_type", "packet_length", "egress_time"):
             state.discard(self._local(name) or "")
         return state
@@ -328,7 +325,7 @@ class V1ModelFunction(PacketFunction):
     # Egress
 
     def _egress_body(self) -> None:
-        """What runs per copy, up to the deparser."""
+        """Write the code that runs for each copy, up to the deparser."""
         writer = self.context.writer
         program = self.program
         self._put("egress_port", "eport", 32)
@@ -339,7 +336,7 @@ class V1ModelFunction(PacketFunction):
         for name in ("egress_time", "enqueue_time"):
             if self._field(name) is not None:
                 self._put(name, "microseconds()", 64)
-        # A packet is sent at once: what waits before it now is what waited when it was queued.
+        # A packet is never queued here: both depths are the present one.
         depth, bits = ("0", 1) if self.context.runtime.queue_depth is None else (_QUEUE_DEPTH, _QUEUE_DEPTH_BITS)
         for name in ("enqueue_depth", "dequeue_depth"):
             self._put(name, depth, bits)
@@ -385,7 +382,7 @@ class V1ModelFunction(PacketFunction):
     # Deparser
 
     def _deparse(self, changed: set[str]) -> tuple[list[str], list[str]]:
-        """(lines before the loop over copies, lines in it that leave the packet in ``data``)."""
+        """Return (lines before the loop over copies, lines in it); the latter leave the packet in ``data``."""
         before: list[str] = []
         inside: list[str] = []
         runs: list[tuple[bool, list[str]]] = []
@@ -421,6 +418,6 @@ def _concatenate(codes: list[str]) -> str:
 
 
 def _stored(lines: list[str]) -> set[str]:
-    """Names that source lines assign."""
+    """Return the names that source lines assign."""
     tree = ast.parse(textwrap.dedent("\n".join(lines)))
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

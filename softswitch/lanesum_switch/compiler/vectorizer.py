@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Vectorizer: does the same work on neighbouring fields and on registers side by side as one operation on big ints.
+"""Vectorizer: turns packs of isomorphic statements into operations on large ints.
 
-A *run* is a sequence of equal-width fields of a header, kept as one int. A *bank* is a set of registers of equal size
-and width, whose cells at one index are one int. Statements of a basic block that differ only in which field of a run
-and which register of a bank they touch form a *column*. A column becomes one statement if no dependence between
-statements is turned around by doing all of it at once. Whatever does not fit stays scalar: fields of a run and
-registers of a bank can still be read and written one by one.
+The technique is superword-level parallelism (S. Larsen and S. Amarasinghe, "Exploiting Superword Level Parallelism
+with Multimedia Instruction Sets", PLDI 2000). A *run* is a sequence of equal-width fields of a header, kept as one
+int. A *bank* is a set of register arrays of equal size and width; one int holds their cells at one index. A *pack* is
+a set of statements of a basic block that differ only in the field of a run and the register of a bank. A pack becomes
+one statement if that keeps the order of dependent statements. All other statements stay scalar: the fields of a run
+and the registers of a bank can be read and written one by one.
 """
 
 from __future__ import annotations
@@ -16,20 +17,19 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler import lane_expressions
-from lanesum_switch.compiler.basic_blocks import (
-    Assign,
-    Other,
-    RegisterWrite,
-    Special,
-    Statement,
-    fuse,
-    reads,
-    statements_of,
+from lanesum_switch.compiler.basic_blocks import Assign, Other, RegisterWrite, Statement, fuse, reads, statements_of
+from lanesum_switch.compiler.field_usage import FieldUsage
+from lanesum_switch.compiler.jumps import blocks_of
+from lanesum_switch.compiler.lane_expressions import (
+    FieldRun,
+    LaneSlice,
+    NotVectorizable,
+    VectorStatement,
+    build,
+    share_restrided,
 )
-from lanesum_switch.compiler.field_usage import FieldUsage, blocks_of
-from lanesum_switch.compiler.lane_expressions import LaneSlice, NotVectorizable, Run, VectorStatement, share_moves
 from lanesum_switch.compiler.layout import LaneRuns
+from lanesum_switch.compiler.packed_arithmetic import VectorShape
 from lanesum_switch.runtime.externs import RegisterBank
 
 MIN_LANES = 8
@@ -37,14 +37,14 @@ MIN_LANES = 8
 
 @dataclass(slots=True)
 class Plan:
-    """What is kept side by side. Without a plan, any run and any bank may be assumed."""
+    """The runs of fields and the banks of registers that are kept as one int."""
 
     runs: LaneRuns = field(default_factory=dict)
     banks: set[tuple[str, ...]] = field(default_factory=set)
 
 
 def candidate_runs(program: ir.Program) -> dict[str, list[tuple[str, ...]]]:
-    """Per header type the longest runs of equal-width unsigned fields of whole bytes."""
+    """Return, by header type, the longest runs of unsigned fields of equal width in whole bytes."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for instance in program.instances.values():
         kind = instance.type
@@ -70,21 +70,24 @@ def _alike(kind: ir.FieldType, first: ir.FieldType) -> bool:
 
 
 class LaneVectorizer:
-    """Rewrites the statements of basic blocks."""
+    """Rewrites the statements of basic blocks.
+
+    Before ``plan`` it assumes every run and every bank; afterwards it uses those of the plan only.
+    """
 
     def __init__(self, program: ir.Program, usage: FieldUsage) -> None:
         self.program = program
         self.usage = usage
-        self._runs: dict[ir.FieldRef, tuple[Run, int]] = {}
+        self._runs: dict[ir.FieldRef, tuple[FieldRun, int]] = {}
         for instance in program.instances.values():
             for names in candidate_runs(program).get(instance.type.name, ()):
-                run = Run(instance.name, names, instance.type.field(names[0]).bits)
+                run = FieldRun(instance.name, names, instance.type.field(names[0]).bits)
                 for position, name in enumerate(names):
                     self._runs[ir.FieldRef(instance.name, name)] = (run, position)
         self._banks: set[tuple[str, ...]] | None = None
 
     def plan(self) -> Plan:
-        """Find out what pays; afterwards ``rewrite`` keeps to it."""
+        """Choose the runs and banks that more statements use as a whole than lane by lane."""
         plan = Plan()
         lanes: Counter[tuple[str, tuple[str, ...]]] = Counter()
         scalars: Counter[tuple[str, tuple[str, ...]]] = Counter()
@@ -116,11 +119,11 @@ class LaneVectorizer:
         self._banks = plan.banks
         return plan
 
-    def _type_run(self, run: Run) -> tuple[str, tuple[str, ...]]:
+    def _type_run(self, run: FieldRun) -> tuple[str, tuple[str, ...]]:
         return self.program.instances[run.header].type.name, run.names
 
     def rewrite(self, statements: list[Statement]) -> list[Statement]:
-        """The statements of a block with columns replaced; the fused scalar ones where nothing fits."""
+        """Return the statements of a block with its packs vectorized; the fused scalar ones if there is no pack."""
         scalar = fuse(statements, self.usage)
         if not self._runs:
             return scalar
@@ -129,7 +132,7 @@ class LaneVectorizer:
         segment: list[Statement] = []
         # A register that is read once and used twice (x > r ? x : r) must be one expression here.
         for statement in [*fuse(statements, self.usage, duplicate=True), None]:
-            if statement is not None and not isinstance(statement, Other | Special):
+            if statement is not None and not isinstance(statement, Other | VectorStatement):
                 segment.append(statement)
                 continue
             rewritten = self._segment(segment)
@@ -140,63 +143,63 @@ class LaneVectorizer:
                 found.append(statement)
         return found if changed else scalar
 
-    # One run of assignments and register writes
+    # One sequence of assignments and register writes
 
     def _segment(self, statements: list[Statement]) -> list[Statement]:
         groups: dict[object, list[int]] = {}
         for i, statement in enumerate(statements):
-            groups.setdefault(self._shape(statement), []).append(i)
-        columns: dict[int, tuple[list[int], VectorStatement]] = {}
+            groups.setdefault(self._form(statement), []).append(i)
+        packs: dict[int, tuple[list[int], VectorStatement]] = {}
         owner = list(range(len(statements)))
         for members in groups.values():
             if len(members) < MIN_LANES // 2:
                 continue
             for part in self._parts([statements[i] for i in members], members):
                 try:
-                    vector = self._column([statements[i] for i in part])
+                    vector = self._vectorize([statements[i] for i in part])
                 except NotVectorizable:
                     continue
-                columns[part[0]] = (part, vector)
+                packs[part[0]] = (part, vector)
                 for i in part:
                     owner[i] = part[0]
-        if not columns:
+        if not packs:
             return statements
         order = self._order(statements, owner)
         if order is None:
             return statements
-        found = [columns[i][1] if i in columns else statements[i] for i in order]
-        share_moves(found)
+        found = [packs[i][1] if i in packs else statements[i] for i in order]
+        share_restrided(found)
         return found
 
     def _parts(self, statements: list[Statement], members: list[int]) -> list[list[int]]:
-        """Statements of one shape may cover several rows of lanes: cut where the target starts again."""
+        """Split statements of one form where a target occurs again or its run changes."""
         parts: list[list[int]] = []
         seen: set[object] = set()
-        last_row: Run | None = None
+        last_run: FieldRun | None = None
         for statement, i in zip(statements, members, strict=True):
-            target = statement.target if isinstance(statement, Assign) else getattr(statement, "array", None)
-            row = self._runs[target][0] if isinstance(target, ir.FieldRef) and target in self._runs else None
-            if not parts or target in seen or row != last_row:
+            target = _target(statement)
+            run = self._runs[target][0] if isinstance(target, ir.FieldRef) and target in self._runs else None
+            if not parts or target in seen or run != last_run:
                 parts.append([])
                 seen = set()
             parts[-1].append(i)
             seen.add(target)
-            last_row = row
+            last_run = run
         return parts
 
     def _order(self, statements: list[Statement], owner: list[int]) -> list[int] | None:
-        """An order of columns and scalars that keeps every dependence; None where there is none."""
+        """Return an order of packs and scalar statements that keeps every dependence, or None if there is none."""
         before: dict[int, set[int]] = {number: set() for number in owner}
         written: dict[object, list[int]] = {}
         read: dict[object, list[int]] = {}
         for i, statement in enumerate(statements):
             inputs = reads(statement, self.usage)
-            target = statement.target if isinstance(statement, Assign) else getattr(statement, "array", None)
+            target = _target(statement)
             earlier = [j for location in inputs for j in written.get(location, ())]
             earlier += written.get(target, []) + read.get(target, [])
             for j in earlier:
                 if owner[j] == owner[i]:
-                    return None  # one lane depends on another one of its own column
+                    return None  # a lane depends on another lane of its own pack
                 before[owner[i]].add(owner[j])
             written.setdefault(target, []).append(i)
             for location in inputs:
@@ -206,36 +209,35 @@ class LaneVectorizer:
         except CycleError:
             return None
 
-    def _shape(self, statement: Statement) -> object:
-        """Equal for statements that differ only in their lane."""
+    def _form(self, statement: Statement) -> object:
+        """Return a value that is equal for statements that differ only in their lane."""
         match statement:
             case Assign(target, value):
-                return ("assign", self._leaf_shape(target), self._expression_shape(value))
+                return ("assign", self._field_form(target), self._expression_form(value))
             case RegisterWrite(array, index, value):
                 register = self.program.registers[array]
-                return ("write", register.size, register.bits, index, self._expression_shape(value))
+                return ("write", register.size, register.bits, index, self._expression_form(value))
         return id(statement)
 
-    def _leaf_shape(self, ref: ir.FieldRef) -> object:
+    def _field_form(self, ref: ir.FieldRef) -> object:
         item = self._runs.get(ref)
         if item is None:
             return ref
-        # The words that a code word widens to are a column each.
         return ("field", item[0].header, item[0].names)
 
-    def _expression_shape(self, expr: ir.Expr) -> object:
+    def _expression_form(self, expr: ir.Expr) -> object:
         match expr:
             case ir.FieldRef():
-                return self._leaf_shape(expr)
+                return self._field_form(expr)
             case ir.RegisterCell(array, index):
                 register = self.program.registers[array]
                 return ("cell", register.size, register.bits, index)
             case ir.Op(op, args):
-                return (op, *(self._expression_shape(arg) for arg in args))
+                return (op, *(self._expression_form(arg) for arg in args))
         return expr
 
-    def _column(self, statements: list[Statement]) -> VectorStatement:
-        """One statement for all lanes. Raises NotVectorizable."""
+    def _vectorize(self, statements: list[Statement]) -> VectorStatement:
+        """Return one statement for all lanes of a pack. Raises NotVectorizable."""
         first = statements[0]
         values: list[ir.Expr] = []
         if isinstance(first, Assign):
@@ -244,14 +246,14 @@ class LaneVectorizer:
                 assert isinstance(statement, Assign)
                 targets.append(statement.target)
                 values.append(statement.value)
-            place = self.lanes(targets)
-            shape = lane_expressions.Shape(len(targets), place.run.bits, place.apart)
-            value = lane_expressions.build(values, shape, self)
-            if any(node.kind == "found" for node in value.leaves()):
-                # Looking bytes up costs so much for each that lanes had better be side by side for it.
-                shape = lane_expressions.Shape(len(targets), place.run.bits)
-                value = lane_expressions.build(values, shape, self)
-            return VectorStatement(shape, value, place, None, None, set(targets))
+            target = self.lanes(targets)
+            shape = VectorShape(len(targets), target.run.bits, target.stride)
+            value = build(values, shape, self)
+            if any(node.kind == "looked up" for node in value.nodes()):
+                # The cost of a lookup grows with the bytes of the int: bring the lanes together first.
+                shape = VectorShape(len(targets), target.run.bits)
+                value = build(values, shape, self)
+            return VectorStatement(shape, value, target, None, None, set(targets))
         assert isinstance(first, RegisterWrite)
         arrays: list[str] = []
         for statement in statements:
@@ -259,14 +261,14 @@ class LaneVectorizer:
             arrays.append(statement.array)
             values.append(statement.value)
         bank = self.bank(arrays)
-        shape = lane_expressions.Shape(len(arrays), self.program.registers[arrays[0]].bits)
-        value = lane_expressions.build(values, shape, self)
+        shape = VectorShape(len(arrays), self.program.registers[arrays[0]].bits)
+        value = build(values, shape, self)
         return VectorStatement(shape, value, None, bank, first.index, set())
 
-    # For lane_expressions.build
+    # Environment of lane_expressions.build
 
     def lanes(self, refs: list[ir.FieldRef]) -> LaneSlice:
-        """Where in its run a list of fields is: all of it, or every so many fields."""
+        """Return the slice of a run that a list of fields is. Raises NotVectorizable."""
         items = [self._runs.get(ref) for ref in refs]
         if any(item is None for item in items):
             raise NotVectorizable
@@ -274,14 +276,14 @@ class LaneVectorizer:
         if any(item[0] != run for item in items):  # type: ignore[index]
             raise NotVectorizable
         positions = [item[1] for item in items]  # type: ignore[index]
-        apart = positions[1] - positions[0] if len(positions) > 1 else 1
-        whole = apart > positions[0] and len(run.names) % apart == 0
-        if whole and positions == list(range(positions[0], len(run.names), apart)):
-            return LaneSlice(run, positions[0], apart)
+        stride = positions[1] - positions[0] if len(positions) > 1 else 1
+        whole = stride > positions[0] and len(run.names) % stride == 0
+        if whole and positions == list(range(positions[0], len(run.names), stride)):
+            return LaneSlice(run, positions[0], stride)
         raise NotVectorizable
 
     def bank(self, arrays: list[str]) -> tuple[str, ...]:
-        """The bank that registers form, in lane order. Raises NotVectorizable."""
+        """Return the bank that register arrays form, in lane order. Raises NotVectorizable."""
         names = tuple(arrays)
         registers = [self.program.registers[name] for name in names]
         if len(set(names)) != len(names) or len(names) < MIN_LANES // 2:
@@ -293,7 +295,7 @@ class LaneVectorizer:
         return names
 
     def bound(self, ref: ir.Expr) -> int | None:
-        """The largest value of a scalar, where it is known and the scalar is unsigned."""
+        """Return the largest value of an unsigned scalar, or None if it is unknown."""
         if isinstance(ref, ir.FieldRef):
             kind = self.program.field_type(ref)
             return None if kind.signed or kind.variable else (1 << kind.bits) - 1
@@ -305,8 +307,18 @@ class LaneVectorizer:
         return None
 
 
+def _target(statement: Statement) -> ir.FieldRef | str | None:
+    """Return the field or register array that a statement writes."""
+    match statement:
+        case Assign(target):
+            return target
+        case RegisterWrite(array):
+            return array
+    return None
+
+
 def banks_for(plan: Plan, program: ir.Program) -> dict[str, RegisterBank]:
-    """Register name -> its bank; registers outside of the plan are banks of one."""
+    """Return the bank of every register array, by name; an array outside of the plan is a bank of its own."""
     found: dict[str, RegisterBank] = {}
     for names in plan.banks:
         first = program.registers[names[0]]

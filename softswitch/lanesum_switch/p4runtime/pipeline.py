@@ -12,7 +12,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from lanesum_switch.api import InvalidArgumentError, Outlining, Switch, SwitchError, UnsupportedProgramError
+from lanesum_switch.api import InvalidArgumentError, SupportsOutline, Switch, SwitchError, UnsupportedProgramError
 from lanesum_switch.p4runtime.consistency import bmv2_document, check_program
 from lanesum_switch.p4runtime.digests import DigestManager
 from lanesum_switch.p4runtime.idle import SWEEP_SECONDS, IdleMonitor
@@ -137,7 +137,7 @@ class PipelineManager:
 
     def _document(self, device_config: bytes) -> dict[str, Any]:
         """The objects of a program, as the switch reads it."""
-        if not isinstance(self._switch, Outlining):
+        if not isinstance(self._switch, SupportsOutline):
             return bmv2_document(device_config)
         try:
             return self._switch.outline(device_config)

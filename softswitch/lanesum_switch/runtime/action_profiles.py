@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Action profiles and selectors: the actions of indirect tables."""
+"""Action profiles and action selectors, which hold the actions of indirect tables.
+
+P4Runtime specification, section "ActionProfileMember & ActionProfileGroup".
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from lanesum_switch.api import (
 
 
 class ActionProfile:
-    """Implements ``api.ActionProfile``. Tables register in ``changed`` to rebuild their rows."""
+    """An action profile or selector; implements ``api.ActionProfile``.
+
+    Each table that uses the profile appends a function to ``changed``, which rebuilds the table's rows.
+    """
 
     def __init__(
         self,
@@ -41,17 +47,20 @@ class ActionProfile:
     # api.ActionProfile
 
     def insert_member(self, member_id: int, action: ActionCall) -> None:
-        """Raises AlreadyExists, TableFull or InvalidArgument errors."""
+        """Add a member.
+
+        Raises AlreadyExistsError, TableFullError or InvalidArgumentError.
+        """
         with self._lock:
             if member_id in self.members_by_id:
-                raise AlreadyExistsError(f"Action profile {self.name} has a member {member_id} already.")
+                raise AlreadyExistsError(f"Action profile {self.name} already has a member {member_id}.")
             if self.size and len(self.members_by_id) >= self.size:
-                raise TableFullError(f"Action profile {self.name} holds {self.size} members, which is its size.")
+                raise TableFullError(f"Action profile {self.name} is full: it holds {self.size} members.")
             self._check_action(action)
             self.members_by_id[member_id] = action
 
     def modify_member(self, member_id: int, action: ActionCall) -> None:
-        """Raises NotFound or InvalidArgument errors."""
+        """Replace the action of a member. Raises NotFoundError or InvalidArgumentError."""
         with self._lock:
             self.require_member(member_id)
             self._check_action(action)
@@ -59,38 +68,45 @@ class ActionProfile:
             self._notify()
 
     def delete_member(self, member_id: int) -> None:
-        """Raises NotFound, or InvalidArgument while a group uses the member."""
+        """Remove a member. Raises NotFoundError, or InvalidArgumentError while a group or a table uses it."""
         with self._lock:
             self.require_member(member_id)
             for group, members in self._groups.items():
                 if any(member == member_id for member, _ in members):
-                    raise InvalidArgumentError(f"Member {member_id} of {self.name} is still in group {group}.")
+                    raise InvalidArgumentError(
+                        f"Member {member_id} of {self.name} is in group {group}: remove it from the group first."
+                    )
             action = self.members_by_id.pop(member_id)
             try:
                 self._notify()
             except KeyError:
                 self.members_by_id[member_id] = action
                 self._notify()
-                raise InvalidArgumentError(f"Member {member_id} of {self.name} is still in use by a table.") from None
+                raise InvalidArgumentError(
+                    f"A table entry uses member {member_id} of {self.name}: delete the entry first."
+                ) from None
 
     def members(self) -> dict[int, ActionCall]:
-        """A copy of all members."""
+        """Return a copy of all members, by id."""
         with self._lock:
             return dict(self.members_by_id)
 
     def insert_group(self, group_id: int, members: Sequence[tuple[int, int]], max_size: int) -> None:
-        """Raises AlreadyExists, NotFound or InvalidArgument errors."""
+        """Add a group of (member id, weight) pairs; ``max_size`` bounds the sum of the weights (0: no bound).
+
+        Raises AlreadyExistsError, NotFoundError, TableFullError or InvalidArgumentError.
+        """
         with self._lock:
             if not self.with_selector:
-                raise InvalidArgumentError(f"Action profile {self.name} has no selector, so no groups.")
+                raise InvalidArgumentError(f"Action profile {self.name} has no selector and cannot have groups.")
             if group_id in self._groups:
-                raise AlreadyExistsError(f"Action profile {self.name} has a group {group_id} already.")
+                raise AlreadyExistsError(f"Action profile {self.name} already has a group {group_id}.")
             self._check_group(members, max_size)
             self._groups[group_id] = list(members)
             self._group_sizes[group_id] = max_size
 
     def modify_group(self, group_id: int, members: Sequence[tuple[int, int]]) -> None:
-        """Raises NotFound or InvalidArgument errors."""
+        """Replace the members of a group. Raises NotFoundError, TableFullError or InvalidArgumentError."""
         with self._lock:
             self.require_group(group_id)
             self._check_group(members, self._group_sizes[group_id])
@@ -98,7 +114,7 @@ class ActionProfile:
             self._notify()
 
     def delete_group(self, group_id: int) -> None:
-        """Raises NotFound."""
+        """Remove a group. Raises NotFoundError, or InvalidArgumentError while a table uses it."""
         with self._lock:
             self.require_group(group_id)
             members = self._groups.pop(group_id)
@@ -107,27 +123,29 @@ class ActionProfile:
             except KeyError:
                 self._groups[group_id] = members
                 self._notify()
-                raise InvalidArgumentError(f"Group {group_id} of {self.name} is still in use by a table.") from None
+                raise InvalidArgumentError(
+                    f"A table entry uses group {group_id} of {self.name}: delete the entry first."
+                ) from None
 
     def groups(self) -> dict[int, list[tuple[int, int]]]:
-        """A copy of all groups: (member id, weight) pairs."""
+        """Return a copy of all groups, by id: (member id, weight) pairs."""
         with self._lock:
             return {number: list(members) for number, members in self._groups.items()}
 
-    # For tables; the lock is held
+    # For tables; the caller holds the lock
 
     def require_member(self, member_id: int) -> None:
-        """Raises NotFoundError where there is no such member."""
+        """Raise NotFoundError for an unknown member."""
         if member_id not in self.members_by_id:
             raise NotFoundError(f"Action profile {self.name} has no member {member_id}.")
 
     def require_group(self, group_id: int) -> None:
-        """Raises NotFoundError where there is no such group."""
+        """Raise NotFoundError for an unknown group."""
         if group_id not in self._groups:
             raise NotFoundError(f"Action profile {self.name} has no group {group_id}.")
 
     def group_calls(self, group_id: int) -> list[ActionCall]:
-        """The actions of a group, each as often as its weight says."""
+        """Return the actions of a group's members; a member of weight n appears n times."""
         return [self.members_by_id[member] for member, weight in self._groups[group_id] for _ in range(weight)]
 
     def _notify(self) -> None:
@@ -138,16 +156,29 @@ class ActionProfile:
         for member, weight in members:
             self.require_member(member)
             if weight < 1:
-                raise InvalidArgumentError(f"Member {member} of {self.name} cannot have weight {weight}.")
+                raise InvalidArgumentError(
+                    f"Member {member} of {self.name} has weight {weight}; a weight is at least 1."
+                )
         if max_size and sum(weight for _, weight in members) > max_size:
-            raise TableFullError(f"A group of {self.name} may hold {max_size} members (weights counted).")
+            raise TableFullError(
+                f"The weights of a group of {self.name} sum to more than its maximum size of {max_size}."
+            )
 
     def _check_action(self, action: ActionCall) -> None:
         spec = next((a for a in self.actions if a.name == action.action), None)
         if spec is None:
             raise InvalidArgumentError(f"Action profile {self.name} has no action {action.action}.")
-        if len(action.args) != len(spec.params):
-            raise InvalidArgumentError(f"Action {spec.name} has {len(spec.params)} parameters, not {len(action.args)}.")
-        for param, value in zip(spec.params, action.args, strict=True):
-            if not 0 <= value < 1 << param.bits:
-                raise InvalidArgumentError(f"Parameter {param.name} of {spec.name} has {param.bits} bits, not {value}.")
+        check_arguments(spec, action.args)
+
+
+def check_arguments(spec: ActionSpec, args: tuple[int, ...]) -> None:
+    """Raise InvalidArgumentError if the arguments do not fit an action's parameters."""
+    if len(args) != len(spec.params):
+        raise InvalidArgumentError(
+            f"Action {spec.name} has {len(spec.params)} parameters, but {len(args)} arguments were given."
+        )
+    for param, value in zip(spec.params, args, strict=True):
+        if not 0 <= value < 1 << param.bits:
+            raise InvalidArgumentError(
+                f"{value} does not fit parameter {param.name} of {spec.name}, which has {param.bits} bits."
+            )

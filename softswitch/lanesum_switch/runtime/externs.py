@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Counters, meters and registers: arrays that packets change and the control plane reads."""
+"""Counters, meters and registers: the stateful extern objects of v1model.p4.
+
+P4Runtime specification, sections "CounterEntry & DirectCounterEntry", "MeterEntry & DirectMeterEntry" and
+"RegisterEntry".
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ GREEN, YELLOW, RED = 0, 1, 2
 
 
 class CounterArray:
-    """An indirect counter; the generated code increments the two lists."""
+    """An indirect counter; implements ``api.Counter``. The generated code increments the two lists."""
 
     unit: Literal["packets", "bytes", "both"] = "both"  # BMv2 always counts both
 
@@ -26,13 +30,13 @@ class CounterArray:
         self._lock = lock
 
     def read(self, index: int) -> CounterValue:
-        """Raises NotFoundError for an index outside of the array."""
+        """Return a cell. Raises NotFoundError for an index outside of the array."""
         self._check(index)
         with self._lock:
             return CounterValue(self.packets[index], self.octets[index])
 
     def write(self, index: int, value: CounterValue) -> None:
-        """Raises NotFoundError for an index outside of the array."""
+        """Set a cell. Raises NotFoundError for an index outside of the array."""
         self._check(index)
         with self._lock:
             self.packets[index] = value.packets
@@ -40,11 +44,11 @@ class CounterArray:
 
     def _check(self, index: int) -> None:
         if not 0 <= index < self.size:
-            raise NotFoundError(f"Counter {self.name} has {self.size} cells, no index {index}.")
+            raise NotFoundError(f"Counter {self.name} has no cell {index}: its size is {self.size}.")
 
 
 class TokenBuckets:
-    """A two-rate three-color marker (RFC 2698, color-blind), as BMv2 runs it."""
+    """A color-blind two-rate three-color marker (RFC 2698), as in BMv2."""
 
     __slots__ = ("committed", "peak", "rates", "time_ns")
 
@@ -55,7 +59,7 @@ class TokenBuckets:
         self.peak = float(rates.pburst)
 
     def color(self, units: int, now_ns: int) -> int:
-        """The color of a packet of ``units`` (1, or its bytes) that arrives at ``now_ns``."""
+        """Return the color of a packet of ``units`` (1, or its bytes) that arrives at ``now_ns``."""
         rates = self.rates
         elapsed = max(0, now_ns - self.time_ns) / 1e9
         self.time_ns = now_ns
@@ -71,7 +75,7 @@ class TokenBuckets:
 
 
 class MeterArray:
-    """An indirect meter. A cell without rates marks every packet green."""
+    """An indirect meter; implements ``api.Meter``. A cell without rates marks every packet green."""
 
     def __init__(
         self,
@@ -89,21 +93,21 @@ class MeterArray:
         self._cells: dict[int, TokenBuckets] = {}
 
     def execute(self, index: int, frame_length: int) -> int:
-        """The color for a packet; called by the generated code."""
+        """Return the color of a packet; the generated code calls this."""
         cell = self._cells.get(index)
         if cell is None:
             return GREEN
         return cell.color(1 if self.unit == "packets" else frame_length, self._clock())
 
     def read(self, index: int) -> MeterRates | None:
-        """Raises NotFoundError for an index outside of the array."""
+        """Return the rates of a cell. Raises NotFoundError for an index outside of the array."""
         self._check(index)
         with self._lock:
             cell = self._cells.get(index)
             return None if cell is None else cell.rates
 
     def write(self, index: int, rates: MeterRates | None) -> None:
-        """Raises NotFoundError for an index outside of the array."""
+        """Set the rates of a cell. Raises NotFoundError for an index outside of the array."""
         self._check(index)
         with self._lock:
             if rates is None:
@@ -113,14 +117,14 @@ class MeterArray:
 
     def _check(self, index: int) -> None:
         if not 0 <= index < self.size:
-            raise NotFoundError(f"Meter {self.name} has {self.size} cells, no index {index}.")
+            raise NotFoundError(f"Meter {self.name} has no cell {index}: its size is {self.size}.")
 
 
 class RegisterBank:
-    """Registers of one size and width side by side: cell ``i`` of all of them is one int.
+    """Register arrays of one size and width, packed: one int holds cell ``i`` of all of them.
 
-    A bank of one register is a plain register array. The first register is in the most significant bits, like the
-    first field of a header.
+    The first register has the most significant bits, like the first field of a header. A bank of one register is a
+    plain register array.
     """
 
     def __init__(self, names: tuple[str, ...], size: int, bits: int) -> None:
@@ -130,23 +134,26 @@ class RegisterBank:
         self.cells = [0] * size
 
     def shift(self, name: str) -> int:
-        """Position of a register's bits within a cell."""
+        """Return the position of a register's least significant bit within a packed cell."""
         return (len(self.names) - 1 - self.names.index(name)) * self.bits
 
     def read(self, name: str, index: int) -> int:
-        """Raises NotFoundError for an index outside of the array."""
+        """Return a register's cell. Raises NotFoundError for an index outside of the array."""
         self._check(name, index)
         return self.cells[index] >> self.shift(name) & ((1 << self.bits) - 1)
 
     def write(self, name: str, index: int, value: int) -> None:
-        """Raises NotFoundError for an index outside of the array, InvalidArgumentError for too large a value."""
+        """Set a register's cell.
+
+        Raises NotFoundError for an index outside of the array, InvalidArgumentError for a value that does not fit.
+        """
         self._check(name, index)
         mask = (1 << self.bits) - 1
         if not 0 <= value <= mask:
-            raise InvalidArgumentError(f"Register {name} holds {self.bits} bits, {value} does not fit.")
+            raise InvalidArgumentError(f"{value} does not fit register {name}, which has {self.bits} bits.")
         shift = self.shift(name)
         self.cells[index] = self.cells[index] & ~(mask << shift) | value << shift
 
     def _check(self, name: str, index: int) -> None:
         if not 0 <= index < self.size:
-            raise NotFoundError(f"Register {name} has {self.size} cells, no index {index}.")
+            raise NotFoundError(f"Register {name} has no cell {index}: its size is {self.size}.")

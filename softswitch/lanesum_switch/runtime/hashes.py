@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hash and checksum algorithms of v1model's HashAlgorithm, bit for bit as BMv2 computes them.
+"""Hash and checksum algorithms of v1model's ``HashAlgorithm``, bit for bit as in BMv2.
 
-The parameters are the public ones of each algorithm (CRC catalogue names in the comments).
+Docstrings name each CRC as in the "Catalogue of parametrised CRC algorithms" (reveng.sourceforge.io/crc-catalogue).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ HashFunction = Callable[[bytes], int]
 
 
 def ones_complement_sum(number: int) -> int:
-    """The RFC 1071 checksum of a byte string given as an int of a whole number of 16-bit words.
+    """Return the RFC 1071 checksum of a whole number of 16-bit words, given as one int.
 
-    2**16 is 1 modulo 65535, so the end-around-carry sum of the words is the number itself modulo 65535.
+    2**16 is 1 modulo 65535, so the sum of the words with end-around carry is the int modulo 65535.
     """
     if number == 0:
         return 0xFFFF
@@ -26,7 +26,7 @@ def ones_complement_sum(number: int) -> int:
 
 
 def csum16(data: bytes) -> int:
-    """RFC 1071 checksum; an odd last byte counts as the high byte of a word."""
+    """Return the RFC 1071 checksum; an odd last byte is the high byte of a word."""
     return ones_complement_sum(int.from_bytes(data + b"\0" if len(data) & 1 else data, "big"))
 
 
@@ -54,7 +54,7 @@ for _byte in range(256):
 
 
 def crc16(data: bytes) -> int:
-    """CRC-16/ARC."""
+    """Return the CRC-16/ARC."""
     remainder = 0
     for byte in data:
         remainder = remainder >> 8 ^ _CRC16[(remainder ^ byte) & 0xFF]
@@ -62,12 +62,12 @@ def crc16(data: bytes) -> int:
 
 
 def crc32(data: bytes) -> int:
-    """CRC-32/ISO-HDLC (Ethernet)."""
+    """Return the CRC-32/ISO-HDLC (Ethernet)."""
     return zlib.crc32(data)
 
 
 def crc64(data: bytes) -> int:
-    """CRC-64/GO-ISO without the final inversion: BMv2's default for crc64_custom."""
+    """Return the CRC-64/GO-ISO without the final inversion, BMv2's default for crc64_custom."""
     remainder = 0
     for byte in data:
         remainder = remainder >> 8 ^ _CRC64[(remainder ^ byte) & 0xFF]
@@ -75,7 +75,7 @@ def crc64(data: bytes) -> int:
 
 
 def crc8(data: bytes) -> int:
-    """CRC-8/SMBUS: BMv2's default for crc8_custom."""
+    """Return the CRC-8/SMBUS, BMv2's default for crc8_custom."""
     remainder = 0
     for byte in data:
         remainder = _CRC8[remainder ^ byte]
@@ -83,7 +83,7 @@ def crc8(data: bytes) -> int:
 
 
 def crc_ccitt(data: bytes) -> int:
-    """CRC-16/IBM-3740."""
+    """Return the CRC-16/IBM-3740."""
     return binascii.crc_hqx(data, 0xFFFF)
 
 
@@ -96,17 +96,17 @@ def _xor(data: bytes, size: int) -> int:
 
 
 def xor16(data: bytes) -> int:
-    """XOR of all 16-bit words; the last one is padded with zeros."""
+    """Return the XOR of all 16-bit words; zeros pad the last one."""
     return _xor(data, 2)
 
 
 def identity(data: bytes) -> int:
-    """The first eight bytes, big-endian."""
+    """Return the first eight bytes as a big-endian int."""
     return int.from_bytes(data[:8], "big")
 
 
-def functions(rng: random.Random) -> dict[str, HashFunction]:
-    """Algorithm name in the JSON -> function. ``random`` draws from ``rng``."""
+def hash_functions(rng: random.Random) -> dict[str, HashFunction]:
+    """Return the functions by their name in the BMv2 JSON; ``random`` draws from ``rng``."""
     calls = [0]
 
     def round_robin(_: bytes) -> int:

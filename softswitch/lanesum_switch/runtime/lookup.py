@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lookup of tables that are not exact only: the best match by prefix length or priority, behind a cache."""
+"""Lookup in tables with LPM, ternary, range or optional key fields.
+
+The algorithm is tuple space search (V. Srinivasan, S. Suri and G. Varghese, "Packet Classification using Tuple Space
+Search", SIGCOMM 1999): entries with the same masks share a hash table. Results are cached by key.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +13,31 @@ from typing import Any
 from lanesum_switch.api import Match
 
 Row = tuple[Any, ...]
-NO_ACTION = -1  # action number of a row that runs nothing (an indirect table without a default action)
-GROUP = -2  # action number of a row whose third item is a group's list of rows
+NO_ACTION = -1  # action number of a row without action (an indirect table without a default action)
+GROUP = -2  # action number of a row whose third item is the list of rows of a group's members
 
-_CACHE_LIMIT = 65536
+_MAX_CACHED_KEYS = 65536
 
 
 class TupleSpaceSearch(dict[Any, Row | None]):
-    """Maps key values to the row that matches; None where nothing does."""
+    """Dictionary from key values to the row of the best match, or None; it is its own cache."""
 
     def __init__(self, kinds: tuple[str, ...], widths: tuple[int, ...]) -> None:
         super().__init__()
         self.single = len(kinds) == 1
         self.kinds = kinds
         self.widths = widths
-        # Tuple-space search: entries that share their masks are one dict from masked key to (rank, row).
-        self.groups: list[tuple[int, tuple[int, ...], dict[tuple[int, ...], tuple[int, Row]]]] = []
+        # (highest rank, masks, masked key -> (rank, row)) of the entries with the same masks, highest rank first.
+        self.tuples: list[tuple[int, tuple[int, ...], dict[tuple[int, ...], tuple[int, Row]]]] = []
+        # (rank, tests, row) of the entries that need comparisons, highest rank first.
         self.ranges: list[tuple[int, list[tuple[int, int, int]], Row]] = []
 
     def rebuild(self, entries: list[tuple[tuple[Match, ...], int, Row]]) -> None:
-        """Replace all entries: (match, rank, row); a larger rank wins."""
+        """Replace all entries, given as (match, rank, row); the larger rank wins."""
         self.clear()
-        self.groups = []
+        self.tuples = []
         self.ranges = []
-        groups: dict[tuple[int, ...], dict[tuple[int, ...], tuple[int, Row]]] = {}
+        tuples: dict[tuple[int, ...], dict[tuple[int, ...], tuple[int, Row]]] = {}
         for match, rank, row in entries:
             masks = self.masks(match)
             if masks is None:
@@ -40,15 +45,15 @@ class TupleSpaceSearch(dict[Any, Row | None]):
                 self.ranges.append((rank, tests, row))
                 continue
             values = tuple(m.value & mask for m, mask in zip(match, masks, strict=True))
-            known = groups.setdefault(masks, {})
+            known = tuples.setdefault(masks, {})
             if values not in known or known[values][0] < rank:
                 known[values] = (rank, row)
-        self.groups = [(max(r for r, _ in rows.values()), masks, rows) for masks, rows in groups.items()]
-        self.groups.sort(key=lambda group: -group[0])
+        self.tuples = [(max(r for r, _ in rows.values()), masks, rows) for masks, rows in tuples.items()]
+        self.tuples.sort(key=lambda item: -item[0])
         self.ranges.sort(key=lambda item: -item[0])
 
     def masks(self, match: tuple[Match, ...]) -> tuple[int, ...] | None:
-        """The bits of each key field that matter; None where a range needs comparisons."""
+        """Return the mask of each key field, or None if a range needs comparisons."""
         masks = []
         for kind, bits, item in zip(self.kinds, self.widths, match, strict=True):
             full = (1 << bits) - 1
@@ -69,7 +74,7 @@ class TupleSpaceSearch(dict[Any, Row | None]):
 
     @staticmethod
     def test(kind: str, bits: int, match: Match) -> tuple[int, int, int]:
-        """(mask, low, high) such that a key value matches if low <= value & mask <= high."""
+        """Return (mask, low, high): a key field matches if low <= value & mask <= high."""
         full = (1 << bits) - 1
         if kind == "range":
             return full, match.value, match.aux
@@ -80,7 +85,7 @@ class TupleSpaceSearch(dict[Any, Row | None]):
         values = (key,) if self.single else key
         best = -1
         found: Row | None = None
-        for highest, masks, rows in self.groups:
+        for highest, masks, rows in self.tuples:
             if highest <= best:
                 break
             item = rows.get(tuple(v & m for v, m in zip(values, masks, strict=True)))
@@ -91,7 +96,7 @@ class TupleSpaceSearch(dict[Any, Row | None]):
                 break
             if all(low <= v & mask <= high for v, (mask, low, high) in zip(values, tests, strict=True)):
                 best, found = rank, row
-        if len(self) >= _CACHE_LIMIT:
+        if len(self) >= _MAX_CACHED_KEYS:
             self.clear()
         self[key] = found
         return found

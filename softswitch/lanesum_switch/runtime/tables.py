@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Match-action tables: what the control plane writes, and the lookup objects that the generated code reads.
+"""Match-action tables (P4_16 specification, section "Tables"; P4Runtime specification, section "TableEntry").
 
-The generated code sees an entry as a *row*: ``(action number, state, *args)``, where ``state`` is the list
-``[packets, bytes, last hit in ns, meter]``. Exact tables are a dict from key to row. All others are a cache over a
-search; the cache is emptied whenever an entry changes, so that writes need no recompilation.
+The generated code reads an entry as a *row* ``(action number, state, *args)``, where ``state`` is the list
+``[packets, bytes, last hit in ns, meter]``. A table with exact keys only is a dict from key to row. Any other table is
+a ``TupleSpaceSearch``. A write changes these objects and recompiles nothing.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from lanesum_switch.api import (
     Target,
 )
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.runtime.action_profiles import ActionProfile
+from lanesum_switch.runtime.action_profiles import ActionProfile, check_arguments
 from lanesum_switch.runtime.externs import GREEN, TokenBuckets
 from lanesum_switch.runtime.lookup import GROUP, NO_ACTION, Row, TupleSpaceSearch
 
-_PRIORITY_BASE = 1 << 24  # const entries: BMv2 counts down, P4Runtime counts up
+_PRIORITY_BASE = 1 << 24  # const entries: the smaller number wins in the JSON, the larger one in P4Runtime
 
 
 class MatchTable:
-    """One table; implements ``api.Table``."""
+    """A match-action table; implements ``api.Table``."""
 
     def __init__(
         self,
@@ -87,23 +87,30 @@ class MatchTable:
     # api.Table
 
     def insert(self, entry: TableEntry) -> None:
-        """Raises PermissionDenied, AlreadyExists, TableFull, NotFound (member, group) or InvalidArgument errors."""
+        """Add an entry.
+
+        Raises PermissionDeniedError, AlreadyExistsError, TableFullError, InvalidArgumentError, or NotFoundError for an
+        unknown member or group.
+        """
         with self._lock:
             self._writable()
             if not self.keys:
-                raise InvalidArgumentError(f"Table {self.name} has no key: only its default entry can be written.")
+                raise InvalidArgumentError(f"Table {self.name} has no key: write its default entry instead.")
             match = self._normalize(entry.match)
             key = (match, self._priority(entry.priority))
             if key in self._entries:
-                raise AlreadyExistsError(f"Table {self.name} has an entry with this match already.")
+                raise AlreadyExistsError(f"Table {self.name} already has an entry with this match and priority.")
             if len(self._entries) >= self.size:
-                raise TableFullError(f"Table {self.name} holds {self.size} entries, which is its size.")
+                raise TableFullError(f"Table {self.name} is full: it holds {self.size} entries.")
             self._check_target(entry.target)
             self._add(match, entry)
             self._refresh_one(key)
 
     def modify(self, entry: TableEntry) -> None:
-        """Raises PermissionDenied, NotFound or InvalidArgument errors."""
+        """Replace target and idle timeout of an entry; keep its counter.
+
+        Raises PermissionDeniedError, NotFoundError or InvalidArgumentError.
+        """
         with self._lock:
             self._writable()
             stored = self._stored(entry.match, entry.priority)
@@ -114,7 +121,7 @@ class MatchTable:
             self._refresh_one((stored.match, stored.priority))
 
     def delete(self, match: tuple[Match, ...], priority: int) -> None:
-        """Raises PermissionDenied, NotFound or InvalidArgument errors."""
+        """Remove an entry. Raises PermissionDeniedError, NotFoundError or InvalidArgumentError."""
         with self._lock:
             self._writable()
             stored = self._stored(match, priority)
@@ -126,17 +133,17 @@ class MatchTable:
                 self._refresh()
 
     def get(self, match: tuple[Match, ...], priority: int) -> TableEntry:
-        """A copy of an entry with its present counter. Raises NotFound or InvalidArgument errors."""
+        """Return a copy of an entry. Raises NotFoundError or InvalidArgumentError."""
         with self._lock:
             return self._view(self._stored(match, priority))
 
     def entries(self) -> list[TableEntry]:
-        """Copies of all entries, in the order in which they were inserted."""
+        """Return copies of all entries, in the order of insertion."""
         with self._lock:
             return [self._view(entry) for entry in self._entries.values()]
 
     def write_counter(self, match: tuple[Match, ...], priority: int, value: CounterValue) -> None:
-        """Raises NotFound or InvalidArgument errors."""
+        """Set the direct counter of an entry. Raises NotFoundError or InvalidArgumentError."""
         with self._lock:
             if not self.has_direct_counter:
                 raise InvalidArgumentError(f"Table {self.name} has no direct counter.")
@@ -144,7 +151,10 @@ class MatchTable:
             state[0], state[1] = value.packets, value.bytes
 
     def write_meter(self, match: tuple[Match, ...], priority: int, rates: MeterRates | None) -> None:
-        """Raises NotFound or InvalidArgument errors."""
+        """Set the rates of an entry's direct meter; None colors every packet green.
+
+        Raises NotFoundError or InvalidArgumentError.
+        """
         with self._lock:
             if not self.has_direct_meter:
                 raise InvalidArgumentError(f"Table {self.name} has no direct meter.")
@@ -160,7 +170,10 @@ class MatchTable:
             return self._view(self._default, self._default_state)
 
     def set_default(self, target: Target) -> None:
-        """Raises PermissionDenied, NotFound or InvalidArgument errors."""
+        """Replace the default action.
+
+        Raises PermissionDeniedError, NotFoundError or InvalidArgumentError.
+        """
         with self._lock:
             if self.default_is_const:
                 raise PermissionDeniedError(f"The default action of table {self.name} is const.")
@@ -169,16 +182,16 @@ class MatchTable:
             self._refresh_default()
 
     def reset_default(self) -> None:
-        """Back to the program's own default action."""
+        """Restore the default action of the program. Raises PermissionDeniedError."""
         with self._lock:
             if self.default_is_const:
                 raise PermissionDeniedError(f"The default action of table {self.name} is const.")
             self._program_default()
 
-    # For the generated code and the switch
+    # For the generated code and the data plane
 
     def meter_color(self, state: list[Any], frame_length: int) -> int:
-        """The color that an entry's direct meter gives a packet."""
+        """Return the color that an entry's direct meter gives a packet of ``frame_length`` bytes."""
         buckets = state[3]
         if buckets is None:
             return GREEN
@@ -186,7 +199,7 @@ class MatchTable:
         return color
 
     def ordered_rows(self) -> list[tuple[list[tuple[int, int, int]], Row]]:
-        """(tests per key field, row) of all entries, best match first; a test is (mask, low, high)."""
+        """Return (tests of the key fields, row) of all entries, best match first; a test is (mask, low, high)."""
         assert isinstance(self.rows, TupleSpaceSearch)
         search = self.rows
         ranked = [(self._rank(e), e.handle, e) for e in self._entries.values()]
@@ -198,7 +211,10 @@ class MatchTable:
         return found
 
     def expired(self, now_ns: int) -> list[TableEntry]:
-        """Entries whose idle timeout passed since their last hit; their clocks start again. The lock is held."""
+        """Return the entries that had no hit for their idle timeout, and restart their timeouts.
+
+        The caller holds the lock.
+        """
         found = []
         for entry in self._entries.values():
             state = self._states[entry.handle]
@@ -207,7 +223,7 @@ class MatchTable:
                 state[2] = now_ns
         return found
 
-    # Internals; the lock is held
+    # Internals; the caller holds the lock
 
     def _load(self, node: ir.TableNode) -> None:
         self._program_default()
@@ -237,12 +253,14 @@ class MatchTable:
         if self._needs_priority():
             return priority
         if priority:
-            raise InvalidArgumentError(f"Table {self.name} has no ternary, range or optional key: priority must be 0.")
+            raise InvalidArgumentError(
+                f"Table {self.name} has no ternary, range or optional key: its entries have priority 0, not {priority}."
+            )
         return 0
 
     def _writable(self) -> None:
         if self.is_const:
-            raise PermissionDeniedError(f"The entries of table {self.name} are part of the program (const entries).")
+            raise PermissionDeniedError(f"The entries of table {self.name} are const: they are part of the program.")
 
     def _normalize(self, match: tuple[Match, ...]) -> tuple[Match, ...]:
         if len(match) != len(self.keys):
@@ -265,7 +283,7 @@ class MatchTable:
                     value &= aux
             if not fits:
                 raise InvalidArgumentError(
-                    f"Key field {key.name} of table {self.name} ({key.kind}, {key.bits} bits) cannot be {item}."
+                    f"{item} does not fit key field {key.name} of table {self.name} ({key.kind}, {key.bits} bits)."
                 )
             found.append(Match(value, aux))
         return tuple(found)
@@ -273,14 +291,18 @@ class MatchTable:
     def _check_target(self, target: Target) -> None:
         if isinstance(target, ActionCall):
             if self._profile is not None:
-                raise InvalidArgumentError(f"Table {self.name} is indirect: its entries name a member or a group.")
+                raise InvalidArgumentError(
+                    f"Table {self.name} is indirect: its entries refer to a member or group, not to an action."
+                )
             spec = next((a for a in self.actions if a.name == target.action), None)
             if spec is None:
                 raise InvalidArgumentError(f"Table {self.name} has no action {target.action}.")
             check_arguments(spec, target.args)
             return
         if self._profile is None:
-            raise InvalidArgumentError(f"Table {self.name} has no action profile.")
+            raise InvalidArgumentError(
+                f"Table {self.name} is not indirect: its entries name an action, not a member or group."
+            )
         if isinstance(target, MemberRef):
             self._profile.require_member(target.member_id)
         else:
@@ -338,7 +360,7 @@ class MatchTable:
         return self._row(self._profile.members_by_id[target.member_id], state)
 
     def _rank(self, entry: TableEntry) -> int:
-        """The larger rank wins. Among equal ones BMv2 leaves the choice open; the older entry wins here."""
+        """Return the rank of an entry: the larger one wins, and of equal ones the older entry (BMv2: undefined)."""
         if self._needs_priority():
             return entry.priority
         lpm = next((i for i, k in enumerate(self.keys) if k.kind == "lpm"), None)
@@ -352,7 +374,7 @@ class MatchTable:
             self._refresh()
 
     def _refresh(self) -> None:
-        """Rebuild all rows, for example after a member of the action profile changed."""
+        """Rebuild all rows, as after a change of an action profile's member."""
         self._refresh_default()
         if isinstance(self.rows, TupleSpaceSearch):
             self.rows.rebuild(
@@ -365,12 +387,3 @@ class MatchTable:
             self.rows.clear()
             for entry in self._entries.values():
                 self.rows[self._key(entry.match)] = self._row(entry.target, self._states[entry.handle])
-
-
-def check_arguments(spec: ActionSpec, args: tuple[int, ...]) -> None:
-    """Raises InvalidArgumentError where arguments do not fit an action's parameters."""
-    if len(args) != len(spec.params):
-        raise InvalidArgumentError(f"Action {spec.name} has {len(spec.params)} parameters, not {len(args)}.")
-    for param, value in zip(spec.params, args, strict=True):
-        if not 0 <= value < 1 << param.bits:
-            raise InvalidArgumentError(f"Parameter {param.name} of {spec.name} has {param.bits} bits, not {value}.")

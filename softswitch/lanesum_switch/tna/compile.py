@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from lanesum_switch.api import InvalidArgumentError
-from lanesum_switch.compiler.context import Context, Runtime
-from lanesum_switch.compiler.driver import CompiledProgram, build_state, load_source, make_context
+from lanesum_switch.compiler.context import Context
+from lanesum_switch.compiler.driver import CompiledProgram, load_source, make_context
 from lanesum_switch.runtime.externs import RegisterBank
+from lanesum_switch.runtime.state import Runtime, build_state
 from lanesum_switch.tna.function import HalfWriter, Passed
 from lanesum_switch.tna.load import Half
 from lanesum_switch.tna.primitives import RegisterAccessError
@@ -90,7 +91,7 @@ class CompiledHalf:
             banks[name] = bank
             changes[self._cells_of(self._context, name)] = bank.cells
         self.registers[pipe] = banks
-        self._runs[pipe] = self.compiled.again(changes)  # type: ignore[assignment]
+        self._runs[pipe] = self.compiled.rebind(changes)  # type: ignore[assignment]
         return self._runs[pipe]
 
     @staticmethod

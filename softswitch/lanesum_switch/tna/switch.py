@@ -120,10 +120,10 @@ class TofinoSwitch(EmbeddedSwitch):
 
     # Packets
 
-    def _fault(self, error: Exception, out: list[PacketOut], before: int) -> None:
+    def _abort(self, error: Exception, out: list[PacketOut], before: int) -> None:
         if isinstance(error, RegisterAccessError):
             raise error
-        super()._fault(error, out, before)
+        super()._abort(error, out, before)
 
     def _pass(self, port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: Any) -> None:
         """Ingress and what follows. ``origin``: the data of a resubmitted packet, None for any other."""

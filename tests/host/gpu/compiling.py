@@ -83,4 +83,4 @@ def _instructions(lines: Iterable[str]) -> set[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps([facts(case) for case in importlib.import_module(sys.argv[1]).CASES]))
+    print(json.dumps([facts(case) for case in importlib.import_module(f"tests.host.gpu.{sys.argv[1]}").CASES]))

@@ -103,7 +103,7 @@ def test_sessions_with_and_without_a_device(native: str, device: FakeDevice, mon
         assert here.numpy().tobytes() == there.tobytes()
         exact = np.sum(vectors(number, size, density, 8, scale), axis=0, dtype=np.float64)
         np.testing.assert_allclose(there, exact, atol=scale * 1e-5 + 1e-3)  # and what was left of larger ones
-    assert device.of("fetch") and len(device.of("wait")) >= len(device.of("fetch"))
+    assert device.of("copy to host") and len(device.of("synchronize")) >= len(device.of("copy to host"))
 
 
 def test_the_program_s_default_type_is_not_the_result_s(device: FakeDevice) -> None:
@@ -114,7 +114,7 @@ def test_the_program_s_default_type_is_not_the_result_s(device: FakeDevice) -> N
         run = simulate(Union(workers=1, block=8), [x], tensor="t", keep_residual=True)
     finally:
         torch.set_default_dtype(before)
-    assert device.of("fetch") and run.values.dtype == torch.float32
+    assert device.of("copy to host") and run.values.dtype == torch.float32
     torch.testing.assert_close(run.values, x, rtol=0, atol=1e-8)
 
 

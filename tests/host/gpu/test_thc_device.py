@@ -178,7 +178,7 @@ def test_what_is_not_finite_is_found_by_the_norms(bad: float) -> None:
         (lambda: torch.zeros(3, dtype=torch.float16), None, r"float32 tensor of one dimension, not torch\.float16"),
         (lambda: torch.zeros(3, 2), None, r"of shape \(3, 2\)"),
         (lambda: torch.zeros(()), None, r"of shape \(\)"),
-        (lambda: torch.zeros(3), lambda: torch.zeros(4), r"memory of 'w' has torch\.float32 of shape \(4,\)"),
+        (lambda: torch.zeros(3), lambda: torch.zeros(4), r"error feedback of .w. has torch\.float32 of shape \(4,\)"),
     ],
 )
 def test_tensors_that_do_not_fit_are_refused(x: Any, memory: Any, message: str) -> None:

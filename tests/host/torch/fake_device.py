@@ -11,24 +11,24 @@ from typing import Any
 
 import torch
 
-from lanesum.gpu.staging import Mark, Staging
+from lanesum.gpu.staging import Event, Staging
 
 LOST = 0x5A5A5A5A  # what is in pinned memory before the copy to it has happened
 WAIT_S = 60.0
 
 
-class FakeMark:
+class FakeEvent:
     """Reached when the ``gate`` is open."""
 
     def __init__(self, device: FakeDevice, gate: threading.Event | None) -> None:
         self._device = device
         self._gate = gate
 
-    def reached(self) -> bool:
+    def query(self) -> bool:
         return self._gate is None or self._gate.is_set()
 
-    def wait(self) -> None:
-        self._device.note("wait")
+    def synchronize(self) -> None:
+        self._device.note("synchronize")
         assert self._gate is None or self._gate.wait(WAIT_S), "the test never lets it happen"
 
 
@@ -40,11 +40,11 @@ class FakeCopy:
         self._copy: Callable[[], object] | None = copy
         self._lock = threading.Lock()
 
-    def reached(self) -> bool:
+    def query(self) -> bool:
         return self._copy is None
 
-    def wait(self) -> None:
-        self._device.note("wait")
+    def synchronize(self) -> None:
+        self._device.note("synchronize")
         with self._lock:
             if self._copy is not None:
                 self._copy()
@@ -56,7 +56,7 @@ class FakeDevice(Staging):
 
     Attributes:
         log: what was called, and in which thread, in order.
-        gates: for the next marks in a stream of the caller, what lets them happen; none: they may at once.
+        gates: of the next events in a stream of the caller; without one an event is complete at once.
     """
 
     def __init__(self) -> None:
@@ -75,10 +75,10 @@ class FakeDevice(Staging):
     def _is_inside(self) -> bool:
         return getattr(self._inside, "depth", 0) > 0
 
-    def mark(self) -> Mark:
-        self.note("mark")
+    def record_event(self) -> Event:
+        self.note("record event")
         gate = self.gates.pop(0) if self.gates and not self._is_inside() else None
-        return FakeMark(self, gate)
+        return FakeEvent(self, gate)
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[None]:
@@ -88,21 +88,21 @@ class FakeDevice(Staging):
         finally:
             self._inside.depth -= 1
 
-    def follow(self, mark: Mark, *tensors: torch.Tensor) -> None:
-        self.note("follow")
+    def wait_event(self, event: Event, *tensors: torch.Tensor) -> None:
+        self.note("wait event")
 
     def hand_over(self, *tensors: torch.Tensor) -> None:
         self.note("hand over")
 
-    def pinned(self, size: int, dtype: torch.dtype) -> torch.Tensor:
-        return super().pinned(size, dtype).view(torch.int32).fill_(LOST).view(dtype)
+    def empty_pinned(self, size: int, dtype: torch.dtype) -> torch.Tensor:
+        return super().empty_pinned(size, dtype).view(torch.int32).fill_(LOST).view(dtype)
 
-    def fetch(self, source: torch.Tensor, target: torch.Tensor) -> Mark:
+    def copy_to_host(self, source: torch.Tensor, target: torch.Tensor) -> Event:
         assert self._is_inside(), "launched in a stream of the caller's"
-        self.note("fetch")
+        self.note("copy to host")
         return FakeCopy(self, lambda: target.copy_(source))
 
-    def put(self, array: Any, target: torch.Tensor | None = None) -> torch.Tensor:
+    def copy_to_device(self, array: Any, target: torch.Tensor | None = None) -> torch.Tensor:
         assert self._is_inside(), "launched in a stream of the caller's"
-        self.note("put")
-        return super().put(array, target)
+        self.note("copy to device")
+        return super().copy_to_device(array, target)

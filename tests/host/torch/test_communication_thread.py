@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 
-from lanesum.torch.thread import MOST_UNDER_WAY, CommunicationThread
+from lanesum.torch.communication_thread import MAX_IN_FLIGHT, CommunicationThread
 
 
 class Job:
@@ -38,7 +38,7 @@ def test_a_few_are_under_way_and_end_in_their_order() -> None:
     seen: list[tuple[str, int]] = []
     woken, alone = threading.Event(), threading.Event()
     thread = CommunicationThread("lanesum-test", woken.set, woken.set)
-    jobs = [Job(number, seen, woken) for number in range(MOST_UNDER_WAY + 1)]
+    jobs = [Job(number, seen, woken) for number in range(MAX_IN_FLIGHT + 1)]
     for job in jobs:
         thread.submit(job.begin)
     thread.submit(alone.set, alone=True)
@@ -50,4 +50,4 @@ def test_a_few_are_under_way_and_end_in_their_order() -> None:
     thread.stop()
     begins = [number for what, number in seen if what == "begin"]
     completes = [number for what, number in seen if what == "complete"]
-    assert begins == completes == list(range(MOST_UNDER_WAY + 1))
+    assert begins == completes == list(range(MAX_IN_FLIGHT + 1))

@@ -110,15 +110,15 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 
 def test_a_vector_s_way_to_the_host_and_back(log: Log) -> None:
     own = CudaStaging(SECOND)
-    made = own.mark()
-    own.follow(made, Tensor(log))
-    assert not made.reached()
+    made = own.record_event()
+    own.wait_event(made, Tensor(log))
+    assert not made.query()
     with own.stream():
-        pinned = own.pinned(4, torch.float32)
-        copied = own.fetch(torch.arange(4.0), pinned)
-    copied.wait()
+        pinned = own.empty_pinned(4, torch.float32)
+        copied = own.copy_to_host(torch.arange(4.0), pinned)
+    copied.synchronize()
     with own.stream():
-        back = own.put(pinned.numpy())
+        back = own.copy_to_device(pinned.numpy())
     own.hand_over(Tensor(log))
     assert back.tolist() == [0, 1, 2, 3]
     assert log == [
@@ -148,7 +148,7 @@ def test_other_types_become_the_host_s_on_the_device(log: Log) -> None:
     own = CudaStaging(SECOND)
     pinned = torch.zeros(3)
     with own.stream():
-        own.fetch(torch.arange(3, dtype=torch.float64), pinned)
+        own.copy_to_host(torch.arange(3, dtype=torch.float64), pinned)
     assert pinned.tolist() == [0, 1, 2] and log[-2:] == [("copy launched in", "lanesum"), ("mark", "lanesum")]
 
 
@@ -156,18 +156,18 @@ def test_words_that_nobody_may_write_are_put_there(log: Log) -> None:
     words = np.arange(3, dtype=np.int32)
     words.flags.writeable = False
     for own in (CudaStaging(SECOND), Staging(torch.device("cpu"))):
-        assert own.put(words).tolist() == [0, 1, 2]
-    assert Staging(torch.device("meta")).put(words).device.type == "meta"
+        assert own.copy_to_device(words).tolist() == [0, 1, 2]
+    assert Staging(torch.device("meta")).copy_to_device(words).device.type == "meta"
 
 
 def test_memory_of_the_host_is_the_host_s_whatever_the_default_device_is() -> None:
     with torch.device("meta"):
-        assert Staging(torch.device("cpu")).pinned(3, torch.float32).device.type == "cpu"
+        assert Staging(torch.device("cpu")).empty_pinned(3, torch.float32).device.type == "cpu"
 
 
 def test_parts_of_a_tensor_are_put_where_they_belong(log: Log) -> None:
     own = CudaStaging(SECOND)
     target = torch.zeros(5)
     with own.stream():
-        own.put(np.ones(2, np.float32), target[1:3])
+        own.copy_to_device(np.ones(2, np.float32), target[1:3])
     assert target.tolist() == [0, 1, 1, 0, 0]

@@ -50,9 +50,9 @@ def test_only_threads_of_lanesum_wait_for_the_device(kind: str, device: FakeDevi
         computed.set()
         assert late.wait().tolist() == [3] * 300
         assert late.value() is not gradient, "one copy too many"
-    assert here not in device.of("wait")
+    assert here not in device.of("synchronize")
     # The threads that wait for gradients, and for copies.
-    assert set(device.of("wait")) == {"lanesum-job-7-worker-0-device", "lanesum-job-7-worker-0"}
+    assert set(device.of("synchronize")) == {"lanesum-job-7-worker-0-device", "lanesum-job-7-worker-0"}
 
 
 def mean_of(state: lanesum.torch.State, shown: list[torch.nn.Parameter], step: int, *sizes: int) -> bytes:
@@ -70,13 +70,13 @@ def test_memory_stays_on_the_device_and_checkpoints_do_not(kind: type[OnDevice],
             if not on_device:
                 patch.delenv(staging.VARIABLE)
             codec = kind(workers=1) if on_device else "bf16"
-            shown = parameters(100, 200, 50)
+            shown, before = parameters(100, 200, 50), len(device.of("copy to host"))
             with state_with(ticket, codec, error_feedback=True) as state:
                 sent = functools.partial(mean_of, state, shown)
                 means = [sent(0, 100, 200), sent(1, 100, 200), sent(2, 200, 50), sent(3, 100, 200, 50), sent(4, 50)]
-                assert state.memory is not None
-                kept = [one.own for one in state.memory._memory.values()]
-                assert all(isinstance(one, torch.Tensor) is on_device for one in kept)
+                assert state.error_feedback is not None
+                copied = len(device.of("copy to host")) - before
+                assert copied == (len(means) if on_device else 0), "only the gradients are copied"
                 file = io.BytesIO()
                 torch.save(state.state_dict(), file)
                 saved = torch.load(io.BytesIO(file.getvalue()), weights_only=True)
@@ -84,23 +84,23 @@ def test_memory_stays_on_the_device_and_checkpoints_do_not(kind: type[OnDevice],
                 assert sorted(memory) == ["#0", "#1", "#2"] and any(any(one) for one in memory.values())
                 state.load_state_dict(saved)
                 means += [sent(5, 100, 200), sent(6, 50)]
-                norms = state.memory.norms()
+                norms = state.error_feedback.norms()
             seen.append((means, memory, norms))
     assert seen[0] == seen[1]
 
 
 def test_memory_of_parameters_that_were_in_different_buckets(device: FakeDevice) -> None:
     """Of the same places in buckets of the same length, even."""
-    memory = lanesum.torch.ParameterMemory()
+    memory = lanesum.torch.ErrorFeedbackState()
     first, second = torch.arange(5.0), torch.arange(10.0, 15.0)
-    memory.keep(first, [Part("a", 0, 2), Part("b", 2, 5)])
-    memory.keep(second, [Part("c", 0, 2), Part("b", 2, 5)])
+    memory.store(first, [Part("a", 0, 2), Part("b", 2, 5)])
+    memory.store(second, [Part("c", 0, 2), Part("b", 2, 5)])
     parts = [Part("a", 0, 2), Part("b", 2, 5)]
     assert memory.add_to(torch.ones(5), parts).tolist() == [1, 2, 13, 14, 15]
-    kept = memory.of(torch.ones(5), parts)
+    kept = memory.gather(torch.ones(5), parts)
     assert kept is not None and kept.tolist() == [0, 1, 12, 13, 14]
-    assert memory.of(torch.ones(5), [Part("c", 0, 2), Part("b", 2, 5)]) is second
-    assert memory.of(torch.ones(5), [Part("d", 0, 5)]) is None
+    assert memory.gather(torch.ones(5), [Part("c", 0, 2), Part("b", 2, 5)]) is second
+    assert memory.gather(torch.ones(5), [Part("d", 0, 5)]) is None
 
 
 def test_half_precision_gradients_of_a_device(device: FakeDevice) -> None:
@@ -116,7 +116,7 @@ def test_a_policy_skips_gradients_of_a_device(device: FakeDevice) -> None:
         with state_with(ticket, codec) as state:
             good = lanesum.torch.hook(state, FakeBucket(torch.ones(3), parameters(3)))
             bad = lanesum.torch.hook(state, FakeBucket(torch.tensor([1.0, float("nan")]), parameters(2)))
-            assert good.wait().tolist() == [1] * 3 and state.memory is None
+            assert good.wait().tolist() == [1] * 3 and state.error_feedback is None
             assert bad.wait().tolist() == [0, 0] and state.take_skipped() == "#1"
 
 
@@ -126,7 +126,7 @@ def test_buckets_of_host_and_device_keep_their_order(device: FakeDevice, monkeyp
     device.gates.append(computed)
     with served_job(1, "fixed") as (ticket,), state_with(ticket, "fixed") as state:
         late = lanesum.torch.hook(state, FakeBucket(torch.ones(3), parameters(3)))
-        monkeypatch.setattr("lanesum.torch.state.on_device", lambda device: False)
+        monkeypatch.setattr("lanesum.torch.state.needs_staging", lambda device: False)
         after = lanesum.torch.hook(state, FakeBucket(torch.ones(4), parameters(4)))
         assert not after.done() and state.stats.buckets == 0
         computed.set()
@@ -163,7 +163,7 @@ def trained(ticket: JobTicket, on_device: bool, codec: str, views: bool) -> tupl
                 model(torch.randn(16, 32, generator=generator)).square().mean().backward()
                 optimizer.step()
         weights = [one.detach().numpy().tobytes() for one in model.parameters()]
-        return weights, name in fake.of("wait")
+        return weights, name in fake.of("synchronize")
 
 
 def test_ddp_with_gradients_of_a_device(ranks: Ranks) -> None:

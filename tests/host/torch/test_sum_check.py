@@ -14,7 +14,7 @@ from lanesum.codecs.base import Aggregate, Round
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
-from lanesum.session import FinishedRound
+from lanesum.session import ObservedRound
 from tests.host.torch.torch_ranks import Ranks
 
 WORDS = 990  # whole groups of any operation
@@ -37,7 +37,7 @@ def corrupted(rank: int, op: LaneOp, wrong_words: int) -> tuple[int, int]:
         result[10 : 10 + wrong_words] ^= np.uint32(1 << 31)
     check = lanesum.torch.SumCheck(workers=workers)
     everybody = np.full((1, 1), 3, np.uint32)
-    check(FinishedRound(codec, Round(op, own_words(op, rank)), Aggregate(result, workers), everybody))
+    check(ObservedRound(codec, Round(op, own_words(op, rank)), Aggregate(result, workers), everybody))
     return check.checked, check.wrong
 
 
@@ -57,7 +57,7 @@ def quorum(rank: int, wrong_words: int) -> tuple[int, int]:
     aggregate = Aggregate(result, 1 + half.astype(np.int64), np.ones(WORDS, np.bool_) if rank == 0 else half)
     named = np.array([[3], [1]], np.uint32)
     check = lanesum.torch.SumCheck(workers=2)
-    check(FinishedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, own_words(LaneOp.ADD32, rank)), aggregate, named))
+    check(ObservedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, own_words(LaneOp.ADD32, rank)), aggregate, named))
     return check.checked, check.wrong
 
 
@@ -86,7 +86,7 @@ def lonely(rank: int) -> str:
     words = np.zeros(8, np.uint32)
     try:
         everybody = np.full((1, 1), 3, np.uint32)
-        check(FinishedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, words), Aggregate(words, 2), everybody))
+        check(ObservedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, words), Aggregate(words, 2), everybody))
     except lanesum.torch.SumCheckError as error:
         return str(error)
     return "no error"

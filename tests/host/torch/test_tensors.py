@@ -59,15 +59,15 @@ class OnDevice(GatheredFloats):
 
     def all_reduce(self, x: Any, context: CodecContext) -> Steps:
         assert isinstance(x, torch.Tensor) and x.dtype == torch.float32 and x.dim() == 1 and x.is_contiguous()
-        own = staging.staging(x.device)
-        pinned = own.pinned(x.numel(), torch.float32)
+        own = staging.staging_for(x.device)
+        pinned = own.empty_pinned(x.numel(), torch.float32)
         with own.stream():
-            copied = own.fetch(x, pinned)
-        copied.wait()
+            copied = own.copy_to_host(x, pinned)
+        copied.synchronize()
         result = yield from super().all_reduce(pinned.numpy(), context)
         with own.stream():
-            residual = None if result.residual is None else own.put(result.residual)
-            return Result(own.put(result.values), residual)  # type: ignore[arg-type]
+            residual = None if result.residual is None else own.copy_to_device(result.residual)
+            return Result(own.copy_to_device(result.values), residual)  # type: ignore[arg-type]
 
 
 class AddsMemory(OnDevice):
@@ -139,7 +139,7 @@ def test_float32_of_the_host_is_not_copied() -> None:
 )
 def test_what_is_no_dense_tensor_of_floats_is_refused(tensor: torch.Tensor, says: str) -> None:
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
-        for call in (session.all_reduce, session.all_reduce_async, session.reduce):
+        for call in (session.all_reduce, session.all_reduce_async, session.all_reduce_result):
             with pytest.raises(ConfigurationError, match=says):
                 call(tensor)
         assert session.stats.packets_sent == 0
@@ -170,19 +170,19 @@ def test_tensors_of_a_device_have_the_sums_of_arrays(kind: str, device: FakeDevi
         here, there = run(tickets, [on_device, on_host], codec)
     for tensor, array in zip(here, there, strict=True):
         assert type(tensor) is torch.Tensor and tensor.numpy().tobytes() == array.tobytes()
-    assert len(device.of("fetch")) == len(device.of("wait")) == 7
-    assert len(device.of("follow")) == len(device.of("hand over")) == 7
+    assert len(device.of("copy to host")) == len(device.of("synchronize")) == 7
+    assert len(device.of("wait event")) == len(device.of("hand over")) == 7
 
 
 def test_the_copies_of_a_fake_device_happen_late() -> None:
     """Or the tests with it would show nothing."""
     device = FakeDevice()
-    pinned = device.pinned(3, torch.float32)
+    pinned = device.empty_pinned(3, torch.float32)
     with device.stream():
-        mark = device.fetch(torch.ones(3), pinned)
-    assert not mark.reached() and pinned.view(torch.int32).tolist() == [LOST] * 3
-    mark.wait()
-    assert mark.reached() and pinned.tolist() == [1, 1, 1]
+        mark = device.copy_to_host(torch.ones(3), pinned)
+    assert not mark.query() and pinned.view(torch.int32).tolist() == [LOST] * 3
+    mark.synchronize()
+    assert mark.query() and pinned.tolist() == [1, 1, 1]
 
 
 def test_nothing_is_waited_for_where_an_all_reduce_is_begun(device: FakeDevice) -> None:
@@ -194,7 +194,7 @@ def test_nothing_is_waited_for_where_an_all_reduce_is_begun(device: FakeDevice) 
         gradient = torch.zeros(300)
         late = session.all_reduce_async(gradient)
         assert first.result().tolist() == list(range(9)), "one before it is through"
-        assert not late.done() and device.of("wait") == []
+        assert not late.done() and device.of("synchronize") == []
         gradient.fill_(3)  # what the device computes at last
         computed.set()
         assert late.result().tolist() == [3] * 300
@@ -231,22 +231,26 @@ def test_memory_is_added_by_codecs_that_do_so_themselves(device: FakeDevice) -> 
 def test_memory_that_nobody_would_add_is_refused(device: FakeDevice) -> None:
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
         for x in (np.ones(3, np.float32), torch.ones(3)):
-            with pytest.raises(ConfigurationError, match="adds no memory"):
-                session.reduce(x, memory=torch.ones(3))
-        kept = session.reduce(torch.ones(3), memory=torch.ones(3), codec=AddsMemory(workers=1)).values
+            with pytest.raises(ConfigurationError, match="does not add error feedback"):
+                session.all_reduce_result(x, error_feedback=torch.ones(3))
+        kept = session.all_reduce_result(
+            torch.ones(3), error_feedback=torch.ones(3), codec=AddsMemory(workers=1)
+        ).values
         assert list(kept) == [2, 2, 2]
 
 
 def test_kernels_can_be_turned_off(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     cuda, cpu, codec = torch.device("cuda", 0), torch.device("cpu"), OnDevice(workers=1)
-    assert staging.codec_takes(codec, cuda) and staging.codec_takes(codec, cpu)
-    assert not staging.codec_takes(get("fixed", workers=1), cuda)
+    assert staging.codec_accepts(codec, cuda) and staging.codec_accepts(codec, cpu)
+    assert not staging.codec_accepts(get("fixed", workers=1), cuda)
     monkeypatch.setenv(staging.VARIABLE, "off")
-    assert not staging.codec_takes(codec, cuda) and staging.on_device(cuda)
+    assert not staging.codec_accepts(codec, cuda) and staging.needs_staging(cuda)
     monkeypatch.delenv(staging.VARIABLE)
-    assert staging.codec_takes(codec, cuda) and not staging.codec_takes(codec, cpu) and not staging.on_device(cpu)
+    assert (
+        staging.codec_accepts(codec, cuda) and not staging.codec_accepts(codec, cpu) and not staging.needs_staging(cpu)
+    )
     monkeypatch.setenv(staging.VARIABLE, "on")
-    with pytest.raises(ConfigurationError, match="LANESUM_GPU=on is none of auto, off"):
+    with pytest.raises(ConfigurationError, match="Invalid LANESUM_GPU='on': expected one of auto, off"):
         staging.mode()
 
 

@@ -79,7 +79,7 @@ def test_dgc_keeps_what_it_has_not_sent_itself(session: Session) -> None:
     with pytest.raises(ConfigurationError, match="keeps error feedback itself"):
         lanesum.torch.State(session, codec="dgc", error_feedback=True)
     state = lanesum.torch.State(session, codec=codecs.get("dgc", workers=1, density=0.1, momentum=0.0))
-    assert state.memory is None
+    assert state.error_feedback is None
     total, shown = torch.zeros(5000), parameters(4000, 1000)
     for _ in range(40):
         total += average(state, FakeBucket(gradient(1), shown))

@@ -41,7 +41,7 @@ def test_a_checkpoint_survives_the_file(session: Session, codec: str) -> None:
 
     shown = parameters(4000, 1000)
     with lanesum.torch.State(session, codec=build()) as state:
-        assert state.memory is None
+        assert state.error_feedback is None
         for seed in range(3):
             average(state, FakeBucket(sparse_gradient(seed), shown))
         file = io.BytesIO()

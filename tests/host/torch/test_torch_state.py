@@ -66,7 +66,7 @@ def test_memory_follows_the_parameter_into_another_bucket(session: Session) -> N
         torch.testing.assert_close(torch.cat([memory["#0"], memory["#1"]]), sent - got)
         # Alone in a bucket, and with nothing new to say: only what was left over comes out, and less is left.
         average(state, FakeBucket(torch.zeros(200), [second]))
-        norms = state.memory.norms() if state.memory is not None else {}
+        norms = state.error_feedback.norms() if state.error_feedback is not None else {}
         assert 0 < norms["#1"] < memory["#1"].norm()
         assert norms["#0"] == pytest.approx(memory["#0"].norm().item())
         stats = state.stats
@@ -100,7 +100,7 @@ def test_foreign_checkpoints_are_refused(session: Session) -> None:
     with pytest.raises(ConfigurationError, match="finite"):
         state.load_state_dict({"codec": "thc", "memory": {"#0": torch.tensor([float("nan")])}})
     state.load_state_dict({"codec": "thc", "memory": {"#0": torch.zeros(7)}})
-    with pytest.raises(ConfigurationError, match="8 elements, its error-feedback memory 7"):
+    with pytest.raises(ConfigurationError, match="8 elements, its error feedback 7"):
         lanesum.torch.hook(state, FakeBucket(torch.zeros(8), parameters(8)))
     off = lanesum.torch.State(session, error_feedback=False)
     with pytest.raises(ConfigurationError, match="error feedback is off"):
@@ -120,9 +120,9 @@ def test_join_takes_the_ticket_from_the_environment(tmp_path: Path, monkeypatch:
 
 
 def test_error_feedback_is_off_for_fixed_unless_asked_for(session: Session) -> None:
-    assert lanesum.torch.State(session, codec="fixed").memory is None
-    assert lanesum.torch.State(session, codec="fixed", error_feedback=True).memory is not None
-    assert lanesum.torch.State(session, codec="thc").memory is not None
+    assert lanesum.torch.State(session, codec="fixed").error_feedback is None
+    assert lanesum.torch.State(session, codec="fixed", error_feedback=True).error_feedback is not None
+    assert lanesum.torch.State(session, codec="thc").error_feedback is not None
 
 
 def test_leaving_says_goodbye_once(session: Session) -> None:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Nonsense for the control services: refused in words, and no job, slot or lease is another one afterwards.
+"""Invalid requests to the control services are refused with a reason, and change no job, slot or lease.
 
-Whoever may talk to these services may also say sensible things, such as that a job shall be removed: they belong into a
-network of their own. What is tested here is that nothing *else* than a valid request does anything.
+A caller that reaches these services can also make valid requests, such as removing a job. These tests check only that
+invalid requests have no effect.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ VALID = {"name": "x", "workers": ["w3", "w4"], "slots": 8, "codec": None}
 REQUESTS = st.dictionaries(st.sampled_from(FIELDS), VALUES, min_size=1, max_size=3).map(lambda odd: {**VALID, **odd})
 
 
-def test_random_messages(site: Site) -> None:
+def test_services_random_messages_change_no_job(site: Site) -> None:
     """Any JSON for any method. A request that happens to be valid is carried out, and can be taken back."""
 
     @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -169,7 +169,7 @@ def test_random_messages(site: Site) -> None:
 
 
 def other_job(site: Site) -> str:
-    """What the server would take for a job."""
+    """Return a valid job for the server."""
     return dataclasses.replace(site.server.aggregator.jobs[site.honest.number], job=999, tag=1).to_json()
 
 
@@ -182,7 +182,7 @@ def other_job(site: Site) -> str:
     ],
     ids=lambda data: f"{data[:12]!r} {len(data)}",
 )  # fmt: skip
-def test_bytes_that_are_no_message(site: Site, data: bytes) -> None:
+def test_services_malformed_bytes_are_refused(site: Site, data: bytes) -> None:
     """Neither shallow nor bottomless; whatever is quoted in the refusal fits into it."""
     for service, methods in ((rpc.SERVICE, CONTROLLER), (server_service.SERVICE, SERVER)):
         for method in methods:
@@ -193,7 +193,7 @@ def test_bytes_that_are_no_message(site: Site, data: bytes) -> None:
 
 @pytest.mark.parametrize("character", ["x", " ", "\u00e9", "\u20ac", "\U0001f600"])
 @pytest.mark.parametrize("length", [500, 1000, 3000, 10_000, 1_000_000])
-def test_a_refusal_fits_into_what_grpc_never_refuses(character: str, length: int) -> None:
+def test_cut_refusal_fits_the_metadata_limit_of_grpc(character: str, length: int) -> None:
     """From 8 KiB on it refuses some, so that a call would fail only now and then."""
     text = f"The name {character * length} is too long. Use a shorter one."
     kept = _cut(text)
@@ -202,22 +202,22 @@ def test_a_refusal_fits_into_what_grpc_never_refuses(character: str, length: int
     assert (kept == text) == (len(quote(text)) <= 7 << 10)
 
 
-def test_a_message_beyond_the_limit_and_a_method_that_is_none(site: Site) -> None:
+def test_call_oversized_message_or_unknown_method_is_refused(site: Site) -> None:
     for service, method in ((rpc.SERVICE, rpc.READY), (server_service.SERVICE, server_service.STATUS)):
         assert site.call(service, method, b" " * (MAX_MESSAGE_BYTES + 1)) == "RESOURCE_EXHAUSTED"
         assert site.call(service, "Shutdown", b"{}") == "UNIMPLEMENTED"
 
 
-def test_former_members_keep_no_job_alive(site: Site) -> None:
-    """Nor does anybody with a wrong tag, or with a number that is no worker's."""
+def test_keep_alive_of_former_members_is_ignored(site: Site) -> None:
+    """Calls with a wrong tag or worker number do not extend the lease either."""
     name = "leased"
     former = site.controller.admit(JobRequest(name, ("w1", "w2"), slots=8, lease_s=LEASE_S)).tickets[1]
     site.controller.join(name, 0, Taken("other", "somewhere"))
-    for claimant in ("first", "second"):  # the job has started: the second one begins it anew
+    for claimant in ("first", "second"):  # the job has started, so the second claim starts a new incarnation
         site.controller.join(name, 1, Taken(claimant, "somewhere"))
     ticket = site.controller.job(name).tickets[1]
     assert ticket.tag != former.tag
-    strangers = [
+    invalid = [
         {"job": former.job, "tag": former.tag, "worker": 1},
         {"job": former.job, "tag": former.tag, "worker": 1, "claimant": "first"},
         {"job": ticket.job, "tag": ticket.tag ^ 1, "worker": 0},
@@ -227,7 +227,7 @@ def test_former_members_keep_no_job_alive(site: Site) -> None:
     ]
     for _ in range(3):
         site.now += LEASE_S / 4
-        for message in strangers:
+        for message in invalid:
             for method in (rpc.KEEPALIVE, rpc.READY):
                 assert site.call(rpc.SERVICE, method, json.dumps(message).encode()) == "OK"
     site.controller.expire()

@@ -39,7 +39,7 @@ UDP_PORT = 29641
 
 @dataclass
 class Site:
-    """Where workers join. Every job has a name and ports of its own."""
+    """Controller that workers join. Every job has a name and ports of its own."""
 
     address: str
     jobs: int = 0
@@ -108,7 +108,7 @@ def test_codecs_and_their_parameters_are_compared_at_join(site: Site, case: str)
     outcomes = site.run(site.admit(), list(described), lambda session: session.all_reduce(np.ones(9, np.float32)))
     for outcome in outcomes:
         assert isinstance(outcome, DescriptionMismatchError)
-        # Who asks early hears of those that had joined by then; two that differ are among them.
+        # An early caller gets the descriptions of those that had joined, two different ones among them.
         assert all(one in str(outcome) for one in set(described))
 
 
@@ -135,7 +135,7 @@ def test_lengths_are_compared_in_the_first_round(site: Site, codec: str, sizes: 
             assert codec in ("fixed", "thc") and str(error.brought) in str(error) and str(error.expected) in str(error)
 
 
-def test_codecs_that_nobody_described_are_told_apart_by_their_operations(site: Site) -> None:
+def test_codecs_without_description_differ_by_their_operations(site: Site) -> None:
     job = site.admit(codec=None)
     outcomes = site.run(
         job, [None] * 3, lambda session: session.all_reduce(np.ones(1000, np.float32)),
@@ -146,7 +146,7 @@ def test_codecs_that_nobody_described_are_told_apart_by_their_operations(site: S
         assert {str(outcome.brought), str(outcome.expected)} == {"1,000 words for ADD32", "128 words for EXPAND8"}
 
 
-def test_floats_of_any_width_mean_the_same_and_integers_are_refused(site: Site) -> None:
+def test_all_reduce_floats_of_any_width_agree_integers_are_refused(site: Site) -> None:
     """Everything is computed in float32; what is no floating-point number is refused where it is, before it is sent."""
     job = site.admit(codec="fixed")
     kinds = (np.float16, np.float32, np.float64)
@@ -176,5 +176,5 @@ def test_ranks_names_and_quotas_are_refused_with_the_numbers(site: Site) -> None
         site.admit(name=job)
     with pytest.raises(rpc.ControllerError, match="slots = 40000 is not between 1 and 32768"):
         site.admit(slots=40_000)
-    with pytest.raises(rpc.ControllerError, match="No job 'nobody' is admitted"):
-        rpc.call(site.address, rpc.REMOVE, {"job": "nobody"})
+    with pytest.raises(rpc.ControllerError, match="No job 'unassigned' is admitted"):
+        rpc.call(site.address, rpc.REMOVE, {"job": "unassigned"})

@@ -41,9 +41,9 @@ from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.topology import Topology, load
 from lanesum_lab.attack import flood
-from lanesum_lab.attack.attacker import Attacker, Host, Loot
+from lanesum_lab.attack.attacker import Attacker, CapturedTraffic, Host
 from lanesum_lab.attack.flood import Order
-from lanesum_lab.attack.kinds import ANYBODY, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
+from lanesum_lab.attack.kinds import ANY_PORT, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
 from lanesum_lab.veth import end, inside, obstacle, switch_interface
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
@@ -87,11 +87,11 @@ class Tap:
     def __init__(self, port: Port) -> None:
         self._port = port
         self.fileno, self.send, self.close = port.fileno, port.send, port.close
-        self.heard: list[bytes] = []
+        self.received: list[bytes] = []
 
     def receive_batch(self) -> list[bytes]:
         frames = self._port.receive_batch()
-        self.heard += frames
+        self.received += frames
         return frames
 
 
@@ -191,19 +191,19 @@ def run_rounds(transports: list[UdpTransport], number: int, first: int = 0) -> N
         raise problems[0]
 
 
-def captured(site: Site, tickets: list[JobTicket]) -> Loot:
+def captured(site: Site, tickets: list[JobTicket]) -> CapturedTraffic:
     """Everything that the honest workers have sent so far."""
     macs = tuple(site.host(worker).mac for worker in HONEST)
-    loot = Loot(tuple(tickets), macs, site.host("server").mac, SWITCH_MAC)
+    traffic = CapturedTraffic(tuple(tickets), macs, site.host("server").mac, SWITCH_MAC)
     for worker in HONEST:
-        for frame in site.taps[site.topology.ports()[worker]].heard:
+        for frame in site.taps[site.topology.ports()[worker]].received:
             datagram = UdpFrame.unpack(frame)
             if datagram is not None and datagram.destination_port == UDP_PORT:
-                loot.capture(frame)
-    return loot
+                traffic.capture(frame)
+    return traffic
 
 
-def test_flooding_processes_change_no_sum_and_stop_nobody(site: Site, tmp_path: Path) -> None:
+def test_flooding_processes_change_no_sum_and_stop_no_worker(site: Site, tmp_path: Path) -> None:
     former = site.admit("honest", *HONEST, "w4")[-1]
     site.controller.leave("honest", "w4")
     tickets = site.join("honest")
@@ -211,13 +211,13 @@ def test_flooding_processes_change_no_sum_and_stop_nobody(site: Site, tmp_path: 
     assert (former.job, former.tag) != (tickets[0].job, tickets[0].tag)
     transports = [site.transport(worker, ticket) for worker, ticket in zip(HONEST, tickets, strict=True)]
     run_rounds(transports, 2)
-    loot = captured(site, tickets)
-    assert len(loot.frames) >= 2 * 2 * PACKETS
+    traffic = captured(site, tickets)
+    assert len(traffic.frames) >= 2 * 2 * PACKETS
 
     orders = {
-        "controller": Order(Attacker(loot, site.host("controller")), ANYBODY),
-        "w3": Order(Attacker(loot, site.host("w3"), other), MEMBER_OF_ANOTHER_JOB, PACE["w3"], 1),
-        "w4": Order(Attacker(loot, site.host("w4"), former), FORMER_MEMBER, PACE["w4"], 2),
+        "controller": Order(Attacker(traffic, site.host("controller")), ANY_PORT),
+        "w3": Order(Attacker(traffic, site.host("w3"), other), MEMBER_OF_ANOTHER_JOB, PACE["w3"], 1),
+        "w4": Order(Attacker(traffic, site.host("w4"), former), FORMER_MEMBER, PACE["w4"], 2),
     }
     before = site.controller.counters()
     attackers = {host: site.attack(host, order, tmp_path) for host, order in orders.items()}
@@ -245,6 +245,6 @@ def test_flooding_processes_change_no_sum_and_stop_nobody(site: Site, tmp_path: 
     assert set(counters["server"]["refused"]) == EXPECTED_AT_SERVER
     assert site.server.broken == 0
     assert all(sum(by_kind.values()) > 0 for by_kind in sent.values())
-    # Nobody was removed, moved or given anything.
+    # No job was removed or changed.
     assert {job.request.name for job in site.controller.jobs()} == {"honest", "other"}
     run_rounds(transports, 2, first=2 + ROUNDS)

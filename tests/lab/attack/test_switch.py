@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attackers beside an honest job: it must not notice them at all, and the counters must say what was refused and why.
+"""Attackers beside an honest job: its packets stay the same, and the counters name what was refused and why.
 
-Everything that the honest workers hear is compared, byte by byte, with a run without attackers. Only job and tag
+All packets that the honest workers receive are compared, byte by byte, with a run without attackers. Only job and tag
 differ, because a tag serves one session.
 """
 
@@ -22,17 +22,17 @@ from bmv2_tests.targets import ReferenceTarget
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.server import ServerJob
-from lanesum.server.ledger import Decision
+from lanesum.server.slot_table import ServerDecision
 from lanesum_control.model import NO_ROLE, Role
 from lanesum_lab.attack import kinds as attack
 from lanesum_lab.attack.attacker import Attacker
-from lanesum_lab.attack.kinds import ANYBODY, ATTACKS, BUSY, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
+from lanesum_lab.attack.kinds import ANY_PORT, ATTACKS, BUSY, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
 
 from .world import OneSwitch, Round, World, host_of, random_rounds, tickets_of
 
 VICTIMS, OTHERS, FORMER = (0, 1, 2), (3, 4), 5
 SLOTS = 4
-FUZZ = tuple(kind for kind in ANYBODY if ATTACKS[kind].counts is None)
+FUZZ = tuple(kind for kind in ANY_PORT if ATTACKS[kind].counts is None)
 # Of honest frames that went where they should.
 _ROUTINE = ("aggregate", "accept", "route", "route_past")
 Counts = collections.Counter[str]
@@ -54,7 +54,7 @@ class Scene:
         role = Role.SHARED if shared else NO_ROLE
         if quorum:
             role |= Role.ASCEND | Role.QUORUM
-        # Everybody sends from the server's port number: a switch looks into answers to such workers too.
+        # All workers send from the server's port number: switches parse answers to such workers too.
         former = star.admit([*VICTIMS, FORMER], slot_count=SLOTS, udp_port=UDP_PORT, role=role, threshold=quorum)
         star.remove(former)
         victim = star.admit(
@@ -77,7 +77,7 @@ class Scene:
 
     @property
     def sums_everything(self) -> bool:
-        """Every lane operation and the usual packets: others are routed, and counted as that, whoever sends them."""
+        """Return True if the switch sums all operations and the job has packets of the default size."""
         usual = self.victim.accumulator_words == DEFAULT_ACCUMULATOR_WORDS
         return usual and set(self.victim.switch_job.ops) == set(LaneOp)
 
@@ -85,16 +85,16 @@ class Scene:
         return random_rounds(tickets_of(self.victim), number, 7, self.victim.switch_job.ops)
 
     def positions(self, world: World) -> dict[str, tuple[int, Attacker, tuple[str, ...]]]:
-        """Port, attacker and what it can do, by who it is."""
-        loot = world.loot
+        """Return port, attacker and possible kinds of attack, by the role of the attacker."""
+        traffic = world.traffic
         other, former = worker_host(OTHERS[0]), worker_host(FORMER)
         return {
-            "no member": (STRANGER.port, Attacker(loot, host_of(STRANGER)), ANYBODY),
+            "no member": (STRANGER.port, Attacker(traffic, host_of(STRANGER)), ANY_PORT),
             "another job": (
-                other.port, Attacker(loot, host_of(other), tickets_of(self.others)[0]), MEMBER_OF_ANOTHER_JOB
+                other.port, Attacker(traffic, host_of(other), tickets_of(self.others)[0]), MEMBER_OF_ANOTHER_JOB
             ),
             "former member": (
-                former.port, Attacker(loot, host_of(former), tickets_of(self.former)[-1]), FORMER_MEMBER
+                former.port, Attacker(traffic, host_of(former), tickets_of(self.former)[-1]), FORMER_MEMBER
             ),
         }  # fmt: skip
 
@@ -110,29 +110,29 @@ class Scene:
 
 
 class Intruder:
-    """Sends attack frames between the honest ones; each must leave the registers alone.
+    """Sends attack frames between the honest ones, and checks that they change no register.
 
     Args:
-        kinds: of attack, by position; all that the position can do without one.
-        most: frames altogether.
-        burst: frames at a time, at most.
+        kinds: kinds of attack; None for all that the attacker's position permits.
+        max_frames: number of frames at most.
+        burst: number of frames at a time, at most.
     """
 
     def __init__(
-        self, scene: Scene, *, most: int, burst: int, seed: int = 1, kinds: Sequence[str] | None = None
+        self, scene: Scene, *, max_frames: int, burst: int, seed: int = 1, kinds: Sequence[str] | None = None
     ) -> None:
         self.sent: list[str] = []
         self._scene = scene
-        self._dice = random.Random(seed)
-        self._most, self._burst = most, burst
+        self._rng = random.Random(seed)
+        self._max_frames, self._burst = max_frames, burst
         self._kinds = kinds
 
     def __call__(self, world: World) -> None:
         positions = list(self._scene.positions(world).values())
-        for _ in range(min(self._dice.randrange(2 * self._burst), self._most - len(self.sent))):
-            port, attacker, kinds = self._dice.choice(positions)
-            kind = self._dice.choice(self._kinds or [kind for kind in kinds if kind not in FUZZ])
-            self.strike(world, port, attacker, kind, self._dice.randrange(1 << 30))
+        for _ in range(min(self._rng.randrange(2 * self._burst), self._max_frames - len(self.sent))):
+            port, attacker, kinds = self._rng.choice(positions)
+            kind = self._rng.choice(self._kinds or [kind for kind in kinds if kind not in FUZZ])
+            self.strike(world, port, attacker, kind, self._rng.randrange(1 << 30))
 
     def strike(self, world: World, port: int, attacker: Attacker, kind: str, seed: int) -> None:
         before = self._scene.registers()
@@ -143,7 +143,7 @@ class Intruder:
 
     @property
     def refusals(self) -> Counts:
-        """What the switch must have counted."""
+        """Return the counts that the switch must have."""
         return collections.Counter(name for kind in self.sent for name in ATTACKS[kind].counts or ())
 
     @property
@@ -153,24 +153,26 @@ class Intruder:
 
 @dataclass
 class Outcome:
-    """What is to be compared between two runs."""
+    """Observations of a run that are compared with another run."""
 
-    heard: list[list[bytes]]
+    received: list[list[bytes]]
     counts: Counts
-    at_server: dict[Decision, int]
+    at_server: dict[ServerDecision, int]
 
 
 def outcome(world: World, star: Star, before: dict[str, int] | None) -> Outcome:
     """Datagrams without job and tag; counts of the switch since ``before``, none where that is None."""
-    heard = [[one[:2] + one[8:] for one in worker.heard] for worker in world.workers]
+    received = [[one[:2] + one[8:] for one in worker.received] for worker in world.workers]
     counts = collections.Counter({} if before is None else star.decisions())
     counts.subtract(before)
-    return Outcome(heard, +counts, dict(world.aggregator.decisions))
+    return Outcome(received, +counts, dict(world.aggregator.decisions))
 
 
 def under_attack(star: Star) -> dict[str, int] | None:
-    """Counts of the switch, where they are the reference's even of attacks: with several passes it is seen late that a
-    packet is not whole, and what else is wrong with it is counted."""
+    """Return the counts of the switch; None with several passes.
+
+    A program of several passes finds a truncated packet late, and counts its other defects before.
+    """
     return star.decisions() if star.target.control.capabilities.one_pass else None
 
 
@@ -183,47 +185,47 @@ def calm_run(star: Star, rounds: int, quorum: int = 0, **options: float) -> Outc
 
 
 def how_much(star: Star) -> tuple[int, int]:
-    """Rounds, and frames at a time."""
+    """Return the number of rounds, and of frames at a time."""
     return (16, 12) if star.target.schedules > 10 else (6, 4)
 
 
 @pytest.mark.parametrize("quorum", [0, 2])
-def test_an_attacked_job_does_not_notice(star: Star, quorum: int) -> None:
-    """Attacks whose refusal is known, from all positions: the counters grow by just these."""
+def test_attacked_job_receives_the_same_packets(star: Star, quorum: int) -> None:
+    """Attacks with known refusals, from all positions, increment exactly their counters."""
     number, burst = how_much(star)
     calm = calm_run(star, number, quorum)
     scene = Scene.at(star, quorum=quorum)
     before, world = under_attack(star), scene.world()
-    intruder = Intruder(scene, most=10_000, burst=burst)
+    intruder = Intruder(scene, max_frames=10_000, burst=burst)
     world.run(scene.rounds(number), intruder)
     world.check(scene.rounds(number))
     attacked = outcome(world, star, before)
 
     assert len(intruder.sent) > burst * number
-    assert attacked.heard == calm.heard
+    assert attacked.received == calm.received
     if scene.sums_everything:
         assert attacked.counts - calm.counts == intruder.refusals
         assert not calm.counts - attacked.counts
     assert attacked.at_server == calm.at_server
     assert world.aggregator.refused == intruder.refusals_at_server
     if star.target.schedules > 10:
-        assert set(intruder.sent) == {*ANYBODY, *MEMBER_OF_ANOTHER_JOB, *FORMER_MEMBER} - {*FUZZ}
+        assert set(intruder.sent) == {*ANY_PORT, *MEMBER_OF_ANOTHER_JOB, *FORMER_MEMBER} - {*FUZZ}
 
 
 @pytest.mark.parametrize("quorum", [0, 2])
-def test_an_attacked_job_on_a_lossy_network_does_not_notice(star: Star, quorum: int) -> None:
-    """Resends, pending answers, replays and the way past the switch, with the very same dice for what is lost."""
+def test_attacked_job_with_loss_receives_the_same_packets(star: Star, quorum: int) -> None:
+    """Cover retransmissions, pending answers, replays and bypasses; both runs lose the same packets."""
     number, burst = how_much(star)
     if star.target.clock is None:
         pytest.skip("a switch in real time")
     calm = calm_run(star, number, quorum, loss=0.15, seed=3)
     scene = Scene.at(star, quorum=quorum)
     before, world = under_attack(star), scene.world(loss=0.15, seed=3)
-    intruder = Intruder(scene, most=10_000, burst=max(1, burst // 3), seed=2)
+    intruder = Intruder(scene, max_frames=10_000, burst=max(1, burst // 3), seed=2)
     world.run(scene.rounds(number), intruder)
     world.check(scene.rounds(number))
     attacked = outcome(world, star, before)
-    assert attacked.heard == calm.heard
+    assert attacked.received == calm.received
     if scene.sums_everything:
         assert attacked.counts - calm.counts == intruder.refusals
     assert attacked.at_server == calm.at_server
@@ -231,13 +233,13 @@ def test_an_attacked_job_on_a_lossy_network_does_not_notice(star: Star, quorum: 
 
 
 @pytest.mark.offered("one_pass")
-def test_fuzz_changes_nothing(star: Star) -> None:
-    """Nobody can say which counter a random frame moves; but it moves one, and none of the honest job's."""
+def test_fuzz_of_frames_changes_no_register(star: Star) -> None:
+    """A random frame increments some counter, but none of the honest job."""
     number, burst = how_much(star)
     calm = calm_run(star, number)
     scene = Scene.at(star)
     before, world = star.decisions(), scene.world()
-    intruder = Intruder(scene, most=10_000, burst=burst, seed=4, kinds=FUZZ)
+    intruder = Intruder(scene, max_frames=10_000, burst=burst, seed=4, kinds=FUZZ)
     world.run(scene.rounds(number), intruder)
     world.check(scene.rounds(number))
     attacked = outcome(world, star, before)
@@ -246,20 +248,20 @@ def test_fuzz_changes_nothing(star: Star) -> None:
         "aggregate", "route", "route_past", "route_other_size", "descend_or_route", "answer_arp", "drop_malformed",
         "drop_corrupt", "drop_unknown",
     )  # fmt: skip
-    assert attacked.heard == calm.heard
+    assert attacked.received == calm.received
     assert sum(more[name] for name in classified) == len(intruder.sent) > burst * number
     assert more["accept"] == 0
     assert attacked.at_server == calm.at_server
     assert sum(world.aggregator.refused.values()) == world.attack_at_server
 
 
-def test_a_busy_neighbour_keeps_to_its_slots(star: Star) -> None:
-    """A member of another job that claims its own slots anew with every packet."""
+def test_busy_other_job_keeps_to_its_slots(star: Star) -> None:
+    """A member of another job claims its own slots with every packet."""
     number, burst = how_much(star)
     calm = calm_run(star, number)
     scene = Scene.at(star)
     world = scene.world()
-    dice = random.Random(5)
+    rng = random.Random(5)
     busy = 0
 
     def intrude(world: World) -> None:
@@ -267,7 +269,7 @@ def test_a_busy_neighbour_keeps_to_its_slots(star: Star) -> None:
         port, attacker, _ = scene.positions(world)["another job"]
         for _ in range(burst):
             before = scene.registers(range(SLOTS))
-            world.attack(port, attack.frame(attacker, BUSY, dice.randrange(1 << 30)))
+            world.attack(port, attack.frame(attacker, BUSY, rng.randrange(1 << 30)))
             assert scene.registers(range(SLOTS)) == before
             busy += 1
 
@@ -275,23 +277,22 @@ def test_a_busy_neighbour_keeps_to_its_slots(star: Star) -> None:
     world.run(scene.rounds(number), intrude)
     world.check(scene.rounds(number))
     attacked = outcome(world, star, before)
-    assert attacked.heard == calm.heard
+    assert attacked.received == calm.received
     assert (attacked.counts - calm.counts)["accept"] == busy
     assert {slot for (slot, _), *_ in scene.registers() if slot >= SLOTS} <= set(range(SLOTS, SLOTS + 2))
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.1])
-def test_hammering_the_shared_pool_costs_time_only(star: Star, loss: float) -> None:
-    """All slots are everybody's: the honest job may have to go to the server, but its sums are exact, and what it has
-    begun is not taken from it within the lease."""
+def test_shared_pool_under_attack_costs_time_only(star: Star, loss: float) -> None:
+    """The honest job may fall back to the server, but its sums are exact and its entries stay within the lease."""
     if star.target.clock is None:
         pytest.skip("a switch in real time")
     number, burst = 5, 6
     scene = Scene.at(star, shared=True)
     world = scene.world(loss=loss, seed=6)
-    dice = random.Random(6)
+    rng = random.Random(6)
     victim = scene.victim.switch_job
-    star.target.clock.advance(victim.lease + 1)  # what an earlier test has begun here is nobody's any more
+    star.target.clock.advance(victim.lease + 1)  # leases of earlier tests have expired
     before = star.decisions()
 
     def open_entries() -> dict[object, bytes]:
@@ -305,9 +306,9 @@ def test_hammering_the_shared_pool_costs_time_only(star: Star, loss: float) -> N
 
     def intrude(world: World) -> None:
         port, attacker, _ = scene.positions(world)["another job"]
-        for _ in range(dice.randrange(2 * burst)):
+        for _ in range(rng.randrange(2 * burst)):
             begun = open_entries()
-            world.attack(port, attack.frame(attacker, BUSY, dice.randrange(1 << 30)))
+            world.attack(port, attack.frame(attacker, BUSY, rng.randrange(1 << 30)))
             assert open_entries() == begun
 
     world.run(scene.rounds(number), intrude)
@@ -317,18 +318,22 @@ def test_hammering_the_shared_pool_costs_time_only(star: Star, loss: float) -> N
     assert counts["claim"] > number
 
 
-def test_a_superseded_session_of_a_member_is_refused(star: Star) -> None:
-    """The right host at the right port, a worker of the job still, but with the tag of the last incarnation."""
+def test_superseded_session_of_a_member_is_refused(star: Star) -> None:
+    """The host is still a member at the right port, but sends the tag of the last incarnation."""
     scene = Scene.at(star)
     world = scene.world()
     rounds = scene.rounds(4)
     host = worker_host(VICTIMS[1])
-    attacker = Attacker(world.loot, host_of(host), tickets_of(scene.former)[1])
+    attacker = Attacker(world.traffic, host_of(host), tickets_of(scene.former)[1])
     kinds = ("old_tag", "old_tag_past", "old_tag_aggregate")
-    dice = random.Random(8)
-    intruder = Intruder(scene, most=1000, burst=2)
+    rng = random.Random(8)
+    intruder = Intruder(scene, max_frames=1000, burst=2)
     before = star.decisions()
-    world.run(rounds, lambda world: intruder.strike(world, host.port, attacker, dice.choice(kinds), len(intruder.sent)))
+
+    def intrude(world: World) -> None:
+        intruder.strike(world, host.port, attacker, rng.choice(kinds), len(intruder.sent))
+
+    world.run(rounds, intrude)
     world.check(rounds)
     counts = outcome(world, star, before).counts
     refused = counts["not_a_member"] + counts["drop_forged"] + counts["route_past"]
@@ -336,7 +341,7 @@ def test_a_superseded_session_of_a_member_is_refused(star: Star) -> None:
     assert set(sent) == set(kinds)
     assert (counts["not_a_member"], counts["drop_forged"]) == (sent["old_tag"], sent["old_tag_aggregate"])
     assert refused == len(intruder.sent)
-    # Its address is a member's, so that the server names the tag.
+    # Its address belongs to a member, so the server names the tag as the reason.
     assert world.aggregator.refused == {"wrong tag": sent["old_tag"] + sent["old_tag_past"]}
 
 
@@ -353,13 +358,15 @@ STRIKES = st.lists(
 
 @settings(deadline=None, max_examples=25)
 @given(strikes=STRIKES, seed=st.integers(0, 5), quorum=st.sampled_from([0, 2]))
-def test_any_schedule_of_attacks(strikes: list[tuple[int, str, str, int]], seed: int, quorum: int) -> None:
-    """On the readable model, so that whatever gets through is shrunk to its shortest form."""
+def test_random_schedule_of_attacks_changes_no_packet(
+    strikes: list[tuple[int, str, str, int]], seed: int, quorum: int
+) -> None:
+    """Run on the reference switch, so that a failing schedule is shrunk to its shortest form."""
     star = Star(ReferenceTarget(DEFAULT_ACCUMULATOR_WORDS))
     calm = calm_run(star, 2, quorum, loss=0.05, seed=seed)
     scene = Scene.at(star, quorum=quorum)
     world = scene.world(loss=0.05, seed=seed)
-    intruder = Intruder(scene, most=0, burst=1)
+    intruder = Intruder(scene, max_frames=0, burst=1)
     at = 0
 
     def intrude(world: World) -> None:
@@ -373,4 +380,4 @@ def test_any_schedule_of_attacks(strikes: list[tuple[int, str, str, int]], seed:
     before = star.decisions()
     world.run(scene.rounds(2), intrude)
     world.check(scene.rounds(2))
-    assert outcome(world, star, before).heard == calm.heard
+    assert outcome(world, star, before).received == calm.received

@@ -31,20 +31,20 @@ from lanesum_control.network import Network
 from lanesum_control.topology import load
 from lanesum_lab.attack import kinds as attack
 from lanesum_lab.attack.attacker import Attacker
-from lanesum_lab.attack.kinds import ANYBODY, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
+from lanesum_lab.attack.kinds import ANY_PORT, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
 from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
 
 from .world import Round, World, host_of, random_rounds
 
 HONEST = ("w1", "w2", "w5", "w6")
-STRANGERS = ("w4", "w8", "w13", "controller")
+NON_MEMBERS = ("w4", "w8", "w13", "controller")
 FORMER, OTHER = "w3", "w9"
 SLOTS = 4
 ROUNDS = 6
 
 
 class Tree:
-    """Reference switches with the cables between them. A host's port is its place in the topology file."""
+    """Reference switches and the links between them. A host's port is its index in the topology file."""
 
     def __init__(self) -> None:
         self.topology = load("tree4x4")
@@ -93,7 +93,7 @@ class Tree:
 
 
 class Scene:
-    """The honest job after one of its workers has left, and a job of others."""
+    """The honest job after one of its workers has left, and another job."""
 
     def __init__(self, quorum: int) -> None:
         self.tree = Tree()
@@ -121,10 +121,10 @@ class Scene:
     def positions(self, world: World) -> list[tuple[int, Attacker, tuple[str, ...]]]:
         def position(name: str, kinds: tuple[str, ...], ticket: JobTicket | None = None) -> tuple:  # type: ignore[type-arg]
             host = self.tree.hosts[name]
-            return host.port, Attacker(world.loot, host_of(host), ticket), kinds
+            return host.port, Attacker(world.traffic, host_of(host), ticket), kinds
 
         return [
-            *(position(name, ANYBODY) for name in STRANGERS),
+            *(position(name, ANY_PORT) for name in NON_MEMBERS),
             position(OTHER, MEMBER_OF_ANOTHER_JOB, self.other.tickets[0]),
             position(FORMER, FORMER_MEMBER, self.former),
         ]
@@ -138,31 +138,31 @@ def run(quorum: int, loss: float, rounds: int, intruder: Callable[[Scene], Calla
     return (
         scene,
         world,
-        [[(one[:2], epochs(one, worker.ticket), one[12:]) for one in worker.heard] for worker in world.workers],
+        [[(one[:2], epochs(one, worker.ticket), one[12:]) for one in worker.received] for worker in world.workers],
     )
 
 
 def epochs(datagram: bytes, ticket: JobTicket) -> int:
-    """Rounds since the job's first one; job and tag are other ones in every incarnation, and so is that."""
+    """Return the number of rounds since the job's first one: every incarnation starts at another epoch."""
     return (Header.unpack(datagram).epoch - ticket.epoch) % (1 << 32)
 
 
 @pytest.mark.parametrize("quorum", [0, 3])
 @pytest.mark.parametrize("loss", [0.0, 0.1])
-def test_a_job_over_several_racks_does_not_notice(quorum: int, loss: float) -> None:
-    """No register of any switch changes by an attack, and the workers hear what they hear without it."""
+def test_attacked_job_over_racks_receives_the_same_packets(quorum: int, loss: float) -> None:
+    """No attack changes a register of any switch, and the workers receive the same packets."""
     sent: list[str] = []
 
     def intruder(scene: Scene) -> Callable[[World], None]:
-        dice = random.Random(9)
+        rng = random.Random(9)
         turns: dict[int, Iterator[str]] = {}
 
         def intrude(world: World) -> None:
             positions = scene.positions(world)
-            for _ in range(dice.randrange(8)):
-                port, attacker, kinds = dice.choice(positions)
+            for _ in range(rng.randrange(8)):
+                port, attacker, kinds = rng.choice(positions)
                 kind = next(turns.setdefault(port, itertools.cycle(reversed(kinds))))
-                seed = dice.randrange(1 << 30)
+                seed = rng.randrange(1 << 30)
                 frame = attack.frame(attacker, kind, seed)
                 before = scene.tree.registers()
                 world.attack(port, frame)
@@ -172,9 +172,9 @@ def test_a_job_over_several_racks_does_not_notice(quorum: int, loss: float) -> N
         return intrude
 
     calm_scene, calm_world, calm = run(quorum, loss, ROUNDS)
-    scene, world, heard = run(quorum, loss, ROUNDS, intruder)
-    assert set(sent) == {*ANYBODY, *MEMBER_OF_ANOTHER_JOB, *FORMER_MEMBER}, "everything was tried"
-    assert heard == calm
+    scene, world, received = run(quorum, loss, ROUNDS, intruder)
+    assert set(sent) == {*ANY_PORT, *MEMBER_OF_ANOTHER_JOB, *FORMER_MEMBER}, "everything was tried"
+    assert received == calm
     assert world.aggregator.decisions == calm_world.aggregator.decisions
     assert sum(world.aggregator.refused.values()) == world.attack_at_server > 0
     more = scene.tree.counts() - calm_scene.tree.counts()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever reaches a worker's socket in the server's name: counted, never fatal, never a wrong sum."""
+"""Datagrams with the server's address at a worker's socket: counted, never fatal, never a wrong sum."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lanesum.transport.errors import MismatchError, ResultGoneError, TransportEr
 
 WORDS, SLOTS, CHUNKS = 2, 4, 6
 FIELDS = {field.name: st.integers(0, (1 << field.bits) - 1) for field in HEADER}
-# Of a packet that the worker must not take: another version, job or tag.
+# Fields of a packet that the worker must drop: another version, job or tag.
 FOREIGN = st.one_of(
     st.fixed_dictionaries({"version": FIELDS["version"].filter(lambda version: version != 2)}),
     st.fixed_dictionaries({"job": FIELDS["job"].filter(lambda job: job != 7)}),
@@ -41,7 +41,7 @@ FLAGS = st.sampled_from([0, *Flag, Flag.PARTIAL | Flag.UPPER, Flag.BYPASS | Flag
 
 @st.composite
 def datagrams(draw: st.DrawFn, changes: st.SearchStrategy[dict[str, int]]) -> bytes:
-    """An answer to a chunk of the round or near it, with a few other fields, of any length."""
+    """Draw an answer to a chunk of the round or near it, with changed fields and any length."""
     chunk = draw(st.integers(0, CHUNKS))
     header = Header(
         kind=draw(KINDS), flags=draw(FLAGS), job=7, tag=0xC0FFEE, chunk=chunk, slot=chunk % SLOTS,
@@ -68,7 +68,7 @@ def tickets(quorum: int) -> list[JobTicket]:
 
 
 def check_counts(rounds: RoundSequence, completed: int) -> None:
-    """Everything that came was counted once, or completed a chunk."""
+    """Check that every packet was counted once, or completed a chunk."""
     stats = rounds.stats
     counted = stats.duplicate_results + stats.pending_replies + stats.conflicts + stats.foreign_packets
     assert stats.packets_received == counted + completed
@@ -80,7 +80,7 @@ def check_counts(rounds: RoundSequence, completed: int) -> None:
     quorum=st.sampled_from([0, 1]),
 )
 def test_foreign_datagrams_change_no_sum(strays: list[tuple[int, bytes]], quorum: int) -> None:
-    """Between the answers of the real server."""
+    """Foreign datagrams arrive between the answers of the real server."""
     aggregator = Aggregator()
     both = tickets(quorum)
     aggregator.admit(ServerJob.from_tickets(both))
@@ -107,8 +107,8 @@ def test_foreign_datagrams_change_no_sum(strays: list[tuple[int, bytes]], quorum
 
 @settings(deadline=None)
 @given(arriving=st.lists(st.one_of(st.binary(max_size=80), datagrams(CHANGES)), max_size=60), quorum=st.integers(0, 2))
-def test_nothing_is_fatal_but_what_has_to_be(arriving: list[bytes], quorum: int) -> None:
-    """Right job and tag, anything else: a server gone mad ends a session with a typed error at most."""
+def test_random_answers_end_a_session_by_typed_errors_only(arriving: list[bytes], quorum: int) -> None:
+    """Packets with the right job and tag, but random other fields."""
     rounds = RoundSequence(tickets(quorum)[0])
     window = rounds.start(LaneOp.ADD32, np.zeros(CHUNKS * WORDS, np.uint32))
     completed = 0
@@ -132,7 +132,7 @@ def test_nothing_is_fatal_but_what_has_to_be(arriving: list[bytes], quorum: int)
 
 
 class SocketWithNews:
-    """Says what ICMP messages make a kernel say, before every ``every``-th call of the real socket."""
+    """Socket with the errors of ICMP messages before every ``every``-th call."""
 
     def __init__(self, sock: socket.socket, errors: list[int], every: int) -> None:
         self._socket = sock
@@ -185,13 +185,13 @@ FORGED_NEWS = [
 
 
 @pytest.mark.parametrize("every", [2, 3])
-def test_what_icmp_says_ends_no_session(every: int) -> None:
-    """Anybody may write such a message; a flood of them lets every second call fail."""
+def test_session_forged_icmp_errors_do_not_end_it(every: int) -> None:
+    """Any host can forge such a message; a flood of them makes every second call fail."""
     assert run_alone(FORGED_NEWS, every).tolist() == list(range(100))
 
 
 @pytest.mark.parametrize("number", [errno.ENETUNREACH, errno.EPERM])
-def test_a_host_that_cannot_send_says_so(number: int) -> None:
-    """An error that stays, or that no ICMP message can cause."""
+def test_session_persistent_send_error_is_raised(number: int) -> None:
+    """The error persists, or no ICMP message can cause it."""
     with pytest.raises(TransportError, match=os.strerror(number)):
         run_alone([number], 1)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""An honest job at a switch of the conformance suite, with real workers and the real server, and time that is not real.
+"""An honest job at a switch of the conformance suite, with real workers, the real server and simulated time.
 
 ::
 
@@ -8,7 +8,7 @@
     another job's    --3,4   | switch |
     a former member  --5     +--------+ 7-- aggregation server
 
-Every frame goes through the switch under test and its twin, which must do the same with it.
+Every frame goes through the switch under test and the reference switch, which must agree.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_PORT
 from lanesum.server import Aggregator, ServerJob
 from lanesum.transport import JobTicket, RoundSequence, RoundWindow
 from lanesum_control.model import SWITCH_MAC, HostPort
-from lanesum_lab.attack.attacker import Host, Loot
+from lanesum_lab.attack.attacker import CapturedTraffic, Host
 from lanesum_switch.reference.switch import PortFrame
 
 Words = NDArray[np.uint32]
@@ -42,7 +42,7 @@ _NEVER_S = 3600.0
 
 
 def tickets_of(job: Job, *, workers: Sequence[int] | None = None, quorum: int = 0) -> tuple[JobTicket, ...]:
-    """What the workers of a job at the switch hold. ``workers``: members that the job has; all of them when None."""
+    """Return the tickets of a job's workers. ``workers``: members that the job has; None for all."""
     members = job.members if workers is None else [job.members[worker] for worker in workers]
     one = job.switch_job
     return tuple(
@@ -80,7 +80,7 @@ def host_of(host: HostPort, udp_port: int = UDP_PORT) -> Host:
 
 
 def taken_by(frame: bytes, host: Host) -> UdpFrame | None:
-    """What the kernel of ``host`` hands to the socket at its port; None for all that it drops."""
+    """Return the datagram that the kernel of ``host`` delivers to the socket; None if it drops the frame."""
     datagram = UdpFrame.unpack(frame)
     if datagram is None or datagram.destination_mac != host.mac:
         return None
@@ -96,7 +96,7 @@ def taken_by(frame: bytes, host: Host) -> UdpFrame | None:
 
 
 class Worker:
-    """One honest worker: ``UdpTransport``'s loop without a socket."""
+    """Honest worker: the loop of ``UdpTransport`` without a socket."""
 
     def __init__(self, ticket: JobTicket, host: HostPort, server: HostPort) -> None:
         self._server = server
@@ -107,14 +107,14 @@ class Worker:
         self.window: RoundWindow | None = None
         self.results: list[Words] = []
         self.contributors: list[Words] = []
-        self.heard: list[bytes] = []  # all datagrams that its socket took
+        self.received: list[bytes] = []  # all datagrams that its socket received
 
     def receive(self, frame: bytes, now: float) -> None:
         datagram = taken_by(frame, self.host)
-        # A connected socket takes what comes from the server only.
+        # A connected socket receives only packets from the server.
         if datagram is None or (datagram.source_ip, datagram.source_port) != (self._server.ip, UDP_PORT):
             return
-        self.heard.append(datagram.payload)
+        self.received.append(datagram.payload)
         self.rounds.receive(datagram.payload, now)
 
     def due(self, now: float, checksum: bool) -> list[PortFrame]:
@@ -131,38 +131,38 @@ class Worker:
 
 
 class Network(Protocol):
-    """What carries frames. ``clock``: time, where it is not real."""
+    """Carries frames. ``clock``: simulated time; None for real time."""
 
     @property
     def clock(self) -> Clock | None: ...
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
-        """What leaves at the hosts' ports because of a frame that came in by one of them."""
+        """Send a frame into a port; return the frames that leave at the hosts' ports."""
 
 
 class OneSwitch:
-    """A switch of the conformance suite, with its twin."""
+    """A switch of the conformance suite with its reference switch."""
 
     def __init__(self, star: Star) -> None:
         self.exchange = star.exchange
         self.clock = star.target.clock
 
 
-# Called before every honest frame: sends what the attackers send.
+# Called before every honest frame: sends the frames of the attackers.
 Intrude = Callable[["World"], None]
 
 
 class World:
-    """Runs ``rounds`` of the job that ``tickets`` belong to; afterwards the workers have the results.
+    """Runs rounds of a job; afterwards the workers hold the results.
 
     Args:
-        network: the switch, or several; the job is there.
-        tickets: of the job's workers.
-        hosts: of the workers.
+        network: the switch or switches that the job was admitted to.
+        tickets: tickets of the job's workers.
+        hosts: hosts of the workers.
         jobs: all jobs that the server serves.
-        loss: share of honest frames that are lost, on their way to the switch and from it.
-        seed: of the dice for loss and order; an intruder has dice of its own.
-        server: where the aggregation server is.
+        loss: share of honest frames that are lost before and after the switch.
+        seed: seed of loss and order; an intruder has a generator of its own.
+        server: host of the aggregation server.
     """
 
     def __init__(
@@ -182,15 +182,15 @@ class World:
         self.aggregator = Aggregator()
         for job in jobs:
             self.aggregator.admit(job)
-        self.loot = Loot(tuple(tickets), tuple(host.mac for host in hosts), server.mac, SWITCH_MAC)
-        self.attack_at_server = 0  # datagrams of attackers that the server's socket took
+        self.traffic = CapturedTraffic(tuple(tickets), tuple(host.mac for host in hosts), server.mac, SWITCH_MAC)
+        self.attack_at_server = 0  # datagrams of attackers that reached the server's socket
         self.now = 0.0
         self._ticks = 0
         self._loss = loss
-        self._dice = random.Random(seed)
+        self._rng = random.Random(seed)
 
     def run(self, rounds: Sequence[Round], intrude: Intrude | None = None) -> None:
-        """All rounds, one after another, as fast as each worker can; ends when every worker has all results."""
+        """Run all rounds in order, each worker at its own pace, until every worker has all results."""
         while any(len(worker.results) < len(rounds) for worker in self.workers):
             frames = collections.deque(self._due(rounds))
             if not frames:
@@ -199,13 +199,13 @@ class World:
                 port, frame = frames.popleft()
                 if intrude is not None:
                     intrude(self)
-                if self._dice.random() >= self._loss:
+                if self._rng.random() >= self._loss:
                     frames.extend(self._deliver(self.network.exchange(port, frame)))
                 for worker in self.workers:
                     self._finish(worker)
 
     def attack(self, port: int, frame: bytes) -> None:
-        """A frame of an attacker into its port. What comes of it reaches whom it may; nothing of it is lost."""
+        """Send a frame of an attacker into its port, and deliver everything that follows from it without loss."""
         frames = collections.deque([(port, frame)])
         first = True
         while frames:
@@ -219,7 +219,7 @@ class World:
             first = False
 
     def check(self, rounds: Sequence[Round]) -> None:
-        """Every result at every worker is the exact sum over whom it names."""
+        """Check that every result at every worker is the exact sum over the contributors that it names."""
         for worker in self.workers:
             for (op, words), result, contributors in zip(rounds, worker.results, worker.contributors, strict=True):
                 assert len(contributors) == CHUNKS
@@ -241,8 +241,8 @@ class World:
                 worker.window = worker.rounds.start(op, words[worker.ticket.worker])
             frames += worker.due(self.now, checksum=worker.ticket.worker % 2 == 0)
         for _, frame in frames:
-            self.loot.capture(frame)
-        self._dice.shuffle(frames)
+            self.traffic.capture(frame)
+        self._rng.shuffle(frames)
         return frames
 
     def _wait(self) -> None:
@@ -257,7 +257,7 @@ class World:
     def _deliver(self, outs: Sequence[PortFrame]) -> list[PortFrame]:
         answers: list[PortFrame] = []
         for port, frame in outs:
-            if self._dice.random() < self._loss:
+            if self._rng.random() < self._loss:
                 continue
             if port == self._server.port:
                 answers += self._at_server(frame) or []

@@ -83,7 +83,7 @@ def test_what_is_measured_waits_for_what_makes_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(staging._stagings, torch.device("cpu"), device)
     gpu.Vectors(4096, torch.device("cpu"))
     done = [what for what, _ in device.log]
-    assert done.index("follow") < done.index("fetch") and done[-1] == "hand over"
+    assert done.index("wait event") < done.index("copy to host") and done[-1] == "hand over"
 
 
 def test_everything_that_is_measured_runs(monkeypatch: pytest.MonkeyPatch) -> None:

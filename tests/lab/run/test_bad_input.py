@@ -83,7 +83,7 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("switch", "--interface", "eth0"), ("is not port@name",)),
         (("switch", "--interface", "1@nosuchlink0"), ("nosuchlink0",)),
         (("switch", "--loopback", "--program", "/nonexistent.json"), ("Cannot read the program /nonexistent.json",)),
-        (("controller", "--words", "48"), ("No program is built for 48 words", "32, 64, 128")),
+        (("controller", "--words", "48"), ("No BMv2 program for 48 words", "32, 64, 128")),
         (
             ("controller", "--tofino", "tofino1-w33"),
             ("no Tofino profile 'tofino1-w33'", "tofino1-w32, tofino1-w256, tofino2-w64, tofino2-w256"),
@@ -105,32 +105,32 @@ def test_one_message_with_the_next_step(arguments: tuple[str, ...], says: tuple[
     assert_refused(lanesum_here(*arguments), *says)
 
 
-def test_a_process_says_it_too() -> None:
+def test_command_in_a_process_prints_the_same_message() -> None:
     assert_refused(lanesum("run", "--codec", "zip"), "no codec 'zip'", ", ".join(codecs.names()))
     assert_refused(lanesum("run", "--bogus"), "No such option: --bogus")
 
 
-def test_a_broken_topology_names_the_line(tmp_path: Path) -> None:
+def test_broken_topology_error_names_the_line(tmp_path: Path) -> None:
     broken = tmp_path / "net.yaml"
     broken.write_text(available()["star4"].read_text().replace("10.19.0.3", "10.19.0.2"))
     assert_refused(lanesum("topology", "check", str(broken)), f"{broken}:14: nodes.w3.ip: 10.19.0.2 is the address of")
     assert_refused(lanesum("run", "--topology", str(broken)), f"{broken}:14:")
 
 
-def test_programs_that_are_no_programs(tmp_path: Path, lanesum_here: Call) -> None:
+def test_switch_invalid_program_is_refused(tmp_path: Path, lanesum_here: Call) -> None:
     for text in ("not json", "{}", '{"parsers": []}'):
         program = tmp_path / "program.json"
         program.write_text(text)
         assert_refused(lanesum_here("switch", "--loopback", "--program", str(program)), "lanesum:")
 
 
-def test_the_switch_address_is_taken() -> None:
+def test_switch_with_taken_address_names_it() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.19.0.100", 19539))
         assert_refused(lanesum("switch", "--loopback", "--p4runtime", "127.0.0.1:0"), "127.19.0.100:19539", "is taken")
 
 
-def test_the_p4runtime_port_is_taken() -> None:
+def test_switch_with_taken_p4runtime_port_names_it() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

@@ -113,8 +113,8 @@ def test_bmv2_dies_in_a_tree(tmp_path: Path, undisturbed: Report) -> None:
     assert weights(report) == weights(undisturbed)
 
 
-def test_a_worker_that_dies_is_named_by_the_other(tmp_path: Path) -> None:
-    """In a round that cannot end without it; its process is worker 1 of the job."""
+def test_killed_worker_is_named_by_the_other_worker(tmp_path: Path) -> None:
+    """Kill worker 1 in a round that cannot complete without it."""
     plan = tmp_path / "plan.yaml"
     plan.write_text(
         "rules: [{kind: drop, where: w2, direction: up, epoch: 5}]\n"
@@ -128,7 +128,7 @@ def test_a_worker_that_dies_is_named_by_the_other(tmp_path: Path) -> None:
     assert not (tmp_path / "report.json").exists()
 
 
-def test_a_worker_cannot_come_back(tmp_path: Path) -> None:
+def test_plan_that_restarts_a_worker_is_refused(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("processes: [{kind: kill, process: w2, step: 1, restart_after_s: 1}]\n")
     result = start(tmp_path, "--topology", "loopback", "--faults", str(plan))
@@ -136,7 +136,7 @@ def test_a_worker_cannot_come_back(tmp_path: Path) -> None:
     assert "starts worker w2 again" in " ".join(result.stderr.split())
 
 
-def test_a_plan_for_another_network_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_plan_for_another_network_is_refused_with_its_line(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("rules:\n  - {kind: drop, where: s1-s0}\n")
     result = start(tmp_path, "--topology", "loopback", "--faults", str(plan))

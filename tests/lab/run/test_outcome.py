@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What processes counted is in the report even when they died."""
+"""Counters of killed processes are in the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lanesum_lab.run.outcome import CounterTotals
 
 
 class Processes:
-    """Answers as a controller does for two switches and two servers, the second of which never has anything to do."""
+    """Controller of two switches and two servers; the second server is idle."""
 
     def __init__(self, switches: bool = True) -> None:
         self.switches: dict[str, dict[str, int]] = {"s1": {"claim": 5}, "s2": {"claim": 1}} if switches else {}
@@ -84,7 +84,7 @@ def test_without_switches_the_servers_counts_are_the_packets() -> None:
     assert (packets["claim"], packets["accept"]) == (4, 4)
 
 
-def test_nobody_to_ask() -> None:
+def test_totals_without_answer_add_an_event() -> None:
     processes = Processes()
     processes.away = True
     processes.totals.before_kill("s1")

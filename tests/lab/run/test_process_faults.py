@@ -25,7 +25,7 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 
 
 class World:
-    """What a run would tell: time, training steps, packets."""
+    """Observations of a run: time, training steps, packets."""
 
     def __init__(self, supervisor: Supervisor, plan: str) -> None:
         self.now, self.step, self.seen = 100.0, None, [0]
@@ -51,7 +51,7 @@ def eventually(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_kill_at_a_step_and_come_back(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_kill_at_a_step_and_restart(supervisor: Supervisor, tmp_path: Path) -> None:
     child = supervisor.start("s1", SLEEP)
     eventually(lambda: (tmp_path / "logs" / "s1.log").read_text() == "up\n")
     first = child.process.pid
@@ -62,7 +62,7 @@ def test_kill_at_a_step_and_come_back(supervisor: Supervisor, tmp_path: Path) ->
     world.step = 3
     assert world.tick(1.5) == ["s1 killed"]
     assert not psutil.pid_exists(first)
-    supervisor.check()  # nobody misses it
+    supervisor.check()  # its absence is no failure
     assert world.tick(1.9) == ["s1 killed"]
     assert world.tick(0.2) == ["s1 killed", "s1 restarted"]
     supervisor.check()
@@ -73,7 +73,7 @@ def test_kill_at_a_step_and_come_back(supervisor: Supervisor, tmp_path: Path) ->
         {"at_s": 1.5, "step": 3, "process": "s1", "what": "killed"},
         {"at_s": 3.6, "step": 3, "process": "s1", "what": "restarted"},
     ]
-    child.process.kill()  # by nobody's plan
+    child.process.kill()  # not by the plan
     child.process.wait()
     with pytest.raises(ProcessFailedError, match="s1 was ended by SIGKILL"):
         supervisor.check()
@@ -102,7 +102,7 @@ def test_seconds_count_from_the_beginning_of_the_training(supervisor: Supervisor
     assert world.tick(0.2) == ["s1 killed"]
 
 
-def test_the_end_brings_back_what_is_away(supervisor: Supervisor) -> None:
+def test_finish_restarts_and_resumes_all_processes(supervisor: Supervisor) -> None:
     child = supervisor.start("controller", SLEEP)
     world = World(
         supervisor,
@@ -117,7 +117,7 @@ def test_the_end_brings_back_what_is_away(supervisor: Supervisor) -> None:
     ]  # fmt: skip
 
 
-def test_a_process_that_is_away_already(supervisor: Supervisor) -> None:
+def test_kill_of_an_ended_process_is_noted(supervisor: Supervisor) -> None:
     supervisor.start("s1", SLEEP)
     world = World(supervisor, "{kind: kill, process: s1, step: 0}, {kind: pause, process: s1, step: 1, for_s: 1}")
     world.step = 1
@@ -149,7 +149,7 @@ def test_waiting_goes_on_without_those_that_were_killed(supervisor: Supervisor) 
     assert len(calls) >= 3
 
 
-def test_a_paused_process_ends_with_the_run(tmp_path: Path) -> None:
+def test_paused_process_ends_with_the_run(tmp_path: Path) -> None:
     with Supervisor(tmp_path / "logs") as supervisor:
         child = supervisor.start("s1", SLEEP)
         supervisor.pause(child)
@@ -158,6 +158,6 @@ def test_a_paused_process_ends_with_the_run(tmp_path: Path) -> None:
     assert time.monotonic() - start < 4, "SIGTERM was not enough"
 
 
-def test_a_name_that_nobody_has(supervisor: Supervisor) -> None:
+def test_child_of_unknown_name_raises_key_error(supervisor: Supervisor) -> None:
     with pytest.raises(KeyError):
         supervisor.child("s9")

@@ -24,7 +24,7 @@ def test_loopback_with_two_workers_and_fixed_point(tmp_path: Path) -> None:
     report = train(tmp_path, "--topology", "loopback", "--workers", "2", "--codec", "fixed")
     assert (report["target"], report["workers"], report["codec"]) == ("embedded switch on loopback", 2, "fixed")
     counts = report["detail"]["switch_packets"]
-    # Every chunk is claimed once and completed once, whatever was sent again.
+    # Every chunk is claimed once and completed once, also after retransmissions.
     assert counts["claim"] == counts["contribute_and_complete"] > 0
     assert counts["contribute"] == 0
 
@@ -37,8 +37,8 @@ def test_without_a_switch_the_server_sums(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", ["tofino1-w32", "tofino2-w256"])
-def test_the_program_for_tofino_sums_a_training(tmp_path: Path, profile: str) -> None:
-    """The codes of THC as well, though the chip looks none up."""
+def test_tofino_program_sums_a_training(tmp_path: Path, profile: str) -> None:
+    """THC works without lookup tables on the chip."""
     report = train(tmp_path, "--topology", "loopback", "--switch", profile, "--workers", "2")
     assert (report["target"], report["codec"]) == (f"embedded switch with {profile} on loopback", "thc")
     counts = report["detail"]["switch_packets"]
@@ -47,14 +47,14 @@ def test_the_program_for_tofino_sums_a_training(tmp_path: Path, profile: str) ->
 
 
 def test_four_workers_reach_the_uncompressed_accuracy(tmp_path: Path) -> None:
-    """The main job as ``make run`` does it: 4-bit THC, ten epochs."""
+    """Run the job of ``make run``: 4-bit THC, ten epochs."""
     report = train(tmp_path, "--topology", "loopback", "--epochs", "10")
     assert (report["workers"], report["codec"], report["steps"]) == (4, "thc", 110)
     assert report["accuracy_uncompressed"] > 0.95
     assert report["accuracy"] >= report["accuracy_uncompressed"] - 0.01
     assert report["loss_last"] < 0.1 * report["loss_first"]
     assert report["detail"]["replicas_identical"]
-    # What was sent again says how busy the machine was.
+    # The number of retransmissions depends on the load of the machine.
     once = 1 - report["retransmissions"] / report["packets"]
     assert once * report["bytes_up"] < report["bytes_fp32"] / 5
 
@@ -68,7 +68,7 @@ def test_mininet_with_bmv2(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def training(out: Path, runner: str) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
-    """A run of two workers that has reached its first epoch, and all processes that it has started by then."""
+    """Start a run of two workers; return it with all its processes after the first epoch."""
     process = subprocess.Popen(
         command(out, "--topology", runner, "--workers", "2", "--epochs", "200"),
         stdout=subprocess.PIPE,
@@ -113,14 +113,14 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, runner: str) -> None:
     assert not (tmp_path / "report.json").exists()
 
 
-def test_a_supervisor_killed_outright_leaves_no_process(tmp_path: Path) -> None:
+def test_killed_supervisor_leaves_no_process(tmp_path: Path) -> None:
     with training(tmp_path, "loopback") as (process, descendants):
         process.kill()
         _, alive = psutil.wait_procs(descendants, timeout=30)
         assert not alive
 
 
-def test_a_dead_switch_ends_the_run_with_its_log(tmp_path: Path) -> None:
+def test_ended_switch_fails_the_run_with_its_log(tmp_path: Path) -> None:
     with training(tmp_path, "loopback") as (process, descendants):
         (switch,) = [child for child in descendants if "lanesum.cli switch" in " ".join(child.cmdline())]
         switch.kill()

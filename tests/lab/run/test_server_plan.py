@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many aggregation servers a run has, and where."""
+"""Number and hosts of the aggregation servers of a run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_server_has_its_own_control_address_and_journal(tmp_path: Path) ->
     assert [control[at + 1] for at, word in enumerate(control) if word == "--server"] == addresses
 
 
-def test_servers_on_workers_need_no_host_and_no_switch_on_loopback(tmp_path: Path) -> None:
+def test_servers_on_workers_need_no_host_and_no_switch(tmp_path: Path) -> None:
     made = plan(tmp_path, servers=2, on_workers=True, switch="none")
     assert made.servers == {"server": "w1", "server2": "w2"}
     with pytest.raises(ConfigurationError, match="on the same host, as on w1"):
@@ -51,12 +51,12 @@ def test_servers_on_workers_need_no_host_and_no_switch_on_loopback(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("servers", "on_workers"), [(0, False), (-1, True), (5, True), (300, False)])
-def test_numbers_that_cannot_be(tmp_path: Path, servers: int, on_workers: bool) -> None:
+def test_plan_impossible_number_of_servers_is_refused(tmp_path: Path, servers: int, on_workers: bool) -> None:
     with pytest.raises(ConfigurationError, match=f"servers = {servers}: "):
         plan(tmp_path, servers=servers, on_workers=on_workers, switch="none")
 
 
-def test_a_fault_plan_names_one_of_them(tmp_path: Path) -> None:
+def test_fault_plan_can_name_any_server(tmp_path: Path) -> None:
     faults = tmp_path / "faults.yaml"
     faults.write_text("processes: [{kind: kill, process: server2, step: 1, restart_after_s: 1}]\n")
     assert plan(tmp_path, servers=2, faults=str(faults)).faults is not None

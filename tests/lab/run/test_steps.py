@@ -16,7 +16,7 @@ from lanesum_lab.run.supervisor import ProcessFailedError, Supervisor
 
 
 class SlowController:
-    """Comes up late, and takes two seconds to admit a job; whoever hangs up earlier has admitted it all the same."""
+    """Controller that starts late and takes two seconds to admit a job, also if the caller gives up earlier."""
 
     def __init__(self) -> None:
         self.silent = 3
@@ -35,7 +35,7 @@ class SlowController:
         return {"name": message.get("name")}
 
 
-def test_a_job_is_admitted_once_however_slow_the_controller(tmp_path: Path) -> None:
+def test_admit_with_slow_controller_admits_once(tmp_path: Path) -> None:
     plan = make_plan(topology="loopback", runner=None, workers=2, codec="thc", epochs=1, out=tmp_path)
     controller = SlowController()
     with Supervisor(tmp_path / "logs") as supervisor:
@@ -43,7 +43,7 @@ def test_a_job_is_admitted_once_however_slow_the_controller(tmp_path: Path) -> N
     assert len(controller.jobs) == 1
 
 
-def test_a_dead_process_ends_the_wait(tmp_path: Path) -> None:
+def test_admit_with_ended_process_fails_at_once(tmp_path: Path) -> None:
     plan = make_plan(topology="loopback", runner=None, workers=2, codec="thc", epochs=1, out=tmp_path)
     controller = SlowController()
     controller.silent = 10**9

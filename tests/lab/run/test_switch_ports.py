@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which ports a switch of a topology opens on loopback, and where the faults go."""
+"""Ports of a switch of a topology on loopback, and their fault injectors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_links_and_processes_have_names() -> None:
     assert without.processes == {"w1", "w2", "w3", "w4", "server", "controller"}
 
 
-def test_the_server_decides_what_is_up() -> None:
+def test_server_position_decides_the_uplink_direction() -> None:
     moved = available()["tree2x2"].read_text().replace('"s0:5", "server"', '"s1:9", "server"')
     links = {link.name for link in switch_links(parse(moved, "moved"))}
     assert links == {"s0-s1", "s2-s0"}
@@ -85,7 +85,7 @@ def test_every_server_has_a_port_and_a_process() -> None:
         port.close()
 
 
-def test_on_loopback_a_switch_is_not_between_a_worker_and_a_server_on_its_host() -> None:
+def test_ports_worker_and_server_on_one_host_are_refused() -> None:
     beside = TREE.with_servers(2, on_workers=True)
     assert {"server", "server2"} <= names_in(beside).processes
     with pytest.raises(ConfigurationError, match="on the same host, as on w1"):

@@ -157,7 +157,7 @@ def test_report_survives_the_file_and_is_drawn(tmp_path: Path) -> None:
     assert "98.00%" in text and "6.0 x" in text and "sums wrong" in text
 
 
-def test_what_a_correct_report_is() -> None:
+def test_report_is_correct_only_with_checked_equal_sums() -> None:
     assert example().correct
     assert not example(sums_wrong=1).correct
     assert not example(sums_checked=0).correct

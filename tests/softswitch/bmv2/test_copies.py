@@ -36,7 +36,7 @@ def switch(load: Load) -> EmbeddedSwitch:
 
 def send(switch: EmbeddedSwitch, what: int, port: int, round_: int = 0, payload: bytes = b"") -> list[Copy]:
     out = switch.process(0, struct.pack(">BBHIIHH", what, round_, port, 0, 0, 0, 0) + payload)
-    assert switch.counts.faults == 0
+    assert switch.counts.program_errors == 0
     copies = []
     for item in out:
         _, rounds, eport, kind, length, rid, kept = struct.unpack_from(">BBHIIHH", item.frame)

@@ -87,7 +87,7 @@ def test_stranger_is_dropped_and_touches_nothing(vectorize: bool) -> None:
 def test_index_out_of_range_is_ignored_and_counted(vectorize: bool) -> None:
     switch = switch_with_workers(vectorize)
     assert switch.process(0, frame(0, 0, 1024, [7] * WORDS)) == []
-    assert switch.counts.faults == 0
+    assert switch.counts.program_errors == 0
     assert switch.counts.range_errors > 0
     assert all(switch.read_register(name, 1023) == 0 for name in NAMES)
 
@@ -97,7 +97,7 @@ def test_short_packet_is_a_parser_error(vectorize: bool) -> None:
     switch = switch_with_workers(vectorize)
     switch.process(0, frame(0, 0, 5, [7] * WORDS)[:-1])
     assert switch.counts.parser_errors == 1
-    assert switch.counts.faults == 0
+    assert switch.counts.program_errors == 0
 
 
 @pytest.mark.parametrize("vectorize", [False, True])
@@ -162,7 +162,7 @@ def test_tables_may_be_written_while_packets_run() -> None:
         packets += 1
     writer.join()
     assert not failures
-    assert switch.counts.faults == 0
+    assert switch.counts.program_errors == 0
     assert switch.process(9, (0).to_bytes(6, "big") + bytes(20))[0].port == 3
     assert switch.process(9, (1).to_bytes(6, "big") + bytes(20)) == []
     assert len(table.entries()) == 150

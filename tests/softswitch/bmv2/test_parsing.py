@@ -23,7 +23,7 @@ def send(switch: EmbeddedSwitch, what: int, rest: str) -> tuple[int, int, int, s
     """(error, seen, note, what follows the start header) of a packet given as hexadecimal digits."""
     frame = bytes([0x4C, what]) + bytes.fromhex(rest)
     (out,) = switch.process(0, frame)
-    assert switch.counts.faults == 0
+    assert switch.counts.program_errors == 0
     assert out.frame[4:6] == frame[:2]
     return out.frame[0], out.frame[1], int.from_bytes(out.frame[2:4], "big"), out.frame[6:].hex()
 

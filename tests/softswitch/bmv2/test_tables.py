@@ -34,7 +34,7 @@ def ask(switch: EmbeddedSwitch, which: int, a: int = 0, b: int = 0, c: int = 0, 
     """(result, spare) of one query."""
     out = switch.process(0, struct.pack(">BBHIhHI", which, a, b, c, signed, 0, 0))
     assert [item.port for item in out] == [1]
-    assert switch.counts.faults == 0
+    assert switch.counts.program_errors == 0
     *_, spare, result = struct.unpack(">BBHIhHI", out[0].frame)
     return result, spare
 
@@ -210,7 +210,7 @@ def test_digest_goes_to_the_listener(switch: EmbeddedSwitch) -> None:
 def test_failed_assert_drops_the_packet(switch: EmbeddedSwitch) -> None:
     ask(switch, 14, 1)
     assert switch.process(0, struct.pack(">BBHIhHI", 14, 0, 0, 0, 0, 0, 0)) == []
-    assert switch.counts.faults == 1
+    assert switch.counts.program_errors == 1
 
 
 def test_exit_ends_ingress_only(switch: EmbeddedSwitch) -> None:

@@ -18,8 +18,8 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import VERSION, Flag, Kind
 from lanesum_control.model import NO_ROLE, Role
 from lanesum_switch.api import ActionCall, Match, Replica, TableEntry
-from lanesum_switch.compiler.lane_expressions import shift_table
-from lanesum_switch.compiler.packed_arithmetic import PackedArithmetic, Shape
+from lanesum_switch.compiler.lane_code import shift_table
+from lanesum_switch.compiler.packed_arithmetic import PackedArithmetic, VectorShape
 from lanesum_switch.compiler.python_source import Names, SourceWriter
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.runtime.hashes import csum16
@@ -27,10 +27,10 @@ from tests.paths import ROOT
 
 BUILD = ROOT / "p4src" / "build"
 
-Emit = Callable[[PackedArithmetic, Shape], str]
+Emit = Callable[[PackedArithmetic, VectorShape], str]
 
 
-def evaluate(emit: Emit, shape: Shape, x: list[int], y: list[int]) -> list[int]:
+def evaluate(emit: Emit, shape: VectorShape, x: list[int], y: list[int]) -> list[int]:
     """Run the code that ``emit`` writes for lanes x and y; returns the lanes of the result."""
     names, writer = Names(), SourceWriter()
     names.used |= {"x", "y"}
@@ -45,8 +45,8 @@ def evaluate(emit: Emit, shape: Shape, x: list[int], y: list[int]) -> list[int]:
 
 
 @st.composite
-def lanes(draw: st.DrawFn) -> tuple[Shape, list[int], list[int]]:
-    shape = Shape(draw(st.integers(1, 9)), draw(st.sampled_from([2, 8, 16, 32, 33])))
+def lanes(draw: st.DrawFn) -> tuple[VectorShape, list[int], list[int]]:
+    shape = VectorShape(draw(st.integers(1, 9)), draw(st.sampled_from([2, 8, 16, 32, 33])))
     top = (1 << shape.bits) - 1
     word = st.integers(0, top) | st.sampled_from([0, 1, top, top >> 1, (top >> 1) + 1])
     row = st.lists(word, min_size=shape.lanes, max_size=shape.lanes)
@@ -64,8 +64,8 @@ BINARY: dict[str, tuple[Emit, Callable[[int, int, int], int]]] = {
     "differs": (lambda s, shape: s.differs(shape, "x", "y"), lambda x, y, m: m if x != y else 0),
     "maximum": (lambda s, shape: s.select(s.at_least(shape, "x", "y"), "x", "y"), lambda x, y, m: max(x, y)),
     "minimum": (lambda s, shape: s.select(s.at_least(shape, "x", "y"), "y", "x"), lambda x, y, m: min(x, y)),
-    "apart and back": (
-        lambda s, shape: s.move(shape, s.move(replace(shape, apart=3), "x", 1, 0), 3, 0),
+    "stride and back": (
+        lambda s, shape: s.restride(shape, s.restride(replace(shape, stride=3), "x", 1, 0), 3, 0),
         lambda x, y, m: x,
     ),
     "broadcast": (lambda s, shape: s.broadcast(shape, "3"), lambda x, y, m: 3),
@@ -74,45 +74,47 @@ BINARY: dict[str, tuple[Emit, Callable[[int, int, int], int]]] = {
 
 @pytest.mark.parametrize("name", BINARY)
 @given(row=lanes())
-def test_lane_arithmetic(name: str, row: tuple[Shape, list[int], list[int]]) -> None:
+def test_lane_arithmetic(name: str, row: tuple[VectorShape, list[int], list[int]]) -> None:
     emit, expected = BINARY[name]
     shape, x, y = row
     mask = (1 << shape.bits) - 1
     assert evaluate(emit, shape, x, y) == [expected(a, b, mask) for a, b in zip(x, y, strict=True)]
 
 
-@given(apart=st.integers(1, 9), to=st.integers(1, 9), row=lanes(), data=st.data())
+@given(stride=st.integers(1, 9), to=st.integers(1, 9), row=lanes(), data=st.data())
 def test_lanes_move_apart_and_together(
-    apart: int, to: int, row: tuple[Shape, list[int], list[int]], data: st.DataObject
+    stride: int, to: int, row: tuple[VectorShape, list[int], list[int]], data: st.DataObject
 ) -> None:
     """From every so many lanes of a row that is full to every so many of one with zeros between."""
     shape, x, _ = row
-    below = data.draw(st.integers(0, apart - 1))
+    trailing = data.draw(st.integers(0, stride - 1))
     top = (1 << shape.bits) - 1
-    others = data.draw(st.lists(st.integers(0, top), min_size=apart, max_size=apart))
-    full = [word if i == apart - 1 - below else others[i] for word in x for i in range(apart)]
+    others = data.draw(st.lists(st.integers(0, top), min_size=stride, max_size=stride))
+    full = [word if i == stride - 1 - trailing else others[i] for word in x for i in range(stride)]
     names, writer = Names(), SourceWriter()
     names.used.add("x")
-    result = PackedArithmetic(names, writer).move(replace(shape, apart=to), "x", apart, below)
-    scope = {**names.bound, "x": Shape(len(full), shape.bits).pack(full)}
+    result = PackedArithmetic(names, writer).restride(replace(shape, stride=to), "x", stride, trailing)
+    scope = {**names.bound, "x": VectorShape(len(full), shape.bits).pack(full)}
     exec(writer.source() + f"result = {result}\n", scope)
-    assert scope["result"] == Shape(to * len(x), shape.bits).pack([v for word in x for v in (*[0] * (to - 1), word)])
+    assert scope["result"] == VectorShape(to * len(x), shape.bits).pack(
+        [v for word in x for v in (*[0] * (to - 1), word)]
+    )
 
 
-@given(row=lanes(), apart=st.integers(2, 5))
+@given(row=lanes(), stride=st.integers(2, 5))
 @pytest.mark.parametrize("name", ["add", "sub", "maximum", "minimum", "shift left", "shift right"])
-def test_lanes_apart_compute_alike(name: str, row: tuple[Shape, list[int], list[int]], apart: int) -> None:
+def test_lanes_apart_compute_alike(name: str, row: tuple[VectorShape, list[int], list[int]], stride: int) -> None:
     shape, x, y = row
-    spread = Shape(apart * shape.lanes, shape.bits)
+    spread = VectorShape(stride * shape.lanes, shape.bits)
     emit, expected = BINARY[name]
     found = evaluate(
-        lambda s, _: emit(s, replace(shape, apart=apart)),
+        lambda s, _: emit(s, replace(shape, stride=stride)),
         spread,
-        *([v for word in lane for v in (*[0] * (apart - 1), word)] for lane in (x, y)),
+        *([v for word in lane for v in (*[0] * (stride - 1), word)] for lane in (x, y)),
     )
     mask = (1 << shape.bits) - 1
-    assert found[apart - 1 :: apart] == [expected(a, b, mask) for a, b in zip(x, y, strict=True)]
-    assert not any(v for i, v in enumerate(found) if i % apart != apart - 1)
+    assert found[stride - 1 :: stride] == [expected(a, b, mask) for a, b in zip(x, y, strict=True)]
+    assert not any(v for i, v in enumerate(found) if i % stride != stride - 1)
 
 
 @given(st.integers(0, 2**128 - 1), st.integers(0, 255))
@@ -187,7 +189,7 @@ def test_lanesum_program_with_and_without_vectorizer(seed: int, role: Role) -> N
         sent += len(expected)
     assert sent > 0
     assert plain.counts == vector.counts
-    assert plain.counts.faults == 0
+    assert plain.counts.program_errors == 0
     for name in plain.program.registers:
         cells = [(plain.read_register(name, i), vector.read_register(name, i)) for i in range(2 * SLOTS)]
         assert all(a == b for a, b in cells), name

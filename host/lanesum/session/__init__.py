@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's session: all-reduces of arrays and tensors over the workers of a job."""
+
+from lanesum.session.handle import AllReduceHandle
+from lanesum.session.observer import ObservedRound, RoundObserver
+from lanesum.session.session import Session
+
+__all__ = ["AllReduceHandle", "ObservedRound", "RoundObserver", "Session"]

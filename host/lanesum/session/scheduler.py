@@ -1,0 +1,345 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Schedule concurrent all-reduces: encode, start rounds and decode in turn.
+
+The network identifies a round by its number alone. So all workers must start the same rounds in the same order,
+whatever their timing: every round of an all-reduce before any round of the next one. The next all-reduce may start its
+first round as soon as the last round of the one before is started and completely encoded. So its norms travel behind
+the codes of the one before, and it is encoded while these are in flight. A codec whose rounds depend on sums marks its
+last round as soon as it can tell.
+
+All work is done in the thread that waits, in small steps, the oldest all-reduce first.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from typing import ParamSpec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import Aggregate, Codec, CodecError, Result, Round, RoundGroup
+from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.session.all_reduce import AllReduce, StartedRound
+from lanesum.session.lengths import AppendedLengths, append_lengths
+from lanesum.session.observer import ObservedRound, RoundObserver, make_aggregate
+from lanesum.transport import UdpTransport
+from lanesum.transport.errors import SessionClosedError
+
+P = ParamSpec("P")
+
+
+class AllReduceScheduler:
+    """Queue of the all-reduces of one session, in the order of their submission.
+
+    Args:
+        transport: carries the rounds.
+        observer: called after every round.
+    """
+
+    def __init__(self, transport: UdpTransport, observer: RoundObserver | None = None) -> None:
+        self._transport = transport
+        self._ticket = transport.ticket
+        self._observer = observer
+        self._queue: collections.deque[AllReduce] = collections.deque()
+
+    def submit(self, all_reduce: AllReduce) -> None:
+        """Append an all-reduce to the queue, and advance the queue as far as no wait is needed."""
+        all_reduce.max_rounds = self._max_rounds(all_reduce)
+        self._queue.append(all_reduce)
+        self._end_on_error(self._start_all)
+
+    def run(self, all_reduce: AllReduce) -> Result:
+        """Append an all-reduce to the queue, wait until it is done, and return its result or raise its error.
+
+        ``UdpTransport.wake`` does not interrupt it.
+        """
+        alone = not self._queue
+        if not alone:
+            all_reduce.max_rounds = self._max_rounds(all_reduce)
+        self._queue.append(all_reduce)
+        if alone:
+            self._end_on_error(self._run_alone, all_reduce)
+        if not all_reduce.done:
+            while not self.wait(all_reduce):
+                pass
+        return all_reduce.outcome()
+
+    def gather(self, vector: NDArray[np.float32], divisor: float) -> NDArray[np.float32] | None:
+        """Return the sum over all workers divided by ``divisor``; see ``UdpTransport.gather``.
+
+        Returns None, without having sent anything, if the all-reduce needs ``run``, or others are in flight.
+        """
+        if self._queue:
+            return None
+        try:
+            gathered = self._transport.gather(vector, divisor)
+            if gathered is None:
+                return None
+            values, over = gathered
+            if over is not None:
+                kernels(few=True).sum_rows(over.result().view(np.float32), divisor, values)
+            return values
+        except BaseException:
+            self._transport.abandon()
+            raise
+
+    def wait(self, all_reduce: AllReduce) -> bool:
+        """Advance all all-reduces until this one is done; return False if ``UdpTransport.wake`` interrupted the wait.
+
+        An exception ends all of them and becomes their ``error``. One that is no ``Exception`` is raised, too.
+        """
+
+        def work() -> None:
+            while not all_reduce.done and self._step():
+                pass
+
+        while not all_reduce.done:
+            self._end_on_error(work)
+            if not all_reduce.done and not self._end_on_error(self._wait_for_packets):
+                return all_reduce.done
+        return True
+
+    def progress(self) -> None:
+        """Advance all all-reduces as far as no wait is needed."""
+
+        def work() -> None:
+            self._transport.attend()
+            while self._queue and self._step(may_wait=False):
+                pass
+
+        if self._queue:
+            self._end_on_error(work)
+
+    def finish_all(self) -> None:
+        """Wait until all all-reduces are done."""
+        while self._queue:
+            self.wait(self._queue[-1])
+
+    def _fail_all(self, error: BaseException) -> None:
+        while self._queue:
+            all_reduce = self._queue.popleft()
+            all_reduce.error = error
+            all_reduce.steps.close()
+
+    def _end_on_error(self, work: Callable[P, bool | None], *args: P.args, **kwargs: P.kwargs) -> bool | None:
+        """Return ``work(*args)``; an exception ends all all-reduces and the transport's use."""
+        try:
+            return work(*args, **kwargs)
+        except BaseException as error:
+            # The other workers wait for these all-reduces. If a later one took their place, sums would mix the two.
+            self._transport.abandon()
+            if isinstance(error, Exception):
+                self._fail_all(error)
+                return None
+            self._fail_all(
+                SessionClosedError("This session ended in the middle of an all-reduce.", "Join the job again.")
+            )
+            raise
+
+    def _run_alone(self, all_reduce: AllReduce) -> None:
+        """Run the plain rounds of the only all-reduce in the queue, one after another.
+
+        The results are those of ``_step``, in fewer calls. A round that needs more is left to ``_step``.
+        """
+        all_reduce.begun = True
+        codec, send, exchange = all_reduce.codec, all_reduce.steps.send, self._transport.exchange
+        reply: Aggregate | None = None
+        try:
+            while True:
+                made = send(reply)
+                if isinstance(made, RoundGroup) or made.pieces is not None or made.overlap is not None:
+                    break
+                if len(self._queue) > 1:  # an observer has submitted another one
+                    break
+                if all_reduce.num_rounds:
+                    all_reduce.max_rounds = self._max_rounds(all_reduce)
+                    self._check_rounds(all_reduce, 1)
+                if not self._ticket.quorum:
+                    all_reduce.last_checks = [made.last]
+                words, lengths = self._count_round(all_reduce, made)
+                over = exchange(made.op, words)
+                reply = self._aggregate(codec, made, lengths, over.result(), over.contributors)
+        except StopIteration as stop:
+            all_reduce.result = stop.value
+            self._queue.remove(all_reduce)
+        else:
+            all_reduce.max_rounds = self._max_rounds(all_reduce)
+            self._take(all_reduce, made)
+
+    def _max_rounds(self, all_reduce: AllReduce) -> float:
+        """Return the number of rounds of an all-reduce, or infinity where the next one must wait for its end.
+
+        With a quorum, codecs may make other rounds than their ``shapes``. Only one round is in flight then.
+        """
+        if self._ticket.quorum or all_reduce.codec.traits.depends_on_past_sums:
+            return math.inf
+        try:
+            return len(all_reduce.codec.shapes(all_reduce.size))
+        except NotImplementedError:
+            return math.inf
+
+    def _wait_for_packets(self) -> bool:
+        """Wait until a step is possible; return False if only ``UdpTransport.wake`` ended the wait."""
+        if not self._queue:
+            return False
+        # Some may be complete since the last step, by the transport's background thread: then the wait takes no time.
+        flights = [one.flight for all_reduce in self._queue for one in all_reduce.started if one.result is None]
+        assert flights  # else nothing but the deadline would end the wait
+        self._transport.wait(flights)
+        return any(flight.finished or flight.ready for flight in flights)
+
+    def _step(self, *, may_wait: bool = True) -> bool:
+        """Do one piece of work, for the oldest all-reduce first.
+
+        Returns False if only packets can bring more work; without ``may_wait``, packets or a device.
+        """
+        return self._decode() or self._start() or self._encode() or self._begin_next(may_wait)
+
+    def _decode(self) -> bool:
+        for all_reduce in self._queue:
+            for one in all_reduce.started:
+                if one.flight.ready:
+                    self._transport.decode(one.flight)
+                    self._transport.attend()
+                    return True
+                if one.result is None and one.flight.finished:
+                    # One by one: a group may have more rounds than can be in flight.
+                    one.result = self._transport.finish(one.flight)
+                    return True
+            if all_reduce.can_resume:
+                self._resume(all_reduce)
+                return True
+        return False
+
+    def _start(self) -> bool:
+        """Start the next round, if there is one and the order allows it."""
+        for all_reduce in self._queue:
+            if any(one.flight.encoding for one in all_reduce.started):
+                return False
+            if all_reduce.made:
+                if not self._transport.can_begin:
+                    return False
+                self._start_round(all_reduce, all_reduce.made.popleft())
+                return True
+            if not all_reduce.all_rounds_started:
+                return False
+        return False
+
+    def _start_round(self, all_reduce: AllReduce, round_: Round) -> None:
+        words, lengths = self._count_round(all_reduce, round_)
+        flight = self._transport.begin_round(round_.op, words, round_.pieces)
+        all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths))
+
+    def _count_round(self, all_reduce: AllReduce, round_: Round) -> tuple[NDArray[np.uint32], AppendedLengths | None]:
+        """Count a round that starts now; return its words, and the vector lengths behind them in the first round."""
+        all_reduce.num_rounds += 1
+        if all_reduce.num_rounds > 1:
+            return round_.words, None
+        return append_lengths(all_reduce.codec, all_reduce.size, round_, self._ticket)
+
+    def _encode(self) -> bool:
+        for all_reduce in self._queue:
+            for one in all_reduce.started:
+                if one.flight.encoding:
+                    self._transport.encode(one.flight)
+                    return True
+                if one.overlap is not None:
+                    self._transport.attend()
+                    one.overlap()
+                    one.overlap = None
+                    return True
+        return False
+
+    def _begin_next(self, may_wait: bool) -> bool:
+        """Ask the codec of the oldest all-reduce that has not begun for its first round."""
+        for number, all_reduce in enumerate(self._queue):
+            if not all_reduce.begun:
+                if any(all_reduce.depends_on(earlier) for earlier in itertools.islice(self._queue, number)):
+                    return False
+                ready = all_reduce.ready is None or all_reduce.ready.query()
+                if not ready and not (may_wait and number == 0):
+                    return False  # packets of earlier all-reduces must not wait for a device
+                all_reduce.begun = True
+                if len(self._queue) > 1:
+                    self._transport.attend()  # the encoding takes time, in which earlier rounds progress
+                self._advance(all_reduce, functools.partial(next, all_reduce.steps))
+                return True
+        return False
+
+    def _start_all(self) -> None:
+        """Begin and start what a submission allows without a wait."""
+        while self._start() or self._begin_next(may_wait=False):
+            pass
+        self._transport.attend()
+
+    def _resume(self, all_reduce: AllReduce) -> None:
+        """Hand the aggregates to the codec, which decodes them and makes its next rounds."""
+        aggregates = []
+        for one in all_reduce.started:
+            assert one.result is not None
+            words, contributors = one.result
+            known = functools.partial(_unchanged, contributors)
+            aggregates.append(self._aggregate(all_reduce.codec, one.round, one.lengths, words, known))
+        all_reduce.started.clear()
+        reply = tuple(aggregates) if all_reduce.grouped else aggregates[0]
+        self._advance(all_reduce, functools.partial(all_reduce.steps.send, reply))
+
+    def _aggregate(
+        self,
+        codec: Codec,
+        round_: Round,
+        lengths: AppendedLengths | None,
+        words: NDArray[np.uint32],
+        contributors: Callable[[], NDArray[np.uint32]],
+    ) -> Aggregate:
+        """Check and remove the appended ``lengths``, call the observer, and return what the codec gets."""
+        if lengths is not None:
+            lengths.check(self._ticket, round_.op, words[-lengths.num_words :])
+            words = words[: -lengths.num_words]
+        if not self._ticket.quorum and self._observer is None:
+            return Aggregate(words, self._ticket.workers)
+        bitmaps = contributors()
+        if lengths is not None:
+            bitmaps = bitmaps[: max(1, -(-words.size // self._ticket.accumulator_words))]
+        aggregate = make_aggregate(self._ticket, words, bitmaps)
+        if self._observer is not None:
+            self._observer(ObservedRound(codec, round_, aggregate, bitmaps))
+        return aggregate
+
+    def _advance(self, all_reduce: AllReduce, step: Callable[[], Round | RoundGroup]) -> None:
+        try:
+            made = step()
+        except StopIteration as stop:
+            all_reduce.result = stop.value
+            self._queue.remove(all_reduce)
+            return
+        self._take(all_reduce, made)
+
+    def _take(self, all_reduce: AllReduce, made: Round | RoundGroup) -> None:
+        """Queue the rounds that a codec has yielded."""
+        all_reduce.grouped = isinstance(made, RoundGroup)
+        rounds = made.rounds if isinstance(made, RoundGroup) else (made,)
+        self._check_rounds(all_reduce, len(rounds))
+        all_reduce.made.extend(rounds)
+        if not self._ticket.quorum:
+            all_reduce.last_checks = [round_.last for round_ in rounds]
+
+    def _check_rounds(self, all_reduce: AllReduce, more: int) -> None:
+        if all_reduce.made_last_round:
+            raise CodecError(f"Codec {all_reduce.codec.name} makes a round after one that it marked as its last.")
+        if all_reduce.num_rounds + more > all_reduce.max_rounds:
+            # Later all-reduces may have started rounds of these numbers.
+            raise CodecError(
+                f"Codec {all_reduce.codec.name} makes more than the {all_reduce.max_rounds:g} rounds of its shapes.",
+                "Return every round from `shapes`.",
+            )
+
+
+def _unchanged(contributors: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    return contributors

@@ -1,0 +1,344 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Entry point of the host library: ``Session.all_reduce`` sums an array over the workers of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum import codecs
+from lanesum._internal import arrays
+from lanesum._internal.closing import Closing
+from lanesum._internal.offload import Offload
+from lanesum.codecs.base import Codec, CodecContext, Part, Result, is_tensor
+from lanesum.codecs.fixed import FixedPoint
+from lanesum.errors import ConfigurationError
+from lanesum.session.all_reduce import AllReduce
+from lanesum.session.handle import AllReduceHandle
+from lanesum.session.observer import RoundObserver
+from lanesum.session.scheduler import AllReduceScheduler
+from lanesum.transport import JobTicket, TransportStats, UdpTransport
+from lanesum.transport.congestion import CongestionControl
+from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S, WrapSocket
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Session(Closing):
+    """A worker's membership in an admitted job.
+
+    Args:
+        ticket: from the controller (``lanesum.join.join``); valid for one session.
+        codec: name or codec object, for calls of ``all_reduce`` that name none.
+        window: maximum number of packets in flight.
+        congestion: congestion control below that maximum: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``.
+        pacing: spread the packets of a window over a round trip instead of sending them at once.
+        deadline_s: longest time without progress before AggregationTimeoutError, in seconds.
+        observer: called after every round, in the calling thread.
+        offload: ``"auto"``, ``"on"`` or ``"off"``: UDP segmentation offload, see ``UdpTransport``.
+        wrap_socket: for tests, see ``UdpTransport``.
+
+    All workers of a job must call ``all_reduce`` and ``all_reduce_async`` in the same order with arrays of the same
+    size. A session is not safe for concurrent calls from several threads.
+    """
+
+    def __init__(
+        self,
+        ticket: JobTicket,
+        *,
+        codec: str | Codec = "thc",
+        window: int = DEFAULT_WINDOW,
+        congestion: str | CongestionControl = "aimd",
+        pacing: bool = False,
+        deadline_s: float = DEFAULT_DEADLINE_S,
+        observer: RoundObserver | None = None,
+        offload: Offload = "auto",
+        wrap_socket: WrapSocket | None = None,
+    ) -> None:
+        self.ticket = ticket
+        self.codec = self.resolve_codec(codec)
+        self._num_all_reduces = 0
+        self._transport = UdpTransport(
+            ticket,
+            window=window,
+            congestion=congestion,
+            pacing=pacing,
+            deadline_s=deadline_s,
+            offload=offload,
+            wrap_socket=wrap_socket,
+        )
+        self._scheduler = AllReduceScheduler(self._transport, observer)
+        #: Maximum number of values for which ``all_reduce`` uses ``UdpTransport.gather``.
+        self._max_gathered = 0
+        if type(self.codec) is FixedPoint and self.codec.workers == ticket.workers and observer is None:
+            self._max_gathered = self.codec.gathered // ticket.workers
+
+    def resolve_codec(self, codec: str | Codec) -> Codec:
+        """Return a codec object for this job: ``codec`` itself, or the one of that name.
+
+        By name, a codec with an optional code table is built without one where the job has none.
+
+        Raises:
+            ConfigurationError: the codec is unknown, is built for fewer workers than the job has, sums by another code
+                table than that of the job, or needs all workers in a job with a quorum.
+        """
+        ticket = self.ticket
+        if isinstance(codec, str):
+            codec = codecs.for_job(codec, workers=ticket.workers, lookup=ticket.code_table is not None)
+        if codec.workers < ticket.workers:
+            raise ConfigurationError(
+                f"Codec {codec.name} was built for {codec.workers} workers; the job has {ticket.workers}.",
+                "Build the codec with the job's number of workers.",
+            )
+        if codec.traits.needs_all_workers and ticket.quorum not in (0, ticket.workers):
+            raise ConfigurationError(
+                f"Codec {codec.name} needs every worker in every sum, but a result of job {ticket.job} needs only "
+                f"{ticket.quorum} of {ticket.workers}.",
+                "Use fixed or thc in jobs with a quorum.",
+            )
+        table = None if codec.code_table is None else codec.code_table.tobytes()
+        if table is not None and table != ticket.code_table:
+            # The switch would add other numbers than the codec sent, and the sum would not show it.
+            held = "no code table" if ticket.code_table is None else f"table {list(ticket.code_table)}"
+            raise ConfigurationError(
+                f"Codec {codec.name} sums by table {list(table)}, but job {ticket.job} was admitted with {held}.",
+                "Admit the job for the codec that its workers use. Or pass the codec's name instead of an object: "
+                "thc then works without a table.",
+            )
+        return codec
+
+    @property
+    def stats(self) -> TransportStats:
+        """Packets, bytes, retransmissions and chunk latencies so far; a snapshot."""
+        return self._transport.stats
+
+    @overload
+    def all_reduce(
+        self, array: torch.Tensor, *, codec: str | Codec | None = None, average: bool = False, name: str = ""
+    ) -> torch.Tensor: ...
+
+    @overload
+    def all_reduce(
+        self, array: NDArray[Any], *, codec: str | Codec | None = None, average: bool = False, name: str = ""
+    ) -> NDArray[np.float32]: ...
+
+    def all_reduce(
+        self,
+        array: NDArray[Any] | torch.Tensor,
+        *,
+        codec: str | Codec | None = None,
+        average: bool = False,
+        name: str = "",
+    ) -> NDArray[np.float32] | torch.Tensor:
+        """Sum (or average) ``array`` over all workers.
+
+        Args:
+            array: dense floating-point array, any shape; computed in float32. Every worker passes the same shape. A
+                NumPy array, or a PyTorch tensor of the host or of a device: ``docs/gpu.md`` describes the latter.
+            codec: name or object; the session's codec when None.
+            average: divide by the number of contributors.
+            name: name of the tensor, for error messages and for error feedback.
+
+        Returns:
+            A float32 array of the same shape, bit-identical on all workers. For a tensor, such a tensor on the same
+            device, ready for work that the calling thread launches there.
+
+        Raises:
+            ConfigurationError: ``array`` is not dense or not floating-point.
+            CodecError: NaN or infinity, or too many workers for the codec's lanes; nothing was sent. The session ends
+                with it, because the other workers wait for this all-reduce.
+            AggregationTimeoutError: no progress until the deadline; names the missing workers where known.
+            MismatchError: another worker reduces an array of another size, or with another codec.
+            ResultGoneError: with a quorum, this worker is late and the result was evicted.
+            SessionClosedError: the session is closed or failed earlier.
+        """
+        if type(array) is np.ndarray or not is_tensor(array):
+            array = np.asarray(array)
+            if codec is None and self._can_gather(array):
+                values = self._scheduler.gather(array.reshape(-1), self.ticket.workers if average else 1)
+                if values is not None:
+                    self._num_all_reduces += 1
+                    return values.reshape(array.shape)
+        return self.all_reduce_result(array, codec=codec, average=average, name=name).values.reshape(array.shape)
+
+    def _can_gather(self, array: NDArray[Any]) -> bool:
+        """Return True if the session's codec would gather all workers' values in one round and add them up.
+
+        ``UdpTransport.gather`` does that in less time than the codec's steps.
+        """
+        return (
+            array.size <= self._max_gathered
+            and array.size > 0
+            and array.dtype == np.float32
+            and array.flags.c_contiguous
+            and array.flags.aligned
+        )
+
+    @overload
+    def all_reduce_async(
+        self,
+        array: torch.Tensor,
+        *,
+        codec: str | Codec | None = None,
+        average: bool = False,
+        name: str = "",
+        keep_residual: bool = False,
+        parts: Sequence[Part] = (),
+        error_feedback: torch.Tensor | None = None,
+    ) -> AllReduceHandle[torch.Tensor]: ...
+
+    @overload
+    def all_reduce_async(
+        self,
+        array: NDArray[Any],
+        *,
+        codec: str | Codec | None = None,
+        average: bool = False,
+        name: str = "",
+        keep_residual: bool = False,
+        parts: Sequence[Part] = (),
+        error_feedback: None = None,
+    ) -> AllReduceHandle[NDArray[np.float32]]: ...
+
+    def all_reduce_async(
+        self,
+        array: NDArray[Any] | torch.Tensor,
+        *,
+        codec: str | Codec | None = None,
+        average: bool = False,
+        name: str = "",
+        keep_residual: bool = False,
+        parts: Sequence[Part] = (),
+        error_feedback: torch.Tensor | None = None,
+    ) -> AllReduceHandle[NDArray[np.float32]] | AllReduceHandle[torch.Tensor]:
+        """Begin an all-reduce, and return its handle before it is done.
+
+        Several may be in flight: the next one is encoded and sent while the sums of the one before come back. All
+        workers must submit the same ones in the same order. They may wait for them in any order, at any point of their
+        programs. ``array`` must not change until the handle is ``done``. On a device it must not change until the
+        handle's ``result`` was called.
+
+        The handle raises the exceptions of ``all_reduce``. They are the same for all all-reduces in flight, because
+        the session ends with them. Only ConfigurationError is raised here, for an array that cannot be reduced.
+
+        The call never waits for a device. An all-reduce of a device's tensor begins once the tensor is computed.
+
+        Args:
+            array: as for ``all_reduce``.
+            codec: as for ``all_reduce``.
+            average: as for ``all_reduce``.
+            name: as for ``all_reduce``.
+            keep_residual: compute the residual for ``AllReduceHandle.codec_result``.
+            parts: the parameters that the array consists of, in order; for error messages and policies.
+            error_feedback: added to the array first, only by codecs that do so for this tensor (``adds_memory``).
+        """
+        all_reduce = self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
+        self._scheduler.submit(all_reduce)
+        return AllReduceHandle(self._scheduler, all_reduce, np.shape(array))
+
+    def all_reduce_result(
+        self,
+        array: NDArray[Any] | torch.Tensor,
+        *,
+        codec: str | Codec | None = None,
+        average: bool = False,
+        name: str = "",
+        keep_residual: bool = False,
+        parts: Sequence[Part] = (),
+        error_feedback: torch.Tensor | None = None,
+    ) -> Result:
+        """Sum as ``all_reduce`` does, and return the codec's result: flat values, and the residual if asked for.
+
+        Arguments are those of ``all_reduce_async``, exceptions those of ``all_reduce``.
+        """
+        return self._scheduler.run(
+            self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
+        )
+
+    def _make_all_reduce(
+        self,
+        array: NDArray[Any] | torch.Tensor,
+        codec: str | Codec | None,
+        average: bool,
+        name: str,
+        keep_residual: bool,
+        parts: Sequence[Part],
+        error_feedback: torch.Tensor | None,
+    ) -> AllReduce:
+        """Return the next all-reduce of this session."""
+        chosen = self.codec if codec is None else self.resolve_codec(codec)
+        context = CodecContext(
+            workers=self.ticket.workers,
+            worker=self.ticket.worker,
+            seed=self.ticket.seed,
+            round=self._num_all_reduces,
+            tensor=name,
+            average=average,
+            keep_residual=keep_residual,
+            parts=tuple(parts),
+            complete=not self.ticket.quorum,
+            in_pieces=self._transport.takes_pieces,
+            memory=error_feedback,
+        )
+        names = (name, *[part.key for part in parts])
+        if type(array) is not np.ndarray and is_tensor(array):
+            from lanesum.gpu import tensors  # PyTorch is imported already
+
+            tensor = tensors.flat(array)
+            if error_feedback is not None and not tensors.adds_error_feedback(chosen, tensor):
+                raise _refuse_error_feedback(chosen)
+            self._num_all_reduces += 1
+            steps, ready, staging = tensors.make_steps(chosen, tensor, context)
+            return AllReduce(chosen, steps, tensor.numel(), names, ready, staging)
+        vector = _flat(np.asarray(array))
+        if error_feedback is not None:
+            raise _refuse_error_feedback(chosen)
+        self._num_all_reduces += 1
+        return AllReduce(chosen, chosen.all_reduce(vector, context), vector.size, names)
+
+    def wake(self) -> None:
+        """Interrupt ``AllReduceHandle.wait``, or the next call of it; the only method that any thread may call."""
+        self._transport.wake()
+
+    def describe(self) -> str:
+        """Return the session's codec in one line; it must be equal on all workers."""
+        return self.codec.describe()
+
+    def leave(self, deadline_s: float = LEAVE_DEADLINE_S) -> bool:
+        """End the session together with all other workers; return True if all of them have left.
+
+        Use it instead of ``close`` where all workers end after the same all-reduce. A worker that closes at once
+        cannot help another one that still lacks the last result after a restart of the aggregation point.
+
+        All-reduces in flight are finished first. Leaving takes one round trip when the other workers leave too, else
+        ``deadline_s`` seconds. The session is closed in any case.
+
+        Raises:
+            MismatchError: another worker continues with an all-reduce. Absent workers raise nothing.
+        """
+        self._scheduler.finish_all()
+        return self._transport.leave(deadline_s)
+
+    def close(self) -> None:
+        """Release sockets and kept memory; idempotent. All-reduces in flight end with SessionClosedError."""
+        self._transport.close()
+        arrays.release_pooled()
+
+
+def _flat(array: NDArray[Any]) -> NDArray[np.float32]:
+    if array.dtype.kind != "f":
+        raise ConfigurationError(
+            f"all_reduce takes floating-point arrays, not {array.dtype}.", "Convert the array to float32 first."
+        )
+    return np.ascontiguousarray(array, np.float32).reshape(-1)
+
+
+def _refuse_error_feedback(codec: Codec) -> ConfigurationError:
+    return ConfigurationError(
+        f"Codec {codec.name} does not add error feedback to this vector.", "Add it to the vector before the all-reduce."
+    )
