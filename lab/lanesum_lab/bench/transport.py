@@ -31,7 +31,7 @@ ECHOES = "UDP echo for all at once"
 ECHO_BURST = "UDP echo of as many packets"
 LATENCY_COLUMNS = ("path", "what", "by", "p50, µs", "p99, µs", "p50 to echo")
 CHUNK_COLUMNS = ("path", "by", "chunk p50, µs", "chunk p99, µs")
-RATE_COLUMNS = ("path", "by", "packets/s", "packets per CPU second", "sent again")
+RATE_COLUMNS = ("path", "by", "packets/s", "packets per CPU second", "retransmitted")
 
 
 @dataclass(frozen=True, slots=True)
