@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the kernels of thc on this machine's GPU: ``python benchmarks/gpu.py --json``.
 
-Needs PyTorch with CUDA, Triton and NumPy; lanesum need not be installed. Where there is no GPU it says so, and ends
-with status 2: there are no figures without one.
+Needs PyTorch with CUDA, Triton and NumPy; lanesum need not be installed. Without a GPU it ends with status 2.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def table(figures: dict[str, Any]) -> str:
-    """The figures as text."""
+    """Return the figures as text."""
     lines = [f"{figures['device']['name']}, {figures['coordinates']:,} coordinates"]
     for one in figures["timings"]:
         share = (

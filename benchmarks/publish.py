@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables and pictures of the docs from ``benchmarks/results``: ``python benchmarks/publish.py``; ``--check``
-only looks.
+"""Write the tables and pictures of the docs from ``benchmarks/results``: ``python benchmarks/publish.py [--check]``.
 
-``--measure NAME`` runs ``lanesum bench NAME`` first (several names are possible) and keeps its result. Needs what that
-benchmark needs, a machine that does nothing else, and a few minutes.
+``--measure NAME`` runs ``lanesum bench NAME`` first (several names are possible) and keeps its result. It needs the
+tools of that benchmark, an idle machine, and a few minutes. ``--check`` compares without writing.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ PAGE = "benchmarks/results/README.md"
 
 
 def switch_table(result: dict[str, Any]) -> str:
-    """Ratios to BMv2 by lane operation."""
+    """Return the ratios to BMv2 by lane operation."""
     rows: dict[str, dict[str, Any]] = {}
     for figure in result["figures"]:
         rows.setdefault(figure["op"], {})[figure["switch"]] = figure
@@ -53,22 +52,22 @@ def switch_table(result: dict[str, Any]) -> str:
 
 
 def loss_table(result: dict[str, Any]) -> str:
-    """Throughput under loss."""
+    """Return the throughput under loss."""
     return "\n".join([*_markdown(faults.LOSS_COLUMNS, faults.loss_rows(result)), "", _measured(result)])
 
 
 def sharing_table(result: dict[str, Any]) -> str:
-    """Two jobs at one switch."""
+    """Return the figures of two jobs at one switch."""
     return "\n".join([*_markdown(faults.SHARING_COLUMNS, faults.sharing_rows(result)), "", _measured(result)])
 
 
 def congestion_table(result: dict[str, Any]) -> str:
-    """A job and a TCP flow on a slow link."""
+    """Return the figures of a job and a TCP flow on a slow link."""
     return "\n".join([*_markdown(congestion.COLUMNS, congestion.rows(result)), "", _measured(result)])
 
 
 def allreduce_table(result: dict[str, Any]) -> str:
-    """All-reduce beside gloo."""
+    """Return the all-reduce beside gloo."""
     speed = _markdown(allreduce.SPEED_COLUMNS, allreduce.speed_rows(result))
     cost = _markdown(allreduce.COST_COLUMNS, allreduce.cost_rows(result))
     chunks = _if_any(allreduce.CHUNK_COLUMNS, allreduce.chunk_rows(result))
@@ -77,20 +76,20 @@ def allreduce_table(result: dict[str, Any]) -> str:
 
 
 def sweep_table(result: dict[str, Any]) -> str:
-    """All-reduce beside gloo, without what it costs."""
+    """Return the all-reduce beside gloo without its costs."""
     speed = _markdown(allreduce.SPEED_COLUMNS, allreduce.speed_rows(result))
     return "\n".join([*speed, "", _on_one_machine(result)])
 
 
 def server_tables(result: dict[str, Any]) -> str:
-    """Lanes and datagrams of one core."""
+    """Return lanes and datagrams of one core."""
     lanes = _markdown(server.LANE_COLUMNS, server.lane_rows(result))
     datagrams = _markdown(server.COLUMNS, server.rows(result))
     return "\n".join([*lanes, "", *datagrams, "", _on_one_machine(result)])
 
 
 def transport_tables(result: dict[str, Any]) -> str:
-    """Round trips, and packets of one worker."""
+    """Return round trips, and packets of one worker."""
     latency = _markdown(transport.LATENCY_COLUMNS, transport.latency_rows(result))
     rate = _markdown(transport.RATE_COLUMNS, transport.rate_rows(result))
     chunks = _if_any(transport.CHUNK_COLUMNS, transport.chunk_rows(result))
@@ -98,37 +97,37 @@ def transport_tables(result: dict[str, Any]) -> str:
 
 
 def nmse_table(result: dict[str, Any]) -> str:
-    """Error of the codecs, for one, eight and most workers."""
+    """Return the errors of the codecs for one, eight and the maximum number of workers."""
     shown = [row for row in nmse.rows(result) if row[1] in ("1", "8", "64")]
     return "\n".join([*_markdown(nmse.COLUMNS, shown), "", _averaged(result)])
 
 
 def codec_table(result: dict[str, Any]) -> str:
-    """Processor time of THC."""
+    """Return the processor time of THC."""
     return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
 
 
 def sparse_table(result: dict[str, Any]) -> str:
-    """Sparse all-reduce beside dense."""
+    """Return the sparse all-reduce beside the dense one."""
     lines = _markdown(sparse.COLUMNS, sparse.rows(result))
     return "\n".join([*lines, "", f"{result['values']:,} values. {_on_one_machine(result)}"])
 
 
 def learning_table(result: dict[str, Any]) -> str:
-    """What trainings come to, and what they send."""
+    """Return loss and bytes of the trainings."""
     often = ", ".join(f"{seeds} ({task}, {steps} steps)" for task, steps, seeds in result["trainings"])
     trainings = (
         f"Means of trainings with other first weights and batches: {often}. Beside topk: difference in the same "
         f"trainings, and its standard error. Trained {_machine(result)}."
     )
-    # Trainings repeat bit for bit, so a codec that comes later needs no new ones of the others.
+    # Trainings repeat bit for bit, so a new codec needs no new trainings of the others.
     for one in result.get("later", []):
         trainings += f" {' and '.join(one['codecs'])}: at commit {one['commit']}."
     return "\n".join([*_markdown(learning.COLUMNS, learning.rows(result)), "", trainings])
 
 
 def comparison_table(result: dict[str, Any]) -> str:
-    """All codecs beside each other."""
+    """Return the comparison of all codecs."""
     table = _markdown(comparison.COLUMNS, comparison.rows(result))
     return "\n".join([*table, "", f"Times are medians of {result['repeats']} runs, {_machine(result)}."])
 
@@ -146,7 +145,7 @@ def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str
 
 
 def _if_any(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table with an empty line behind it, where there is something in it."""
+    """Return a table and an empty line, or nothing for an empty table."""
     some = list(rows)
     return [*_markdown(columns, some), ""] if some else []
 
@@ -187,12 +186,12 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "codec comparison": ("codec-comparison.json", "docs/codecs.md", comparison_table),
     "learning figures": ("learning.json", "docs/lgc.md", learning_table),
 }
-# Pictures of the docs: the result that each shows, and what draws it.
+# Pictures of the docs: the result that each shows, and the function that draws it.
 PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {
     "docs/pictures/codecs.png": ("codec-comparison.json", pictures.codec),
     "docs/pictures/learning.png": ("learning.json", pictures.learning),
 }
-# What `--measure` may name, and the arguments of `lanesum bench` that it stands for.
+# Names for `--measure`, and the arguments of `lanesum bench`.
 BENCHMARKS: dict[str, tuple[str, ...]] = {
     **{
         name: (name,)
@@ -217,12 +216,12 @@ def measure(name: str) -> None:
 
 
 def _kept(results: str) -> Any:
-    """What was measured, as a file of ``benchmarks/results`` has it."""
+    """Return a result of ``benchmarks/results``."""
     return json.loads((RESULTS / results).read_text())
 
 
 def published() -> dict[Path, str]:
-    """Every page with generated figures, as it must read."""
+    """Return every page with generated figures, with its expected text."""
     pages: dict[Path, str] = {}
     for name, (results, page, table) in TABLES.items():
         path = ROOT / page
@@ -233,7 +232,7 @@ def published() -> dict[Path, str]:
 
 
 def stale_pictures() -> list[str]:
-    """Those that show another result than the one that is kept."""
+    """Return the pictures that show another result than the kept one."""
     return [
         name
         for name, (results, _) in PICTURES.items()
