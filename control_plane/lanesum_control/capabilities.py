@@ -55,7 +55,7 @@ class Capabilities:
         ops: lane operations that its program sums.
         owner_words: entries know their owner by ``owner_word``, which no two jobs may have in common; 0 is nobody's.
         pipes: registers are of one pipe of the chip, so that all members of a job have to come in there.
-        faults: it loses packets on request.
+        faults: the program loses packets on request; only its test build does.
         one_pass: contributions go through its tables once: they are counted once, and known to be whole before anything
             is made of them.
         turning_pipes: those in which packets can go around, which contributions of several passes do; None where they
@@ -65,7 +65,7 @@ class Capabilities:
     ops: frozenset[LaneOp] = frozenset(LaneOp)
     owner_words: bool = False
     pipes: bool = False
-    faults: bool = True
+    faults: bool = False
     one_pass: bool = True
     turning_pipes: frozenset[int] | None = None
 

@@ -1,35 +1,126 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest that ties compiled P4 programs to their sources. Needs none of the packages that read such programs."""
+"""Builds of the P4 program for BMv2, and the manifest that ties them to their sources.
+
+The module imports none of the packages that read compiled programs.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, DEFAULT_ACCUMULATOR_WORDS
+
 MANIFEST = "manifest.json"
+# Unused constants belong to the protocol: its P4 header lists all of them for every program.
+FLAGS = ("--std", "p4-16", "--Wdisable=unused")
 
 
-def source_files(p4src: Path) -> list[Path]:
-    """The P4 sources of the BMv2 program, in a fixed order."""
-    return sorted([*(p4src / "shared").glob("*.p4"), *(p4src / "bmv2").glob("*.p4")])
+@dataclass(frozen=True, slots=True)
+class Bmv2Build:
+    """One build of ``p4src/bmv2``.
+
+    Attributes:
+        accumulator_words: words per packet.
+        with_faults: test build with fault tables, which lose packets on request. Production builds have none.
+    """
+
+    accumulator_words: int
+    with_faults: bool = False
+
+    @property
+    def name(self) -> str:
+        """Path of the outputs below ``p4src/build``, without suffix. Wheels do not contain the folder ``test``."""
+        return f"test/bmv2-w{self.accumulator_words}-faults" if self.with_faults else f"bmv2-w{self.accumulator_words}"
+
+    @property
+    def outputs(self) -> tuple[str, str]:
+        """Paths of the BMv2 JSON and the P4Info below ``p4src/build``."""
+        return f"{self.name}.json", f"{self.name}.p4info.txtpb"
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """Options of the compiler."""
+        size = f"-DACCUMULATOR_WORDS={self.accumulator_words}"
+        return (size, "-DWITH_FAULTS") if self.with_faults else (size,)
+
+
+BUILDS = (*map(Bmv2Build, BUILT_ACCUMULATOR_WORDS), Bmv2Build(DEFAULT_ACCUMULATOR_WORDS, with_faults=True))
+
+
+def source_files(p4src: Path, target: str = "bmv2") -> list[Path]:
+    """Return the P4 sources of the program for ``target`` (``bmv2`` or ``tofino``), in a fixed order."""
+    return sorted([*(p4src / "shared").glob("*.p4"), *(p4src / target).glob("*.p4")])
 
 
 def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def digests(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
+    """Return the SHA-256 of each path, by its name relative to ``folder``."""
+    return {str(path.relative_to(folder)): sha256(path) for path in paths}
+
+
+def write_manifest(out: Path, compiler: str, builds: Mapping[str, Iterable[str]], outputs: Iterable[Path]) -> None:
+    """Write the manifest of the BMv2 builds.
+
+    Args:
+        out: ``p4src/build``.
+        compiler: name and version.
+        builds: options of the compiler, by build.
+        outputs: files of all builds.
+    """
+    manifest = {
+        "compiler": compiler,
+        "flags": list(FLAGS),
+        "builds": {name: list(defines) for name, defines in builds.items()},
+        "sources": digests(out.parent, source_files(out.parent)),
+        "outputs": digests(out, outputs),
+    }
+    (out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
+
+
 def manifest_problems(p4src: Path) -> list[str]:
-    """What the manifest in ``p4src/build`` says that is not so; empty when sources and outputs agree with it."""
-    manifest = json.loads((p4src / "build" / MANIFEST).read_text())
-    problems = []
-    current = {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)}
-    for name in sorted(current.keys() | manifest["sources"].keys()):
-        if current.get(name) != manifest["sources"].get(name):
-            problems.append(f"source {name} is not the one that was compiled: run `make p4`")
-    for name, digest in manifest["outputs"].items():
-        path = p4src / "build" / name
-        if not path.exists() or sha256(path) != digest:
-            problems.append(f"output {name} is not the compiler's: run `make p4`, never edit it")
+    """Compare the BMv2 builds with their manifest; return one sentence for each difference."""
+    out = p4src / "build"
+    manifest = json.loads((out / MANIFEST).read_text())
+    problems = file_problems(manifest, p4src, out, source_files(p4src), "make p4")
+    files = {str(path.relative_to(out)) for path in (*out.glob("bmv2-*"), *(out / "test").iterdir())}
+    problems += [f"{name} belongs to no build: delete it" for name in sorted(files - manifest["outputs"].keys())]
+    if manifest["builds"] != {build.name: list(build.defines) for build in BUILDS}:
+        problems.append("the builds are not those that were compiled: run `make p4`")
+    if manifest["flags"] != list(FLAGS):
+        problems.append("the compiler's flags are not those that were given: run `make p4`")
+    return problems
+
+
+def file_problems(
+    manifest: Mapping[str, Mapping[str, str]], p4src: Path, out: Path, sources: Iterable[Path], command: str
+) -> list[str]:
+    """Compare sources and outputs with a manifest; return one sentence for each difference.
+
+    Args:
+        manifest: with ``sources`` and ``outputs``: SHA-256 by name.
+        p4src: folder that the names of the sources are relative to.
+        out: folder that the names of the outputs are relative to.
+        sources: the sources that the program has now.
+        command: the command that builds it.
+    """
+    current = digests(p4src, sources)
+    problems = [
+        f"source {name} is not the one that was compiled: run `{command}`"
+        for name in sorted(current.keys() | manifest["sources"].keys())
+        if current.get(name) != manifest["sources"].get(name)
+    ]
+    problems += [
+        f"output {name} is not the compiler's: run `{command}`, never edit it"
+        for name, digest in manifest["outputs"].items()
+        if not (out / name).exists() or sha256(out / name) != digest
+    ]
     return problems

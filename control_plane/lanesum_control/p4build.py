@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``make p4``: compile ``p4src/bmv2`` for every packet size and write ``p4src/build`` with its manifest."""
+"""``make p4``: compile ``p4src/bmv2`` and write ``p4src/build`` with its manifest."""
 
 from __future__ import annotations
 
@@ -13,21 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.errors import LanesumError, MissingToolError
-from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum_control import resources
-from lanesum_control.manifest import MANIFEST, sha256, source_files
+from lanesum_control.manifest import BUILDS, FLAGS, Bmv2Build, write_manifest
 
 COMPILER = "p4c-bm2-ss"
-# Unused constants are the protocol's: the header file lists all of them for every program.
-FLAGS = ("--std", "p4-16", "--Wdisable=unused")
 
 
 class CompileError(LanesumError):
-    """p4c refused the program; the message carries what it said."""
+    """The compiler rejected the program; the message contains its output."""
 
 
 def without_source_info(node: Any) -> Any:
-    """The BMv2 JSON without line references: they are most of its size and change nothing."""
+    """Return BMv2 JSON without line references: they are most of its size, and switches do not use them."""
     if isinstance(node, dict):
         return {key: without_source_info(value) for key, value in node.items() if key != "source_info"}
     if isinstance(node, list):
@@ -35,28 +32,21 @@ def without_source_info(node: Any) -> Any:
     return node
 
 
-def compile_program(compiler: str, p4src: Path, accumulator_words: int, out: Path) -> list[Path]:
-    """Compile one packet size into ``out``; returns the JSON and the P4Info. Raises CompileError."""
-    stem = f"bmv2-w{accumulator_words}"
-    json_path, p4info_path = out / f"{stem}.json", out / f"{stem}.p4info.txtpb"
+def compile_build(compiler: str, p4src: Path, build: Bmv2Build, out: Path) -> list[Path]:
+    """Compile one build into ``out``; return the JSON and the P4Info. Raises CompileError."""
+    json_path, p4info_path = (out / name for name in build.outputs)
+    json_path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         raw = Path(scratch) / "main.json"
-        command = [
-            compiler,
-            *FLAGS,
-            f"-DACCUMULATOR_WORDS={accumulator_words}",
-            "bmv2/main.p4",
-            "-o",
-            str(raw),
-        ]
+        command = [compiler, *FLAGS, *build.defines, "bmv2/main.p4", "-o", str(raw)]
         command += ["--p4runtime-files", str(p4info_path)]
         result = subprocess.run(command, cwd=p4src, capture_output=True, text=True)
         if result.returncode != 0 or not raw.exists():
-            raise CompileError(f"{COMPILER} refused bmv2/main.p4 with {accumulator_words} words:\n{result.stderr}")
+            raise CompileError(f"{COMPILER} rejected bmv2/main.p4 of build {build.name}:\n{result.stderr}")
         sys.stderr.write(result.stderr)
         program = without_source_info(json.loads(raw.read_text()))
-    # One action or table a line: small, and a diff still shows what changed.
     program["program"] = "bmv2/main.p4"
+    # One line for each action and table: the file is small, and a diff shows what changed.
     lines = [f"{json.dumps(key)}: {_one_level(value)}" for key, value in program.items()]
     json_path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     return [json_path, p4info_path]
@@ -69,8 +59,19 @@ def _one_level(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def build(p4src: Path) -> None:
-    """Compile every size and write the manifest. Raises MissingToolError without p4c, CompileError."""
+def version_of(compiler: str) -> str:
+    """Return name and version of the compiler, without its path."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True)
+    return " ".join([COMPILER, *(version.stdout + version.stderr).split()[1:]])
+
+
+def build_all(p4src: Path) -> None:
+    """Compile every build and write the manifest.
+
+    Raises:
+        MissingToolError: the compiler is not on PATH.
+        CompileError: the compiler rejected the program.
+    """
     compiler = shutil.which(COMPILER)
     if compiler is None:
         raise MissingToolError(
@@ -78,29 +79,18 @@ def build(p4src: Path) -> None:
             "Install p4c (p4lang publishes packages and sources); the committed build needs no compiler to run.",
         )
     out = p4src / "build"
-    out.mkdir(exist_ok=True)
-    outputs = []
-    for accumulator_words in BUILT_ACCUMULATOR_WORDS:
-        outputs += compile_program(compiler, p4src, accumulator_words, out)
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True)
-    # The program names itself by its full path first, which says nothing about the compiler.
-    words = (version.stdout + version.stderr).split()
-    manifest = {
-        "compiler": " ".join([COMPILER, *words[1:]]),
-        "flags": list(FLAGS),
-        "sources": {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)},
-        "outputs": {path.name: sha256(path) for path in outputs},
-    }
-    (out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
+    outputs = [path for build in BUILDS for path in compile_build(compiler, p4src, build, out)]
+    write_manifest(out, version_of(compiler), {build.name: build.defines for build in BUILDS}, outputs)
 
 
 def main() -> int:
+    """Rebuild the checkout's programs; return the exit status."""
     root = resources.checkout_root()
     if root is None:
-        print("make p4 runs in a checkout of the repository.", file=sys.stderr)
+        print("`make p4` needs a checkout of the repository.", file=sys.stderr)
         return 2
     try:
-        build(root / "p4src")
+        build_all(root / "p4src")
     except LanesumError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled P4 programs that lanesum ships, as a controller and a switch take them."""
+"""Compiled P4 programs of lanesum, in the form that a controller pushes to a switch."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, DEFAULT_ACCUMULATOR_WORDS
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum_control import resources
 from lanesum_control.capabilities import Capabilities, slots_of
+from lanesum_control.manifest import BUILDS, Bmv2Build
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.tofino.chips import PIPES
 from lanesum_control.tofino.device_check import check_device_config
@@ -25,11 +26,15 @@ TOFINO_BUILD_FOLDER = f"{BUILD_FOLDER}/tofino"
 
 @dataclass(frozen=True)
 class CompiledPipeline:
-    """One build of the program for ``accumulator_words`` words per packet.
+    """One build of the program.
 
-    ``json_path``: what a switch is given; for a chip, the print-out that the embedded switch runs.
-    ``chip``: None for BMv2. ``pipes``: those of the chip that are known to run it, or all that it can have.
-    ``contents``: of the file at ``json_path``, where it was read already.
+    Attributes:
+        accumulator_words: words per packet.
+        json_path: the program; for a chip the printed program, which the embedded switch runs, or a device config.
+        p4info_path: its P4Info.
+        chip: None for BMv2.
+        pipes: pipes of the chip that run the program; all pipes where the device config does not name them.
+        contents: contents of ``json_path``, where it was read already.
     """
 
     accumulator_words: int
@@ -41,7 +46,7 @@ class CompiledPipeline:
 
     @functools.cached_property
     def program(self) -> bytes:
-        """The BMv2 JSON. Read once: what is pushed stays what ``cookie`` speaks of, whatever becomes of the files."""
+        """The program's bytes. They are read once, so that the pushed program is the one that ``cookie`` identifies."""
         return self.json_path.read_bytes() if self.contents is None else self.contents
 
     @functools.cached_property
@@ -51,61 +56,78 @@ class CompiledPipeline:
 
     @functools.cached_property
     def names(self) -> P4InfoNames:
-        """The P4Info, by name."""
+        """The P4Info's tables, actions and registers by name."""
         return P4InfoNames.from_text(self.p4info)
 
     @functools.cached_property
     def capabilities(self) -> Capabilities:
-        """What the program does for jobs."""
+        """What the program offers to jobs, read from its P4Info."""
         return Capabilities.of(self.names)
 
     @property
     def target(self) -> str:
-        """What runs it, for people."""
+        """Name of the switch or chip, for messages."""
         return "BMv2" if self.chip is None else self.chip.title
 
     @property
     def make(self) -> str:
-        """The command that builds it."""
+        """The command that builds the program."""
         return "make p4" if self.chip is None else "make tofino"
 
     @property
     def slots(self) -> int:
-        """Slots of a switch that runs it; of one pipe where registers are each pipe's own."""
+        """Slots of a switch; slots of one pipe on a chip, where each pipe has its own registers."""
         return slots_of(self.names)
 
     def cookie(self) -> int:
-        """64 bits that tell this build from every other one; a switch gives them back."""
+        """Return 64 bits that identify this build; P4Runtime returns them when the pipeline is read back."""
         digest = hashlib.sha256(self.program + self.p4info.encode()).digest()
         return int.from_bytes(digest[:8], "big")
 
 
-def bmv2_pipeline(accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS) -> CompiledPipeline:
-    """The committed BMv2 build. Raises ConfigurationError for a size that is not built."""
-    if accumulator_words not in BUILT_ACCUMULATOR_WORDS:
-        built = ", ".join(map(str, BUILT_ACCUMULATOR_WORDS))
-        raise ConfigurationError(f"No program is built for {accumulator_words} words per packet; built: {built}.")
-    folder = resources.directory(BUILD_FOLDER)
-    stem = f"bmv2-w{accumulator_words}"
-    return CompiledPipeline(accumulator_words, folder / f"{stem}.json", folder / f"{stem}.p4info.txtpb")
+def bmv2_pipeline(accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS, *, with_faults: bool = False) -> CompiledPipeline:
+    """Return the committed BMv2 build.
+
+    Args:
+        accumulator_words: words per packet.
+        with_faults: return the test build, whose fault tables lose packets on request. Only a checkout contains it.
+
+    Raises:
+        ConfigurationError: no such build is committed.
+    """
+    build = Bmv2Build(accumulator_words, with_faults)
+    if build not in BUILDS:
+        sizes = ", ".join(str(known.accumulator_words) for known in BUILDS if known.with_faults == with_faults)
+        tables = " with fault tables" if with_faults else ""
+        raise ConfigurationError(
+            f"No BMv2 program{tables} for {accumulator_words} words per packet.", f"Built sizes: {sizes}."
+        )
+    json_path, p4info_path = (resources.directory(BUILD_FOLDER) / name for name in build.outputs)
+    if not json_path.exists():
+        raise ConfigurationError(f"Missing BMv2 program {json_path}.", "Run lanesum from a checkout.")
+    return CompiledPipeline(accumulator_words, json_path, p4info_path)
 
 
 def tofino_pipeline(profile: str, device_config: Path | None = None) -> CompiledPipeline:
-    """The committed build of the program for Tofino.
+    """Return the committed build of the program for Tofino.
 
-    ``device_config``: the binary as a chip's agent takes it (see ``device_config.py``); without one the program is the
-    print-out that the embedded switch runs. Raises ConfigurationError for a profile that there is not or that is not
-    built, for no such file, and for one that is not of this profile's build (see ``device_check.py``).
+    Args:
+        profile: name of the profile.
+        device_config: the binary in the format of a chip's agent (see ``tofino/device_config.py``). Without one the
+            program is the printed one, which the embedded switch runs.
+
+    Raises:
+        ConfigurationError: the profile is unknown or not built, or the device config is missing or of another build.
     """
     built = profile_of(profile)
     folder = resources.directory(BUILD_FOLDER) / "tofino"
     printed, p4info = folder / f"{profile}.printed.p4", folder / f"{profile}.p4info.txtpb"
     if not printed.exists():
-        raise ConfigurationError(f"No program is built for Tofino profile {profile}.", "Build it: make tofino.")
+        raise ConfigurationError(f"Missing program of Tofino profile {profile}.", "Build it with `make tofino`.")
     if device_config is None:
         return CompiledPipeline(built.accumulator_words, printed, p4info, built.chip)
     if not device_config.is_file():
-        raise ConfigurationError(f"There is no device config {device_config}.", "Build it: make tofino.")
+        raise ConfigurationError(f"Missing device config {device_config}.", "Build it with `make tofino`.")
     contents = device_config.read_bytes()
     pipes = check_device_config(contents, profile, folder, device_config).pipes or range(PIPES)
     return CompiledPipeline(built.accumulator_words, device_config, p4info, built.chip, tuple(pipes), contents)

@@ -10,7 +10,7 @@ from p4.v1 import p4runtime_pb2
 
 from lanesum_control.capabilities import LOOKUP, RECIRCULATION, Capabilities, slots_of
 from lanesum_control.client import SwitchConnection
-from lanesum_control.errors import SwitchWriteError
+from lanesum_control.errors import NotOfferedError, SwitchWriteError
 from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, SwitchJob
 from lanesum_control.p4info import EntryRead, Lpm, P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
@@ -187,12 +187,16 @@ class P4RuntimeSwitch:
                     raise
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        """Lose ``share`` (0 to 1) of the packets that come in at (or go out of) ``port``; 0 ends it."""
-        block, key = (_INGRESS, "standard_metadata.ingress_port") if ingress else (
-            _EGRESS,
-            "standard_metadata.egress_port",
-        )  # fmt: skip
-        table, match = f"{block}.faults.fault", {key: port}
+        """Lose ``share`` (0 to 1) of the packets that come in at (or go out of) ``port``; 0 ends it.
+
+        Raises NotOfferedError: only the test build of the program has fault tables.
+        """
+        if not self.capabilities.faults:
+            raise NotOfferedError(
+                "The switch's program has no fault tables.", "Push its test build: bmv2_pipeline(with_faults=True)."
+            )
+        block = _INGRESS if ingress else _EGRESS
+        table, match = f"{block}.faults.fault", {"port": port}
         self._delete([_table(self._names.entry(table, match))])
         if share > 0:
             params = {"per_ten_thousand": round(share * FAULT_SCALE)}

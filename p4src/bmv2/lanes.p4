@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Lanes: widen codes to accumulator words, then store, combine or read one register per word.
+// Lanes: widen codes to accumulator words, then store, combine or read one register per word. Sums are exact (INV-1): the
+// host keeps max_value x workers below the width of a lane, so no carry leaves its lane.
 
-#define WORD_REGISTER(i) register<bit<32>>(SLOT_ENTRIES) words_##i;
+#define WORD_REGISTER(i) register<bit<32>>(ENTRIES) words_##i;
 #define WORD_VARIABLE(i) bit<32> sum_##i;
 
 #define STORE_WORD(i) words_##i.write(meta.entry, hdr.lanes.w##i);
@@ -12,7 +13,7 @@
 #define MAX_WORD(i) words_##i.read(sum_##i, meta.entry); \
     hdr.lanes.w##i = hdr.lanes.w##i > sum_##i ? hdr.lanes.w##i : sum_##i; STORE_WORD(i)
 
-// Lane by lane, the first one in the most significant bits: coordinates stay in order.
+// The first coordinate of a word is in its most significant bits; the masks keep the coordinates in order.
 #define EXPAND16_GROUP(i, a0, a1, a2, a3) \
     hdr.lanes.w##a0 = hdr.codes16.w##i & 0x000F000F; \
     hdr.lanes.w##a1 = (hdr.codes16.w##i >> 4) & 0x000F000F; \
@@ -49,7 +50,7 @@
     PLANES5_WORD(a6, 6, p0, p1, p2, p3, p4) \
     PLANES5_WORD(a7, 7, p0, p1, p2, p3, p4)
 
-// Low nibbles of the four bytes make the even word, high nibbles the odd one: coordinates stay in order.
+// Low nibbles of the four bytes make the even word, high nibbles the odd one.
 #define EXPAND_PAIR(i, even, odd) \
     hdr.lanes.w##even = hdr.codes.w##i & 0x0F0F0F0F; \
     hdr.lanes.w##odd = (hdr.codes.w##i >> 4) & 0x0F0F0F0F;
@@ -61,15 +62,15 @@
     hdr.lanes.w##odd = LOOK_UP(hdr.codes.w##i[31:28]) ++ LOOK_UP(hdr.codes.w##i[23:20]) \
                        ++ LOOK_UP(hdr.codes.w##i[15:12]) ++ LOOK_UP(hdr.codes.w##i[7:4]);
 
-control Lanes(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Lanes(INGRESS_PARAMETERS) {
     FOR_EACH_WORD(WORD_REGISTER)
     FOR_EACH_WORD(WORD_VARIABLE)
-    direct_counter(CounterType.packets_and_bytes) lookup_counter;
-    direct_counter(CounterType.packets_and_bytes) expand_counter;
-    direct_counter(CounterType.packets_and_bytes) combine_counter;
+    DIRECT_COUNTER(lookup_counter);
+    DIRECT_COUNTER(expand_counter);
+    DIRECT_COUNTER(combine_counter);
 
     action use_code_table(bit<128> code_table) { meta.code_table = code_table; }
-    // Without a table every code counts as 0; the controller admits TABLE8 only together with a table.
+    // Without a table every code is 0; the controller admits TABLE8 only together with a table.
     action no_code_table() { meta.code_table = 0; }
 
     table lookup {
@@ -118,8 +119,8 @@ control Lanes(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         hdr.planes5.setInvalid();
     }
 
-    // A replay reads the registers: there is nothing to widen.
-    action make_room() {
+    // A replay reads the registers: nothing is widened.
+    action replace_payload() {
         hdr.lanes.setValid();
         hdr.codes.setInvalid();
         hdr.codes16.setInvalid();
@@ -133,11 +134,11 @@ control Lanes(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             hdr.lanesum.op: ternary @name("op");
             meta.step: ternary;
         }
-        actions = { keep; expand8; table8; expand16; expand8to16; expand3to8; expand5to8; make_room; }
+        actions = { keep; expand8; table8; expand16; expand8to16; expand3to8; expand5to8; replace_payload; }
         const default_action = keep();
-        // Other words are wide already: plain lanes, or the sum of another switch.
+        // Other payloads are accumulator words: of an operation that is not widened, or the sum of another switch.
         const entries = {
-            (false, _, STEP_READ): make_room();
+            (false, _, STEP_READ): replace_payload();
             (false, OP_EXPAND8, _): expand8();
             (false, OP_TABLE8, _): table8();
             (false, OP_EXPAND16, _): expand16();
@@ -166,7 +167,7 @@ control Lanes(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             (STEP_READ, _): read_words();
             (STEP_COMBINE, OP_OR): or_words();
             (STEP_COMBINE, OP_MAX): max_words();
-            // 32-bit words and packed lanes of 8 or 16 bits alike: the host keeps lanes from carrying.
+            // 32-bit words, and packed lanes of 8 or 16 bits.
             (STEP_COMBINE, _): add_words();
         }
         counters = combine_counter;

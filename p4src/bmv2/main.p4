@@ -8,23 +8,29 @@
 #include "../shared/sizes.p4"
 #include "../shared/headers.p4"
 #include "../shared/types.p4"
-#include "ones_complement.p4"
+#include "target.p4"
+#include "types.p4"
 #include "parser.p4"
-#include "faults.p4"
+#include "checksums.p4"
 #include "classify.p4"
-#include "origin.p4"
+#include "../shared/classify.p4"
+#include "../shared/origin.p4"
 #include "membership.p4"
-#include "congestion.p4"
 #include "slots.p4"
 #include "lanes.p4"
-#include "checksums.p4"
 #include "result.p4"
-#include "descend.p4"
-#include "forward.p4"
+#include "../shared/descend.p4"
+#include "../shared/forward.p4"
+#include "../shared/arp.p4"
+#include "../shared/receiver.p4"
+#include "../shared/congestion.p4"
 #include "deparser.p4"
+#ifdef WITH_FAULTS
+#include "faults.p4"
+#endif
 
 control IngressPipeline(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    IngressFaults() faults;
+    Arrival() arrival;
     Classify() classify;
     Origin() origin;
     Membership() membership;
@@ -34,35 +40,44 @@ control IngressPipeline(inout headers_t hdr, inout metadata_t meta, inout standa
     Descend() descend;
     Forward() forward;
     Arp() arp;
+#ifdef WITH_FAULTS
+    Faults() faults;
+#endif
 
     apply {
-        faults.apply(hdr, meta, standard_metadata);
-        if (meta.lost) {
-            mark_to_drop(standard_metadata);
-        } else {
-            classify.apply(hdr, meta, standard_metadata);
-            if (hdr.ipv4.isValid() && meta.verdict != VERDICT_DROP) {
-                origin.apply(hdr, meta, standard_metadata);
-            }
+#ifdef WITH_FAULTS
+        faults.apply(meta, INGRESS_PORT);
+        if (meta.lost == 1) {
+            DROP_AT_INGRESS;
+            return;
+        }
+#endif
+        if (hdr.ipv4.ttl <= 1) {
+            meta.expired = 1;
+        }
+        arrival.apply(INGRESS_ARGUMENTS);
+        classify.apply(INGRESS_ARGUMENTS);
+        if (hdr.ipv4.isValid() && meta.verdict != VERDICT_DROP) {
+            origin.apply(INGRESS_ARGUMENTS);
+        }
+        if (meta.verdict == VERDICT_AGGREGATE) {
+            membership.apply(INGRESS_ARGUMENTS);
             if (meta.verdict == VERDICT_AGGREGATE) {
-                membership.apply(hdr, meta, standard_metadata);
-                if (meta.verdict == VERDICT_AGGREGATE) {
-                    slots.apply(hdr, meta, standard_metadata);
-                    if (meta.step != STEP_NONE) {
-                        lanes.apply(hdr, meta, standard_metadata);
-                    }
-                    result.apply(hdr, meta, standard_metadata);
+                slots.apply(INGRESS_ARGUMENTS);
+                if (meta.step != STEP_NONE) {
+                    lanes.apply(INGRESS_ARGUMENTS);
                 }
-            } else if (meta.verdict == VERDICT_DESCEND) {
-                descend.apply(hdr, meta, standard_metadata);
+                result.apply(INGRESS_ARGUMENTS);
             }
-            if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
-                forward.apply(hdr, meta, standard_metadata);
-            } else if (meta.verdict == VERDICT_ARP) {
-                arp.apply(hdr, meta, standard_metadata);
-            } else if (meta.verdict == VERDICT_DROP) {
-                mark_to_drop(standard_metadata);
-            }
+        } else if (meta.verdict == VERDICT_DESCEND) {
+            descend.apply(INGRESS_ARGUMENTS);
+        }
+        if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
+            forward.apply(INGRESS_ARGUMENTS);
+        } else if (meta.verdict == VERDICT_ARP) {
+            arp.apply(INGRESS_ARGUMENTS);
+        } else if (meta.verdict == VERDICT_DROP) {
+            DROP_AT_INGRESS;
         }
     }
 }
@@ -70,19 +85,23 @@ control IngressPipeline(inout headers_t hdr, inout metadata_t meta, inout standa
 control EgressPipeline(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Receiver() receiver;
     Congestion() congestion;
-    EgressFaults() faults;
+#ifdef WITH_FAULTS
+    Faults() faults;
+#endif
 
     apply {
-        faults.apply(hdr, meta, standard_metadata);
-        if (meta.lost) {
-            mark_to_drop(standard_metadata);
-        } else {
-            // Copies of the replication engine have a number; only answers are replicated.
-            if (standard_metadata.egress_rid != 0) {
-                receiver.apply(hdr, meta, standard_metadata);
-            }
-            congestion.apply(hdr, meta, standard_metadata);
+#ifdef WITH_FAULTS
+        faults.apply(meta, EGRESS_PORT);
+        if (meta.lost == 1) {
+            DROP_AT_EGRESS;
+            return;
         }
+#endif
+        // Copies of the replication engine have a number; only answers are replicated.
+        if (REPLICA != 0) {
+            receiver.apply(EGRESS_ARGUMENTS);
+        }
+        congestion.apply(EGRESS_ARGUMENTS);
     }
 }
 

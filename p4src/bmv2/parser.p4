@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Parser: everything up to the lanesum header, and the words where their number is the one this build sums.
+// Parser: all headers up to the lanesum header, and the payload where this program sums packets of that size.
 
 parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
@@ -20,8 +20,8 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        // With options, or in a fragment, the UDP header is not where it is expected: such packets are only routed.
-        transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+        // With options, or in a fragment, the UDP header is not at its usual offset: such packets are only routed.
+        transition select(hdr.ipv4.ihl, MORE_FRAGMENTS, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (5, 0, 0, IP_PROTOCOL_UDP): parse_udp;
             default: accept;
         }
@@ -29,7 +29,6 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_udp {
         packet.extract(hdr.udp);
-        // Tofino's parser compares with masks only: there the bits from 6 on, and 5 with 3, say that a header fits.
         transition select(hdr.udp.destination_port, hdr.udp.source_port,
                           hdr.udp.length >= UDP_HEADER_BYTES + LANESUM_HEADER_BYTES) {
             (LANESUM_UDP_PORT, _, _): parse_lanesum;
@@ -38,20 +37,11 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // Answers come from our port and go to whatever port the worker sent from. Other traffic may do that, too: it is
-    // left alone unless it begins like an answer.
-    state parse_answer {
-        transition select(packet.lookahead<bit<8>>()) {
-            LANESUM_VERSION ++ KIND_RESULT: parse_lanesum;
-            LANESUM_VERSION ++ KIND_PENDING: parse_lanesum;
-            LANESUM_VERSION ++ KIND_CONFLICT: parse_lanesum;
-            default: accept;
-        }
-    }
+    PARSE_ANSWER
 
     state parse_lanesum {
         packet.extract(hdr.lanesum);
-        // What another switch has summed (flag UPPER) is wide already, whatever the operation.
+        // A sum of another switch (flag UPPER) has accumulator words as payload, whatever the operation.
         transition select(hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.flags, hdr.lanesum.op,
                           hdr.lanesum.words) {
             (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8, ACCUMULATOR_WORDS): parse_lanes;

@@ -15,13 +15,28 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 const bit<8> IP_PROTOCOL_UDP = 17;
 const bit<16> IPV4_HEADER_BYTES = 20;
+const bit<8> IPV4_WITHOUT_OPTIONS = 0x45; // version 4, five words
 const bit<16> UDP_HEADER_BYTES = 8;
+// Words of the largest IPv4 datagram; the lengths of more would overflow 16 bits and could look right.
+const bit<16> MAX_WORDS = (0xFFFF - IPV4_HEADER_BYTES - UDP_HEADER_BYTES - LANESUM_HEADER_BYTES) >> 2;
 
 header ethernet_t {
     mac_t    destination;
     mac_t    source;
     bit<16>  ether_type;
 }
+
+// Length of a UDP datagram with a lanesum header and 'words' words of payload.
+#define UDP_BYTES_OF(words) (UDP_HEADER_BYTES + LANESUM_HEADER_BYTES + words * 4)
+const bit<16> RESULT_UDP_BYTES = UDP_BYTES_OF(PACKET_WORDS);
+const bit<16> EMPTY_UDP_BYTES = UDP_BYTES_OF(0);
+
+const bit<2> ECN_CAPABLE_1 = 1; // RFC 3168
+const bit<2> ECN_CAPABLE_0 = 2;
+const bit<2> ECN_CONGESTION_EXPERIENCED = 3;
+
+// Contributions with one of these flags pass a switch unsummed.
+const bit<8> FLAGS_PAST = FLAG_BYPASS | FLAG_PARTIAL;
 
 // IPv4 over Ethernet only (RFC 826).
 header arp_t {
@@ -36,7 +51,7 @@ header arp_t {
     ipv4_addr_t target_ip;
 }
 
-// Options are left in the payload: routing updates the checksum incrementally and never needs them.
+// Options stay in the payload: the checksum is updated by differences, which does not need them.
 header ipv4_t {
     bit<4>      version;
     bit<4>      ihl;
@@ -53,6 +68,9 @@ header ipv4_t {
     ipv4_addr_t destination;
 }
 
+// Last one of the three flags.
+#define MORE_FRAGMENTS hdr.ipv4.flags[0:0]
+
 header udp_t {
     bit<16> source_port;
     bit<16> destination_port;
@@ -62,43 +80,48 @@ header udp_t {
 
 #define WORD_FIELD(i) bit<32> w##i;
 
-// What is narrower on the way up than in the sum. Eight 4-bit codes per word for 8-bit lanes, or four 8-bit codes for
-// 16-bit lanes: two accumulator words each.
+// Uplink words of codes. Each becomes two accumulator words: eight 4-bit codes of 8-bit lanes, or four 8-bit codes of
+// 16-bit lanes.
 header codes_t {
     FOR_EACH_CODE_WORD(WORD_FIELD)
 }
 
-// Eight 4-bit codes per word for 16-bit lanes: four accumulator words.
+// Each becomes four accumulator words: eight 4-bit codes of 16-bit lanes.
 header codes16_t {
     FOR_EACH_CODE16_WORD(WORD_FIELD)
 }
 
-// Three words are the bit planes of 32 codes of 3 bits, the least significant bits first: eight accumulator words.
+// Three words become eight accumulator words: bit planes of 32 codes of 3 bits, least significant bits first.
 header planes3_t {
     FOR_EACH_PLANES3_WORD(WORD_FIELD)
 }
 
-// The same with five.
+// The same with five words and bits.
 header planes5_t {
     FOR_EACH_PLANES5_WORD(WORD_FIELD)
 }
 
-// The words that are summed: payload of a plain contribution, and of every result.
+// Accumulator words: payload of a contribution that is not widened, and of every result.
 header lanes_t {
     FOR_EACH_WORD(WORD_FIELD)
 }
 
-struct headers_t {
-    ethernet_t ethernet;
-    arp_t      arp;
-    ipv4_t     ipv4;
-    udp_t      udp;
-    lanesum_t  lanesum;
-    codes_t    codes;
-    codes16_t  codes16;
-    planes3_t  planes3;
-    planes5_t  planes5;
-    lanes_t    lanes;
-}
+// All fields of the lanesum header, for checksums.
+#define LANESUM_FIELDS \
+    hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.flags, hdr.lanesum.job, hdr.lanesum.tag, hdr.lanesum.epoch, \
+    hdr.lanesum.chunk, hdr.lanesum.shadow, hdr.lanesum.slot, hdr.lanesum.op, hdr.lanesum.spare, hdr.lanesum.workers, \
+    hdr.lanesum.racks, hdr.lanesum.fan_in_workers, hdr.lanesum.fan_in_racks, hdr.lanesum.words
+
+// Parser state for packets from the server's UDP port. Their destination port is any port that a worker sent from, and
+// other traffic may use it too: only packets that begin like an answer are parsed further.
+#define PARSE_ANSWER \
+    state parse_answer { \
+        transition select(packet.lookahead<bit<8>>()) { \
+            LANESUM_VERSION ++ KIND_RESULT: parse_lanesum; \
+            LANESUM_VERSION ++ KIND_PENDING: parse_lanesum; \
+            LANESUM_VERSION ++ KIND_CONFLICT: parse_lanesum; \
+            default: accept; \
+        } \
+    }
 
 #endif

@@ -23,6 +23,15 @@ const bit<8> FLAG_UPPER = 0x20;
 const bit<8> FLAG_BYPASS = 0x40;
 const bit<8> FLAG_GONE = 0x80;
 
+const int FLAG_RETRANSMISSION_BIT = 0;
+const int FLAG_COLLISION_BIT = 1;
+const int FLAG_ECN_BIT = 2;
+const int FLAG_OVERFLOW_BIT = 3;
+const int FLAG_PARTIAL_BIT = 4;
+const int FLAG_UPPER_BIT = 5;
+const int FLAG_BYPASS_BIT = 6;
+const int FLAG_GONE_BIT = 7;
+
 const bit<8> OP_ADD32 = 0;
 const bit<8> OP_EXPAND8 = 1;
 const bit<8> OP_TABLE8 = 2;

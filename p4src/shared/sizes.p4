@@ -11,14 +11,22 @@
 #define ACCUMULATOR_WORDS 64
 #endif
 
+// Pipeline passes of a contribution: more than one on Tofino only, where a packet has more words than one pass takes.
+#ifndef PASSES
+#define PASSES 1
+#endif
+
+// Words of a whole packet, over all passes.
+const bit<16> PACKET_WORDS = ACCUMULATOR_WORDS * PASSES;
+
 // Slots of the whole switch, shared out to jobs by the controller. 1,024 slots of 64 words in two shadow sets hold
 // 512 KiB of sums; 64 slots cover the default window of one job.
 #ifndef SLOTS
 #define SLOTS 1024
 #endif
 
-// Both shadow sets of a slot lie side by side: entry = slot * 2 + shadow.
-const bit<32> SLOT_ENTRIES = SLOTS * 2;
+// A slot has one entry for each of its two shadow sets.
+const bit<32> ENTRIES = SLOTS * 2;
 
 // One entry per (ingress port, worker): 32 jobs of 32 workers.
 const bit<32> MEMBER_TABLE_SIZE = 1024;
@@ -30,7 +38,7 @@ const bit<32> LOOKUP_TABLE_SIZE = 32;
 const bit<32> FORWARD_TABLE_SIZE = 1024;
 const bit<32> ARP_TABLE_SIZE = 1024;
 const bit<32> ORIGIN_TABLE_SIZE = 1024;
-// One entry per switch port; BMv2 ports have nine bits.
+// One entry per switch port; port numbers have nine bits.
 const bit<32> FAULT_TABLE_SIZE = 512;
 const bit<32> CONGESTION_TABLE_SIZE = 512;
 

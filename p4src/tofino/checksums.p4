@@ -1,9 +1,19 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Checksums: what was made here gets new ones; for all else the parser has taken the fields out of the old sum, and the
-// deparser adds them again as they are then, so that earlier damage stays visible (RFC 1624).
+// Checksums: packets that the switch builds get new ones. For all others the parser subtracts the fields from the old sum,
+// and the deparser adds them as they are then, so that earlier damage stays visible (RFC 1624).
 
-control Rest(inout egress_headers_t hdr, inout egress_metadata_t meta) {
+// Egress decrements the TTL of every packet that was not built here, and the deparser updates all checksums.
+#define DECREMENT_TTL
+// A sum on its way up was built here; control Forward routes it.
+#define DECREMENT_TTL_OF_SUM hdr.ipv4.ttl = hdr.ipv4.ttl - 1
+#define ADD_FLAG(flag) hdr.lanesum.flags = hdr.lanesum.flags | flag
+#define SET_CONGESTION_EXPERIENCED hdr.ipv4.ecn = ECN_CONGESTION_EXPERIENCED
+#define BEFORE_ADDRESS_CHANGE
+#define AFTER_ADDRESS_CHANGE
+
+// Find the rest of each checksum: the part of its sum that is not in the fields which the deparser adds.
+control Rest(EGRESS_PARAMETERS) {
     action sum_of_lanes() {
         meta.ipv4_rest = 0;
         meta.udp_rest = ~hdr.bridge.payload_checksum;
@@ -18,7 +28,7 @@ control Rest(inout egress_headers_t hdr, inout egress_metadata_t meta) {
         meta.update_udp = 1;
     }
 
-    // A checksum of 0 says "none" and stays.
+    // A checksum of 0 means "no checksum" and stays.
     action no_checksum() {
         meta.update_udp = 0;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
@@ -32,13 +42,13 @@ control Rest(inout egress_headers_t hdr, inout egress_metadata_t meta) {
     action collided() {
         meta.update_udp = 1;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-        hdr.lanesum.flags = hdr.lanesum.flags | FLAG_COLLISION;
+        ADD_FLAG(FLAG_COLLISION);
     }
 
     action collided_without_checksum() {
         meta.update_udp = 0;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-        hdr.lanesum.flags = hdr.lanesum.flags | FLAG_COLLISION;
+        ADD_FLAG(FLAG_COLLISION);
     }
 
     action other() { meta.update_udp = 0; }

@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
+// Deparser: headers in wire order, and checksums.
+
 #define LANE_FIELD(i) hdr.lanes.w##i,
 #if PASSES > 1
-#define BLOCKS_BEHIND meta.carried_sum
-#define EMIT_JOURNEY packet.emit(hdr.journey);
+#define LATER_BLOCKS meta.later_blocks_sum
+#define EMIT_PASS packet.emit(hdr.pass);
 #else
-#define BLOCKS_BEHIND 16w0
-#define EMIT_JOURNEY
+#define LATER_BLOCKS 16w0
+#define EMIT_PASS
 #endif
 
 control IngressDeparser(packet_out packet, inout ingress_headers_t hdr, in ingress_metadata_t meta,
@@ -14,9 +16,9 @@ control IngressDeparser(packet_out packet, inout ingress_headers_t hdr, in ingre
     Checksum() payload_checksum;
 
     apply {
-        hdr.bridge.payload_checksum = payload_checksum.update({ FOR_EACH_WORD(LANE_FIELD) BLOCKS_BEHIND });
+        hdr.bridge.payload_checksum = payload_checksum.update({ FOR_EACH_WORD(LANE_FIELD) LATER_BLOCKS });
         packet.emit(hdr.bridge);
-        EMIT_JOURNEY
+        EMIT_PASS
         packet.emit(hdr.ethernet);
         packet.emit(hdr.arp);
         packet.emit(hdr.ipv4);
@@ -41,14 +43,10 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                 hdr.ipv4.source, hdr.ipv4.destination, meta.ipv4_rest
             });
         }
-        // Protocol and length of the pseudo header (RFC 768), except where they are in the rest.
         if (meta.update_udp == 1) {
             hdr.udp.checksum = udp_checksum.update({
                 hdr.ipv4.source, hdr.ipv4.destination, hdr.udp.source_port, hdr.udp.destination_port, hdr.udp.length,
-                hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.flags, hdr.lanesum.job, hdr.lanesum.tag,
-                hdr.lanesum.epoch, hdr.lanesum.chunk, hdr.lanesum.shadow, hdr.lanesum.slot, hdr.lanesum.op,
-                hdr.lanesum.spare, hdr.lanesum.workers, hdr.lanesum.racks, hdr.lanesum.fan_in_workers,
-                hdr.lanesum.fan_in_racks, hdr.lanesum.words, meta.udp_rest, meta.pseudo_length
+                LANESUM_FIELDS, meta.udp_rest, meta.pseudo_length
             }, true);
         }
         packet.emit(hdr.bridge);

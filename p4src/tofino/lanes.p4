@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Lanes: widen codes to accumulator words, then store, combine or read one register per word, four registers a stage.
+// Lanes: widen codes to accumulator words, then store, combine or read one register per word, four registers a stage. Sums
+// are exact (INV-1): the host keeps max_value x workers below the width of a lane, so no carry leaves its lane.
 //
-// An ALU has four instructions, and there are five things to do: reading is OR without its operand.
+// An ALU has four instructions for five operations: reading is OR without its operand.
 
 const bit<32> LANE_ENTRIES = ENTRIES * PASSES;
 
-// Place of the entry's words: the shadow set, the block of words that this pass has, the slot.
+// Index of the entry's words: the shadow set above the block of this pass and the slot's number.
 typedef bit<(BLOCK_BITS + 1)> lane_entry_t;
-#define LANE_ENTRY (meta.entry[15:15] ++ meta.entry[BLOCK_BITS - 1:0])
+#define LANE_ENTRY (SHADOW_OF(meta.entry) ++ meta.entry[BLOCK_BITS - 1:0])
 
 #define LANE_REGISTER(stage_number, i) \
     Register<bit<32>, lane_entry_t>(LANE_ENTRIES) words_##i; \
@@ -51,7 +52,7 @@ typedef bit<(BLOCK_BITS + 1)> lane_entry_t;
 #define LANE_APPLY(stage_number, i) lane_##i.apply();
 
 #define LANES_OF_STAGE(M, stage_number, a, b, c, d) M(stage_number, a) M(stage_number, b) M(stage_number, c) M(stage_number, d)
-// As many as the sources have code for; whether a chip has the stages is found by the tools.
+// All sizes that the sources have code for; the assembler refuses those that the chip has no stages for.
 #define LANES_8(M) LANES_OF_STAGE(M, 4, 0, 1, 2, 3) LANES_OF_STAGE(M, 5, 4, 5, 6, 7)
 #define LANES_16(M) LANES_8(M) LANES_OF_STAGE(M, 6, 8, 9, 10, 11) LANES_OF_STAGE(M, 7, 12, 13, 14, 15)
 #define LANES_24(M) LANES_16(M) LANES_OF_STAGE(M, 8, 16, 17, 18, 19) LANES_OF_STAGE(M, 9, 20, 21, 22, 23)
@@ -72,10 +73,9 @@ typedef bit<(BLOCK_BITS + 1)> lane_entry_t;
 #define LANES(words) LANES_OF(words)
 #define EACH_LANE(M) LANES(ACCUMULATOR_WORDS)(M)
 
-// Lane by lane, the first one in the most significant bits: coordinates stay in order. An instruction shifts or masks, so
-// it takes two; the first word of a group needs no shift. Where codes go on unchanged, Tofino 2 needs no containers for
-// them, if nothing asks for them in the stages: there the parser has put them into each word of their group, too, so that
-// no two words need containers of one kind.
+// The first coordinate of a word is in its most significant bits; the masks keep the coordinates in order. An instruction
+// shifts or masks, so widening takes two; the first word of a group needs no shift. On Tofino 2 codes that no stage reads
+// need no containers. There the parser copies the codes into each word of their group, and the instructions read the copies.
 #if __TARGET_TOFINO__ == 2
 #define TAKE_FIRST(to, from)
 #define OF_CODES(i, word) hdr.lanes.w##word
@@ -100,7 +100,7 @@ typedef bit<(BLOCK_BITS + 1)> lane_entry_t;
 #define MASK_BYTES(i) hdr.lanes.w##i = hdr.lanes.w##i & 0x00FF00FF;
 #define MASK_NIBBLES16(i) hdr.lanes.w##i = hdr.lanes.w##i & 0x000F000F;
 
-control Expand(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
+control Expand(INGRESS_PARAMETERS) {
     action shift8() { FOR_EACH_CODE_GROUP(EXPAND8_SHIFT) }
     action shift8to16() { FOR_EACH_CODE_GROUP(EXPAND8TO16_SHIFT) }
     action shift16() { FOR_EACH_CODE16_GROUP(EXPAND16_SHIFT) }
@@ -109,10 +109,11 @@ control Expand(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
     action mask16() { FOR_EACH_WORD(MASK_NIBBLES16) }
     action nothing() { }
 
-    // Bit 1 of the operation tells EXPAND8TO16 (and EXPAND16) from EXPAND8.
+    // Bit 1 of the operation is set in EXPAND8TO16 and EXPAND16, but not in EXPAND8.
+#define OP_WIDENS_TO_16 hdr.lanesum.op[1:1]
 #define EXPANSION(name, to8, from8_to16, to16) \
     table name { \
-        key = { hdr.codes.isValid(): ternary; hdr.codes16.isValid(): ternary; hdr.lanesum.op[1:1]: ternary; } \
+        key = { hdr.codes.isValid(): ternary; hdr.codes16.isValid(): ternary; OP_WIDENS_TO_16: ternary; } \
         actions = { to8; from8_to16; to16; nothing; } \
         const default_action = nothing(); \
         size = 4; \
@@ -127,14 +128,14 @@ control Expand(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
     WAITS_UNTIL(2)
     EXPANSION(mask, mask8, mask8to16, mask16)
 
-    // Codes stay beside the lanes: a packet that is passed on goes out as it came.
+    // Codes stay in the packet beside the lanes: a packet that is routed leaves as it came.
     apply {
         shift.apply();
         mask.apply();
     }
 }
 
-control Lanes(inout ingress_headers_t hdr, inout ingress_metadata_t meta) {
+control Lanes(INGRESS_PARAMETERS) {
     action keep() { }
 
     EACH_LANE(LANE_REGISTER)

@@ -13,34 +13,38 @@
 #include "../shared/sizes.p4"
 #include "../shared/headers.p4"
 #include "../shared/types.p4"
+#include "target.p4"
 #include "types.p4"
 #include "parser.p4"
+#include "checksums.p4"
 #include "classify.p4"
-#include "origin.p4"
+#include "../shared/classify.p4"
+#include "../shared/origin.p4"
 #include "membership.p4"
-#include "congestion.p4"
 #include "slots.p4"
 #include "lanes.p4"
 #include "result.p4"
 #include "passes.p4"
-#include "checksums.p4"
-#include "descend.p4"
-#include "forward.p4"
+#include "../shared/descend.p4"
+#include "../shared/forward.p4"
+#include "../shared/arp.p4"
+#include "../shared/receiver.p4"
+#include "../shared/congestion.p4"
 #include "deparser.p4"
 
 #if __TARGET_TOFINO__ == 2
-// Fields that table member sets lie where nothing else lay before: else the compiler moves that away first, in a stage
-// that is the table's own.
+// Fields that table member sets share no container with an earlier field: the compiler would move that field away first,
+// in a stage of its own.
 @pa_no_overlay("ingress", "meta.worker")
 @pa_no_overlay("ingress", "meta.group")
 #endif
 #if __TARGET_TOFINO__ == 1 && PASSES > 1
-// What ALUs ask for lies in whole words, as it has to at their inputs: beside the journey the compiler would cut it up.
+// Stateful ALUs take whole words as inputs. Beside header pass the compiler would split these fields.
 @pa_container_size("ingress", "meta.shape", 32)
 @pa_container_size("ingress", "meta.worker", 32)
 @pa_container_size("ingress", "meta.owner", 32)
 @pa_container_size("ingress", "meta.generation", 32)
-@pa_container_size("ingress", "hdr.journey.worker", 32)
+@pa_container_size("ingress", "hdr.pass.worker", 32)
 @pa_container_size("ingress", "hdr.lanesum.chunk", 32)
 @pa_container_size("ingress", "hdr.lanesum.epoch", 32)
 #endif
@@ -58,7 +62,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     Lanes() lanes;
     Result() result;
 #if PASSES > 1
-    Arrived() arrived;
+    Blocks() blocks;
     Passes() passes;
 #endif
     Descend() descend;
@@ -70,39 +74,37 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         if (hdr.ipv4.ttl <= 1) {
             meta.expired = 1;
         }
-        WHERE_FIRST_PASS {
-            arrival.apply(hdr, meta, ig_prsr_md);
-        }
-        classify.apply(hdr, meta, ig_prsr_md);
-        // What comes around has been looked at, and counted.
+        arrival.apply(INGRESS_ARGUMENTS);
+        classify.apply(INGRESS_ARGUMENTS);
+        // Recirculated packets were checked, and counted, in their first pass.
         if (hdr.ipv4.isValid() && meta.takeover == 0 IN_FIRST_PASS) {
-            origin.apply(hdr, meta);
+            origin.apply(INGRESS_ARGUMENTS);
         }
-        // Registers are asked on the word of arrival and member alone; the rest becomes known beside them.
-        membership.apply(hdr, meta);
-        expand.apply(hdr, meta);
-        slots.apply(hdr, meta, ig_prsr_md);
+        // Registers wait for tables arrival and member only; the other decisions are made beside them.
+        membership.apply(INGRESS_ARGUMENTS);
+        expand.apply(INGRESS_ARGUMENTS);
+        slots.apply(INGRESS_ARGUMENTS);
 #if PASSES > 1
-        arrived.apply(hdr, meta, ig_prsr_md);
-        passes.apply(hdr, meta, ig_tm_md);
+        blocks.apply(INGRESS_ARGUMENTS);
+        passes.apply(INGRESS_ARGUMENTS);
 #endif
-        lanes.apply(hdr, meta);
+        lanes.apply(INGRESS_ARGUMENTS);
         if (meta.verdict == VERDICT_DESCEND) {
-            descend.apply(hdr, meta, ig_tm_md);
+            descend.apply(INGRESS_ARGUMENTS);
         } else {
-            result.apply(hdr, meta, ig_tm_md);
+            result.apply(INGRESS_ARGUMENTS);
         }
-        // Were they taken out instead, all words would be cleared behind the last one for the checksum's sake, a stage
-        // more than Tofino 1 has.
+        // The words leave with a packet that is routed. Removing the header in all other cases instead would clear all words
+        // behind the last one for the checksum: one stage more than Tofino 1 has.
         if (meta.wide == 1 && (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_TAKE_OVER)) {
             hdr.lanes.setValid();
         }
         if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
-            forward.apply(hdr, meta, ig_dprsr_md, ig_tm_md);
+            forward.apply(INGRESS_ARGUMENTS);
         } else if (meta.verdict == VERDICT_ARP) {
-            arp.apply(hdr, meta, ig_dprsr_md, ig_tm_md);
+            arp.apply(INGRESS_ARGUMENTS);
         } else if (meta.verdict == VERDICT_DROP) {
-            ig_dprsr_md.drop_ctl = 1;
+            DROP_AT_INGRESS;
         }
     }
 }
@@ -118,12 +120,13 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
 
     apply {
         if (hdr.bridge.handover != HANDOVER_RECIRCULATE && hdr.bridge.handover != HANDOVER_PASS) {
-            rest.apply(hdr, meta);
+            rest.apply(EGRESS_ARGUMENTS);
             // Copies of the replication engine have a number; only answers are replicated.
-            if (eg_intr_md.egress_rid != 0) {
-                receiver.apply(hdr, meta, eg_intr_md, eg_dprsr_md);
+            if (REPLICA != 0) {
+                receiver.apply(EGRESS_ARGUMENTS);
             }
-            congestion.apply(hdr, meta, eg_intr_md);
+            meta.depth = (queue_depth_t) eg_intr_md.deq_qdepth;
+            congestion.apply(EGRESS_ARGUMENTS);
             hdr.bridge.setInvalid();
         }
     }

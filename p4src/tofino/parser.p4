@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Parser: as far as the lanesum header, and the words where their number is this build's. Checksums are added up on the
-// way, so that the first stage knows.
+// Parser: all headers up to the lanesum header, and the payload where this program sums packets of that size. The parser
+// also adds up the checksums, so that the first stage can verify them.
 
-#define TAKE_WORD(i) hdr.lanes.w##i = hdr.arrived.w##i;
-// Where Expand does not take them.
+#define TAKE_WORD(i) hdr.lanes.w##i = hdr.received.w##i;
+// On Tofino 2 control Expand works on copies of the codes in the lanes, see lanes.p4.
 #if __TARGET_TOFINO__ == 2
 #define TAKE_CODES(i, even, odd) \
     hdr.lanes.w##even = hdr.codes.w##i; \
@@ -19,6 +19,50 @@
 #define TAKE_CODES16(i, a0, a1, a2, a3)
 #endif
 
+// The lower bits of a port number; the upper ones are the pipe's.
+#define PORT_OF_PIPE(port) port[6:0]
+
+// Packets from the server's UDP port that are long enough for a lanesum header: 40 bytes and more. The parser compares with
+// masks only.
+#define PARSE_SOURCE \
+    state parse_source { \
+        transition select(hdr.udp.length) { \
+            0x0028 &&& 0xFFF8: parse_answer; \
+            0x0030 &&& 0xFFF0: parse_answer; \
+            0x0040 &&& 0xFFC0: parse_answer; \
+            0x0080 &&& 0xFF80: parse_answer; \
+            0x0000 &&& 0xFF00: accept; \
+            default: parse_answer; \
+        } \
+    }
+
+#define OPERATION_STATE(state_name, op, combine, parse_payload) \
+    state state_name { \
+        meta.operation_bit = 16w1 << op; \
+        meta.combination = combine; \
+        transition parse_payload; \
+    }
+// What the lanes do in a later pass; standing and combination are those of the first one.
+#define TASK_STATE(state_name, its_standing, combine, parse_pass_payload) \
+    state state_name { \
+        meta.standing = its_standing; \
+        meta.combination = combine; \
+        transition parse_pass_payload; \
+    }
+#define PASS_STATE(state_name, parse_payload) \
+    state state_name { \
+        meta.phase = PHASE_PASS; \
+        meta.verdict = VERDICT_PASS; \
+        EXTRACT_HEADERS \
+        transition parse_payload; \
+    }
+// The headers of a recirculated packet, which are those of its first pass.
+#define EXTRACT_HEADERS \
+    packet.extract(hdr.ethernet); \
+    packet.extract(hdr.ipv4); \
+    packet.extract(hdr.udp); \
+    packet.extract(hdr.lanesum);
+
 parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_metadata_t meta,
                      out ingress_intrinsic_metadata_t ig_intr_md) {
     Checksum() ipv4_checksum;
@@ -27,7 +71,7 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     state start {
         packet.extract(ig_intr_md);
         packet.advance(PORT_METADATA_SIZE);
-        transition select(ig_intr_md.ingress_port[6:0]) {
+        transition select(PORT_OF_PIPE(ig_intr_md.ingress_port)) {
             RECIRCULATION_PORT: parse_bridge;
             default: parse_first;
         }
@@ -43,7 +87,7 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         packet.extract(hdr.bridge);
 #if PASSES > 1
         transition select(hdr.bridge.handover) {
-            HANDOVER_PASS: parse_journey;
+            HANDOVER_PASS: parse_pass;
             default: parse_again;
         }
     }
@@ -87,8 +131,8 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
 
     state verify_ipv4 {
         meta.ipv4_corrupt = (bit<1>) ipv4_checksum.verify();
-        // In a fragment the UDP header is not where it is expected: such packets are only routed.
-        transition select(hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+        // In a fragment the UDP header is not at its usual offset: such packets are only routed.
+        transition select(MORE_FRAGMENTS, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (0, 0, IP_PROTOCOL_UDP): parse_udp;
             default: accept;
         }
@@ -104,28 +148,8 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         }
     }
 
-    // Long enough for a header of 32 bytes: the parser compares with masks only.
-    state parse_source {
-        transition select(hdr.udp.length) {
-            0x0028 &&& 0xFFF8: parse_answer;
-            0x0030 &&& 0xFFF0: parse_answer;
-            0x0040 &&& 0xFFC0: parse_answer;
-            0x0080 &&& 0xFF80: parse_answer;
-            0x0000 &&& 0xFF00: accept;
-            default: parse_answer;
-        }
-    }
-
-    // Answers go to whatever port the worker sent from. Other traffic may do that, too: it is left alone unless it begins
-    // like an answer.
-    state parse_answer {
-        transition select(packet.lookahead<bit<8>>()) {
-            LANESUM_VERSION ++ KIND_RESULT: parse_lanesum;
-            LANESUM_VERSION ++ KIND_PENDING: parse_lanesum;
-            LANESUM_VERSION ++ KIND_CONFLICT: parse_lanesum;
-            default: accept;
-        }
-    }
+    PARSE_SOURCE
+    PARSE_ANSWER
 
     state parse_lanesum {
         meta.place = packet.lookahead<place_t>().place;
@@ -139,7 +163,7 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         }
     }
 
-    // What another switch has summed (flag UPPER) is wide already, whatever the operation.
+    // A sum of another switch (flag UPPER) has accumulator words as payload, whatever the operation.
     state choose_lanes {
         transition select(hdr.lanesum.flags, hdr.lanesum.op) {
             (FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8): sum_expanded;
@@ -147,82 +171,39 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
             (FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8TO16): sum_expanded8to16;
             (_, OP_ADD32): sum_words;
             (_, OP_ADD8X4): sum_bytes;
-            (_, OP_OR): join_words;
-            (_, OP_MAX): compare_words;
+            (_, OP_OR): or_words;
+            (_, OP_MAX): max_words;
             default: accept;
         }
     }
 
     state choose_codes {
         transition select(hdr.lanesum.flags, hdr.lanesum.op) {
-            (0 &&& FLAG_UPPER, OP_EXPAND8): expand_to_bytes;
-            (0 &&& FLAG_UPPER, OP_EXPAND8TO16): expand_bytes;
+            (0 &&& FLAG_UPPER, OP_EXPAND8): expand8;
+            (0 &&& FLAG_UPPER, OP_EXPAND8TO16): expand8to16;
             default: accept;
         }
     }
 
     state choose_codes16 {
         transition select(hdr.lanesum.flags, hdr.lanesum.op) {
-            (0 &&& FLAG_UPPER, OP_EXPAND16): parse_codes16;
+            (0 &&& FLAG_UPPER, OP_EXPAND16): expand16;
             default: accept;
         }
     }
 
-    state sum_words {
-        meta.operation_bit = 16w1 << OP_ADD32;
-        meta.combination = COMBINE_ADD;
-        transition parse_lanes;
-    }
-
-    state sum_bytes {
-        meta.operation_bit = 16w1 << OP_ADD8X4;
-        meta.combination = COMBINE_ADD;
-        transition parse_lanes;
-    }
-
-    state sum_expanded {
-        meta.operation_bit = 16w1 << OP_EXPAND8;
-        meta.combination = COMBINE_ADD;
-        transition parse_lanes;
-    }
-
-    state sum_expanded16 {
-        meta.operation_bit = 16w1 << OP_EXPAND16;
-        meta.combination = COMBINE_ADD;
-        transition parse_lanes;
-    }
-
-    state sum_expanded8to16 {
-        meta.operation_bit = 16w1 << OP_EXPAND8TO16;
-        meta.combination = COMBINE_ADD;
-        transition parse_lanes;
-    }
-
-    state join_words {
-        meta.operation_bit = 16w1 << OP_OR;
-        meta.combination = COMBINE_OR;
-        transition parse_lanes;
-    }
-
-    state compare_words {
-        meta.operation_bit = 16w1 << OP_MAX;
-        meta.combination = COMBINE_MAX;
-        transition parse_lanes;
-    }
-
-    state expand_to_bytes {
-        meta.operation_bit = 16w1 << OP_EXPAND8;
-        transition parse_codes;
-    }
-
-    state expand_bytes {
-        meta.operation_bit = 16w1 << OP_EXPAND8TO16;
-        transition parse_codes;
-    }
+    OPERATION_STATE(sum_words, OP_ADD32, COMBINE_ADD, parse_lanes)
+    OPERATION_STATE(sum_bytes, OP_ADD8X4, COMBINE_ADD, parse_lanes)
+    OPERATION_STATE(sum_expanded, OP_EXPAND8, COMBINE_ADD, parse_lanes)
+    OPERATION_STATE(sum_expanded16, OP_EXPAND16, COMBINE_ADD, parse_lanes)
+    OPERATION_STATE(sum_expanded8to16, OP_EXPAND8TO16, COMBINE_ADD, parse_lanes)
+    OPERATION_STATE(or_words, OP_OR, COMBINE_OR, parse_lanes)
+    OPERATION_STATE(max_words, OP_MAX, COMBINE_MAX, parse_lanes)
+    OPERATION_STATE(expand8, OP_EXPAND8, COMBINE_ADD, parse_codes)
+    OPERATION_STATE(expand8to16, OP_EXPAND8TO16, COMBINE_ADD, parse_codes)
+    OPERATION_STATE(expand16, OP_EXPAND16, COMBINE_ADD, parse_codes16)
 
     state parse_codes16 {
-        meta.operation_bit = 16w1 << OP_EXPAND16;
-        meta.combination = COMBINE_ADD;
         packet.extract(hdr.codes16);
         FOR_EACH_CODE16_GROUP(TAKE_CODES16)
         udp_checksum.subtract({hdr.codes16});
@@ -231,7 +212,6 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     }
 
     state parse_codes {
-        meta.combination = COMBINE_ADD;
         packet.extract(hdr.codes);
         FOR_EACH_CODE_GROUP(TAKE_CODES)
         udp_checksum.subtract({hdr.codes});
@@ -239,28 +219,28 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         transition accept;
     }
 
-    // The words lie where the lanes are, but header lanes is not there yet: ingress says at its end whether they leave.
+    // The words go to the fields of header lanes, which stays invalid: at its end, ingress decides whether they leave.
     state parse_lanes {
-        packet.extract(hdr.arrived);
+        packet.extract(hdr.received);
         FOR_EACH_WORD(TAKE_WORD)
         meta.wide = 1;
-        udp_checksum.subtract({hdr.arrived});
+        udp_checksum.subtract({hdr.received});
         udp_checksum.subtract_all_and_deposit(meta.udp_sum);
         transition accept;
     }
 
 #if PASSES > 1
-    // What came around needs no checking: headers are where they were. The task says what the lanes do, in the words of
-    // the first pass, and what stands behind the headers.
-    state parse_journey {
-        packet.extract(hdr.journey);
-        udp_checksum.subtract({hdr.journey.udp_sum});
-        meta.entry = hdr.journey.entry;
-        meta.worker = hdr.journey.worker;
-        meta.fan_in = hdr.journey.fan_in;
-        meta.group = hdr.journey.group;
-        meta.role = hdr.journey.role;
-        transition select(hdr.journey.task) {
+    // A recirculated packet was checked in its first pass. The task sets what the lanes do and which payload follows the
+    // headers.
+    state parse_pass {
+        packet.extract(hdr.pass);
+        udp_checksum.subtract({hdr.pass.udp_sum});
+        meta.entry = hdr.pass.entry;
+        meta.worker = hdr.pass.worker;
+        meta.fan_in = hdr.pass.fan_in;
+        meta.group = hdr.pass.group;
+        meta.role = hdr.pass.role;
+        transition select(hdr.pass.task) {
             TASK_STORE | TASK_CODES: store_codes;
             TASK_STORE | TASK_CODES16: store_codes16;
             TASK_STORE | TASK_LANES: store_lanes;
@@ -277,126 +257,33 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         }
     }
 
-    state store_codes {
-        meta.standing = STANDING_NEW;
-        transition pass_codes;
-    }
-
-    state store_codes16 {
-        meta.standing = STANDING_NEW;
-        transition pass_codes16;
-    }
-
-    state store_lanes {
-        meta.standing = STANDING_NEW;
-        transition pass_lanes;
-    }
-
-    state add_codes {
-        meta.standing = STANDING_ADDED;
-        meta.combination = COMBINE_ADD;
-        transition pass_codes;
-    }
-
-    state add_codes16 {
-        meta.standing = STANDING_ADDED;
-        meta.combination = COMBINE_ADD;
-        transition pass_codes16;
-    }
-
-    state add_lanes {
-        meta.standing = STANDING_ADDED;
-        meta.combination = COMBINE_ADD;
-        transition pass_lanes;
-    }
-
-    state or_lanes {
-        meta.standing = STANDING_ADDED;
-        meta.combination = COMBINE_OR;
-        transition pass_lanes;
-    }
-
-    state max_lanes {
-        meta.standing = STANDING_ADDED;
-        meta.combination = COMBINE_MAX;
-        transition pass_lanes;
-    }
-
-    state pass_codes {
-        meta.phase = PHASE_PASS;
-        meta.verdict = VERDICT_PASS;
-        packet.extract(hdr.ethernet);
-        packet.extract(hdr.ipv4);
-        packet.extract(hdr.udp);
-        packet.extract(hdr.lanesum);
-        transition take_codes;
-    }
-
-    state take_codes {
-        packet.extract(hdr.codes);
-        FOR_EACH_CODE_GROUP(TAKE_CODES)
-        udp_checksum.subtract({hdr.codes});
-        udp_checksum.subtract_all_and_deposit(meta.udp_sum);
-        transition accept;
-    }
-
-    state pass_codes16 {
-        meta.phase = PHASE_PASS;
-        meta.verdict = VERDICT_PASS;
-        packet.extract(hdr.ethernet);
-        packet.extract(hdr.ipv4);
-        packet.extract(hdr.udp);
-        packet.extract(hdr.lanesum);
-        transition take_codes16;
-    }
-
-    state take_codes16 {
-        packet.extract(hdr.codes16);
-        FOR_EACH_CODE16_GROUP(TAKE_CODES16)
-        udp_checksum.subtract({hdr.codes16});
-        udp_checksum.subtract_all_and_deposit(meta.udp_sum);
-        transition accept;
-    }
-
-    state pass_lanes {
-        meta.phase = PHASE_PASS;
-        meta.verdict = VERDICT_PASS;
-        packet.extract(hdr.ethernet);
-        packet.extract(hdr.ipv4);
-        packet.extract(hdr.udp);
-        packet.extract(hdr.lanesum);
-        transition take_lanes;
-    }
-
-    state take_lanes {
-        packet.extract(hdr.arrived);
-        FOR_EACH_WORD(TAKE_WORD)
-        udp_checksum.subtract({hdr.arrived});
-        udp_checksum.subtract_all_and_deposit(meta.udp_sum);
-        transition accept;
-    }
+    TASK_STATE(store_codes, STANDING_NEW, COMBINE_ADD, pass_codes)
+    TASK_STATE(store_codes16, STANDING_NEW, COMBINE_ADD, pass_codes16)
+    TASK_STATE(store_lanes, STANDING_NEW, COMBINE_ADD, pass_lanes)
+    TASK_STATE(add_codes, STANDING_ADDED, COMBINE_ADD, pass_codes)
+    TASK_STATE(add_codes16, STANDING_ADDED, COMBINE_ADD, pass_codes16)
+    TASK_STATE(add_lanes, STANDING_ADDED, COMBINE_ADD, pass_lanes)
+    TASK_STATE(or_lanes, STANDING_ADDED, COMBINE_OR, pass_lanes)
+    TASK_STATE(max_lanes, STANDING_ADDED, COMBINE_MAX, pass_lanes)
+    PASS_STATE(pass_codes, parse_codes)
+    PASS_STATE(pass_codes16, parse_codes16)
+    PASS_STATE(pass_lanes, parse_lanes)
 
     state read_lanes {
         meta.phase = PHASE_PASS;
         meta.verdict = VERDICT_PASS;
         meta.standing = STANDING_SEEN;
         meta.progress = PROGRESS_DONE;
-        packet.extract(hdr.ethernet);
-        packet.extract(hdr.ipv4);
-        packet.extract(hdr.udp);
-        packet.extract(hdr.lanesum);
+        EXTRACT_HEADERS
         transition accept;
     }
 
-    // The entry is asked as if by a duplicate.
+    // The entry is read as for a duplicate.
     state answer {
         meta.phase = PHASE_ANSWER;
         meta.verdict = VERDICT_ANSWER;
         meta.arrival = ARRIVAL_ANSWER;
-        packet.extract(hdr.ethernet);
-        packet.extract(hdr.ipv4);
-        packet.extract(hdr.udp);
-        packet.extract(hdr.lanesum);
+        EXTRACT_HEADERS
         transition accept;
     }
 #endif
@@ -427,13 +314,13 @@ parser EgressParser(packet_in packet, out egress_headers_t hdr, out egress_metad
 
     state parse_ipv4 {
         transition select(packet.lookahead<bit<8>>()) {
-            0x45: parse_plain_ipv4;
+            IPV4_WITHOUT_OPTIONS: parse_plain_ipv4;
             default: parse_ipv4_with_options;
         }
     }
 
-    // What is left when the fields are taken out again is the options, and damage that was there before. Without options
-    // nothing is left: ingress has seen to it.
+    // The sum without the fields is that of the options, and of damage from before. Without options it is 0: ingress has
+    // verified the checksum.
     state parse_ipv4_with_options {
         packet.extract(hdr.ipv4);
         ipv4_checksum.subtract({hdr.ipv4});
@@ -444,7 +331,7 @@ parser EgressParser(packet_in packet, out egress_headers_t hdr, out egress_metad
     state parse_plain_ipv4 {
         packet.extract(hdr.ipv4);
         udp_checksum.subtract({hdr.ipv4.source, hdr.ipv4.destination});
-        transition select(hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+        transition select(MORE_FRAGMENTS, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (0, 0, IP_PROTOCOL_UDP): parse_udp;
             default: accept;
         }
@@ -460,25 +347,8 @@ parser EgressParser(packet_in packet, out egress_headers_t hdr, out egress_metad
         }
     }
 
-    state parse_source {
-        transition select(hdr.udp.length) {
-            0x0028 &&& 0xFFF8: parse_answer;
-            0x0030 &&& 0xFFF0: parse_answer;
-            0x0040 &&& 0xFFC0: parse_answer;
-            0x0080 &&& 0xFF80: parse_answer;
-            0x0000 &&& 0xFF00: accept;
-            default: parse_answer;
-        }
-    }
-
-    state parse_answer {
-        transition select(packet.lookahead<bit<8>>()) {
-            LANESUM_VERSION ++ KIND_RESULT: parse_lanesum;
-            LANESUM_VERSION ++ KIND_PENDING: parse_lanesum;
-            LANESUM_VERSION ++ KIND_CONFLICT: parse_lanesum;
-            default: accept;
-        }
-    }
+    PARSE_SOURCE
+    PARSE_ANSWER
 
     state parse_lanesum {
         packet.extract(hdr.lanesum);

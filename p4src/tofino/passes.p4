@@ -1,21 +1,21 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Passes: packets with more words than one pass takes go around.
+// Passes: recirculate packets with more words than one pass takes.
 //
-//   pass 0                  decides on the entry, as a packet of one pass does, and takes block 0 of the words
-//   pass 1 to P - 1         each takes the next block off the front of the packet, and adds it, if that was decided
-//   pass P to 2P - 2        a packet that is to carry the sum puts a block in front of what it has: P - 1 down to 1
-//   pass 2P - 1             asks the entry once more, as a duplicate would, and answers; with a sum, puts block 0 in front
+//   pass 0                  decides on the entry, as in a profile of one pass, and takes block 0 of the words
+//   pass 1 to P - 1         take the next block off the front of the packet, and combine it if pass 0 decided so
+//   pass P to 2P - 2        put a block of the sum in front, for a packet that is to carry it: blocks P - 1 down to 1
+//   pass 2P - 1             reads the entry again, as for a duplicate, and answers; with a sum, puts block 0 in front
 //
-// A sum goes out only if each block was read as the sum over the same contributions W:
-// - 'slot_arrived' says of blocks 1 to P - 1 of which job, tag, epoch and chunk they are the sum (a generation), and of
-//   which workers. A packet changes it in the pass in which it changes the block; so the two never differ. Who finds
-//   another generation leaves its own bit out: that sum will never be taken for complete. Nor will one over a packet that
-//   was lost or found damaged on the way.
-// - of block 0 the entry says so itself: owner, epoch, chunk, workers, and that it is complete. Complete sums do not change.
-// W is what the entry said in pass 0. Read so, blocks need no order of packets to be right. It only matters for how often a
-// sum is there: packets of an entry that go around by one queue stay in order, so that a block has been added by all who
-// were counted before, when the last of them comes.
+// A sum leaves only if each block was read as the sum over the same workers W (INV-1):
+// - Register 'slot_block' holds, for blocks 1 to P - 1, the job, tag, epoch and chunk of the sum (its generation) and the
+//   workers in it. A packet changes it in the pass in which it changes the block, so the two never differ. A packet that
+//   finds another generation leaves its own bit out: that sum never counts as complete. A sum that lacks a lost packet, or
+//   contains a damaged one, never does either.
+// - For block 0 the entry itself holds owner, epoch, chunk, workers and completion. Complete sums do not change.
+// W is what the entry held in pass 0. So blocks need no order of packets to be exact. Order only decides how often a sum is
+// available: packets of an entry recirculate through one queue and stay in order, so each block has all earlier
+// contributions when the completing packet reads it.
 
 #if PASSES > 1
 
@@ -24,87 +24,86 @@ const bit<8> FIRST_READING_PASS = PASSES;
 const bit<8> LAST_READING_PASS = 2 * PASSES - 2;
 const bit<8> ANSWERING_PASS = 2 * PASSES - 1;
 
-control Arrived(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
-                in ingress_intrinsic_metadata_from_parser_t ig_prsr_md) {
+// Note whose sum each block is.
+control Blocks(INGRESS_PARAMETERS) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) generation_hash;
-    Register<two_words_t, lane_entry_t>(LANE_ENTRIES) slot_arrived;
+    Register<two_words_t, lane_entry_t>(LANE_ENTRIES) slot_block;
 
-    RegisterAction<two_words_t, lane_entry_t, bit<1>>(slot_arrived) arrive_first = {
+    RegisterAction<two_words_t, lane_entry_t, bit<1>>(slot_block) first_block = {
         void apply(inout two_words_t value) {
-            value.lo = hdr.journey.worker;
+            value.lo = hdr.pass.worker;
             value.hi = meta.generation;
         }
     };
-    RegisterAction<two_words_t, lane_entry_t, bit<1>>(slot_arrived) arrive_next = {
+    RegisterAction<two_words_t, lane_entry_t, bit<1>>(slot_block) next_block = {
         void apply(inout two_words_t value) {
             if (value.hi == meta.generation) {
-                value.lo = value.lo | hdr.journey.worker;
+                value.lo = value.lo | hdr.pass.worker;
             } else {
                 value.lo = 0;
             }
             value.hi = meta.generation;
         }
     };
-    RegisterAction<two_words_t, lane_entry_t, bit<1>>(slot_arrived) compare_arrived = {
+    RegisterAction<two_words_t, lane_entry_t, bit<1>>(slot_block) compare_block = {
         void apply(inout two_words_t value, out bit<1> torn) {
             torn = 0;
-            if (value.hi != meta.generation || value.lo != hdr.journey.worker) {
+            if (value.hi != meta.generation || value.lo != hdr.pass.worker) {
                 torn = 1;
             }
         }
     };
 
-    action do_arrive_first() { arrive_first.execute(LANE_ENTRY); }
-    action do_arrive_next() { arrive_next.execute(LANE_ENTRY); }
-    action do_compare() { meta.torn = compare_arrived.execute(LANE_ENTRY); }
+    action do_first_block() { first_block.execute(LANE_ENTRY); }
+    action do_next_block() { next_block.execute(LANE_ENTRY); }
+    action do_compare_block() { meta.torn = compare_block.execute(LANE_ENTRY); }
     action nothing() { }
 
-    // What is damaged is known when all words have come by. Its bit is left out where its last block is, then.
+    // The checksum is known in the last taking pass: the bit of a damaged packet is left out of its last block.
     @stage(1)
-    table arrived {
+    table block {
         key = {
-            hdr.journey.task: ternary;
-            hdr.journey.pass: ternary;
+            hdr.pass.task: ternary;
+            hdr.pass.number: ternary;
             hdr.udp.checksum: ternary;
             meta.udp_sum: ternary;
         }
-        actions = { do_arrive_first; do_arrive_next; do_compare; nothing; }
+        actions = { do_first_block; do_next_block; do_compare_block; nothing; }
         const default_action = nothing();
         size = 16;
         const entries = {
-            (TASK_STORE &&& TASK_STORE, LAST_TAKING_PASS, 0, _): do_arrive_first();
-            (TASK_STORE | TASK_LANES &&& (TASK_STORE | TASK_FORM), LAST_TAKING_PASS, _, SUM_LEFT): do_arrive_first();
-            (TASK_STORE | TASK_CODES16 &&& (TASK_STORE | TASK_FORM), LAST_TAKING_PASS, _, CODE16_LEFT): do_arrive_first();
-            (TASK_STORE | TASK_CODES &&& (TASK_STORE | TASK_FORM), LAST_TAKING_PASS, _, CODE_LEFT): do_arrive_first();
+            (TASK_STORE &&& TASK_STORE, LAST_TAKING_PASS, 0, _): do_first_block();
+            (TASK_STORE | TASK_LANES &&& (TASK_STORE | TASK_FORM), LAST_TAKING_PASS, _, SUM_LEFT): do_first_block();
+            (TASK_STORE | TASK_CODES16 &&& (TASK_STORE | TASK_FORM), LAST_TAKING_PASS, _, CODE16_LEFT): do_first_block();
+            (TASK_STORE | TASK_CODES &&& (TASK_STORE | TASK_FORM), LAST_TAKING_PASS, _, CODE_LEFT): do_first_block();
             (TASK_STORE &&& TASK_STORE, LAST_TAKING_PASS, _, _): nothing();
-            (TASK_STORE &&& TASK_STORE, _, _, _): do_arrive_first();
-            (TASK_SUMS &&& TASK_SUMS, LAST_TAKING_PASS, 0, _): do_arrive_next();
-            (TASK_SUMS | TASK_LANES &&& (TASK_SUMS | TASK_FORM), LAST_TAKING_PASS, _, SUM_LEFT): do_arrive_next();
-            (TASK_SUMS | TASK_CODES16 &&& (TASK_SUMS | TASK_FORM), LAST_TAKING_PASS, _, CODE16_LEFT): do_arrive_next();
-            (TASK_SUMS | TASK_CODES &&& (TASK_SUMS | TASK_FORM), LAST_TAKING_PASS, _, CODE_LEFT): do_arrive_next();
+            (TASK_STORE &&& TASK_STORE, _, _, _): do_first_block();
+            (TASK_SUMS &&& TASK_SUMS, LAST_TAKING_PASS, 0, _): do_next_block();
+            (TASK_SUMS | TASK_LANES &&& (TASK_SUMS | TASK_FORM), LAST_TAKING_PASS, _, SUM_LEFT): do_next_block();
+            (TASK_SUMS | TASK_CODES16 &&& (TASK_SUMS | TASK_FORM), LAST_TAKING_PASS, _, CODE16_LEFT): do_next_block();
+            (TASK_SUMS | TASK_CODES &&& (TASK_SUMS | TASK_FORM), LAST_TAKING_PASS, _, CODE_LEFT): do_next_block();
             (TASK_SUMS &&& TASK_SUMS, LAST_TAKING_PASS, _, _): nothing();
-            (TASK_SUMS &&& TASK_SUMS, _, _, _): do_arrive_next();
-            (TASK_READ, _, _, _): do_compare();
+            (TASK_SUMS &&& TASK_SUMS, _, _, _): do_next_block();
+            (TASK_READ, _, _, _): do_compare_block();
         }
     }
 
     apply {
         meta.generation = generation_hash.get({hdr.lanesum.job, hdr.lanesum.tag, hdr.lanesum.epoch, hdr.lanesum.chunk});
-        // What is shorter than it said counts as damaged.
+        // A packet shorter than its header says counts as damaged.
         if (meta.phase == PHASE_PASS && ig_prsr_md.parser_err == 0) {
-            arrived.apply();
+            block.apply();
         }
     }
 }
 
-control Passes(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
-               inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
-    DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) journey_counter;
+control Passes(INGRESS_PARAMETERS) {
+    DIRECT_COUNTER(next_pass_counter);
 
-    action set_task(task_t task) { hdr.journey.task = task; }
+    action set_task(task_t task) { hdr.pass.task = task; }
 
-    // What the lanes do in this pass, they do in the next ones.
-    table task {
+    // The lanes do the same in all passes.
+    table pass_task {
         key = {
             meta.standing: ternary;
             meta.progress: ternary;
@@ -129,102 +128,102 @@ control Passes(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
     }
 
-    action go_around() {
+    action recirculate() {
         hdr.bridge.handover = HANDOVER_PASS;
         hdr.codes.setInvalid();
         hdr.codes16.setInvalid();
         meta.verdict = VERDICT_PASS;
-        ig_tm_md.ucast_egress_port = meta.turning_port;
+        SEND_TO_PORT(meta.recirculation_port);
     }
 
-    action depart(bit<8> verdict, bit<8> progress) {
-        go_around();
-        hdr.journey.setValid();
-        hdr.journey.pass = 1;
-        hdr.journey.verdict = verdict;
-        hdr.journey.progress = progress;
-        hdr.journey.entry = meta.entry + SLOTS;
-        hdr.journey.udp_sum = ~meta.udp_sum;
-        hdr.journey.worker = meta.worker;
-        hdr.journey.workers = meta.workers;
-        hdr.journey.fan_in = meta.fan_in;
-        hdr.journey.group = meta.group;
-        hdr.journey.role = meta.role;
+    action begin(bit<8> verdict, bit<8> progress) {
+        recirculate();
+        hdr.pass.setValid();
+        hdr.pass.number = 1;
+        hdr.pass.verdict = verdict;
+        hdr.pass.progress = progress;
+        hdr.pass.entry = meta.entry + SLOTS;
+        hdr.pass.udp_sum = ~meta.udp_sum;
+        hdr.pass.worker = meta.worker;
+        hdr.pass.workers = meta.workers;
+        hdr.pass.fan_in = meta.fan_in;
+        hdr.pass.group = meta.group;
+        hdr.pass.role = meta.role;
     }
 
     action nothing() { }
 
-    // Words of a packet come off its front only: whatever is made of it is made when all are off.
-    table departure {
+    // Words are removed from the front of a packet only: the answer is built when all are removed.
+    table first_pass {
         key = {
             meta.verdict: exact;
             meta.progress: ternary;
         }
-        actions = { depart; nothing; }
+        actions = { begin; nothing; }
         const default_action = nothing();
         size = 8;
         const entries = {
-            (VERDICT_TAKEN, _): depart((bit<8>) VERDICT_DROP, 0);
-            (VERDICT_RESULT, _): depart((bit<8>) VERDICT_RESULT, 0);
-            (VERDICT_REPLAY, _): depart((bit<8>) VERDICT_REPLAY, 0);
-            (VERDICT_PENDING, _): depart((bit<8>) VERDICT_PENDING, 0);
-            (VERDICT_CONFLICT, _): depart((bit<8>) VERDICT_CONFLICT, 0);
-            (VERDICT_ASCEND, PROGRESS_LAST): depart((bit<8>) VERDICT_ASCEND, (bit<8>) PROGRESS_LAST);
-            (VERDICT_ASCEND, _): depart((bit<8>) VERDICT_ASCEND, (bit<8>) PROGRESS_DONE);
+            (VERDICT_TAKEN, _): begin((bit<8>) VERDICT_DROP, 0);
+            (VERDICT_RESULT, _): begin((bit<8>) VERDICT_RESULT, 0);
+            (VERDICT_REPLAY, _): begin((bit<8>) VERDICT_REPLAY, 0);
+            (VERDICT_PENDING, _): begin((bit<8>) VERDICT_PENDING, 0);
+            (VERDICT_CONFLICT, _): begin((bit<8>) VERDICT_CONFLICT, 0);
+            (VERDICT_ASCEND, PROGRESS_LAST): begin((bit<8>) VERDICT_ASCEND, (bit<8>) PROGRESS_LAST);
+            (VERDICT_ASCEND, _): begin((bit<8>) VERDICT_ASCEND, (bit<8>) PROGRESS_DONE);
         }
     }
 
     action take_next() {
-        go_around();
-        hdr.journey.pass = hdr.journey.pass + 1;
-        hdr.journey.entry = meta.entry + SLOTS;
-        hdr.journey.udp_sum = ~meta.udp_sum;
-        journey_counter.count();
+        recirculate();
+        hdr.pass.number = hdr.pass.number + 1;
+        hdr.pass.entry = meta.entry + SLOTS;
+        hdr.pass.udp_sum = ~meta.udp_sum;
+        COUNT(next_pass_counter);
     }
 
-    action all_taken() { meta.verdict = VERDICT_DROP; journey_counter.count(); }
+    action all_taken() { meta.verdict = VERDICT_DROP; COUNT(next_pass_counter); }
 
-    // From here on 'worker' is all that are to be in the sum: an ALU has room for two fields of the packet.
+    // From here on 'worker' is the set of workers in the sum: an ALU takes two fields of the packet.
     action take_no_more(task_t task, bit<8> pass) {
-        go_around();
-        hdr.journey.worker = hdr.journey.workers;
-        hdr.journey.task = task;
-        hdr.journey.pass = pass;
-        journey_counter.count();
+        recirculate();
+        hdr.pass.worker = hdr.pass.workers;
+        hdr.pass.task = task;
+        hdr.pass.number = pass;
+        COUNT(next_pass_counter);
     }
 
     action read_first(task_t task) {
-        go_around();
+        recirculate();
         hdr.lanes.setValid();
-        hdr.journey.task = task;
-        hdr.journey.pass = hdr.journey.pass + 1;
-        hdr.journey.entry = meta.entry - SLOTS;
-        journey_counter.count();
+        hdr.pass.task = task;
+        hdr.pass.number = hdr.pass.number + 1;
+        hdr.pass.entry = meta.entry - SLOTS;
+        COUNT(next_pass_counter);
     }
 
     action read_next(task_t task) {
-        go_around();
+        recirculate();
         hdr.lanes.setValid();
-        hdr.journey.task = task;
-        hdr.journey.pass = hdr.journey.pass + 1;
-        hdr.journey.entry = meta.entry - SLOTS;
-        meta.carried_sum = ~hdr.bridge.payload_checksum;
-        journey_counter.count();
+        hdr.pass.task = task;
+        hdr.pass.number = hdr.pass.number + 1;
+        hdr.pass.entry = meta.entry - SLOTS;
+        meta.later_blocks_sum = ~hdr.bridge.payload_checksum;
+        COUNT(next_pass_counter);
     }
 
-    // The block is not the sum of those in the answer: one of them was lost or damaged on its way around, or the entry
-    // belongs to another round by now. Workers ask again, and go past the switch in the end.
-    action drop_torn() { meta.verdict = VERDICT_DROP; journey_counter.count(); }
+    // The block is not the sum over the answer's workers: one of their packets was lost or damaged between passes, or the
+    // entry belongs to another round now. Workers retransmit, and in the end past the switches.
+    action drop_torn() { meta.verdict = VERDICT_DROP; COUNT(next_pass_counter); }
 
-    table journey {
+    table next_pass {
         key = {
-            hdr.journey.pass: ternary;
-            hdr.journey.verdict: ternary;
+            hdr.pass.number: ternary;
+            hdr.pass.verdict: ternary;
             meta.torn: ternary;
         }
         actions = { take_next; all_taken; take_no_more; read_first; read_next; drop_torn; }
         const default_action = take_next();
-        counters = journey_counter;
+        counters = next_pass_counter;
         size = 16;
         const entries = {
             (LAST_TAKING_PASS, (bit<8>) VERDICT_DROP, _): all_taken();
@@ -238,42 +237,42 @@ control Passes(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         }
     }
 
-    DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) answer_counter;
+    DIRECT_COUNTER(last_pass_counter);
 
-    action compare() { meta.difference = meta.workers ^ hdr.journey.workers; }
+    action compare() { meta.difference = meta.workers ^ hdr.pass.workers; }
 
     action answer(verdict_t verdict) {
-        hdr.journey.setInvalid();
+        hdr.pass.setInvalid();
         meta.verdict = verdict;
-        meta.carried_sum = ~hdr.bridge.payload_checksum;
-        answer_counter.count();
+        meta.later_blocks_sum = ~hdr.bridge.payload_checksum;
+        COUNT(last_pass_counter);
     }
 
     action answer_again(verdict_t verdict) {
-        hdr.journey.setInvalid();
+        hdr.pass.setInvalid();
         meta.verdict = verdict;
         meta.state = meta.state | meta.own_state;
-        meta.carried_sum = ~hdr.bridge.payload_checksum;
-        answer_counter.count();
+        meta.later_blocks_sum = ~hdr.bridge.payload_checksum;
+        COUNT(last_pass_counter);
     }
 
-    action drop_overtaken() {
-        hdr.journey.setInvalid();
+    action drop_changed() {
+        hdr.pass.setInvalid();
         meta.verdict = VERDICT_DROP;
-        answer_counter.count();
+        COUNT(last_pass_counter);
     }
 
-    table answer_of {
+    table last_pass {
         key = {
-            hdr.journey.verdict: ternary;
-            hdr.journey.progress: ternary;
+            hdr.pass.verdict: ternary;
+            hdr.pass.progress: ternary;
             meta.standing: ternary;
             meta.progress: ternary;
             meta.difference: ternary;
         }
-        actions = { answer; answer_again; drop_overtaken; }
-        const default_action = drop_overtaken();
-        counters = answer_counter;
+        actions = { answer; answer_again; drop_changed; }
+        const default_action = drop_changed();
+        counters = last_pass_counter;
         size = 8;
         const entries = {
             ((bit<8>) VERDICT_RESULT, _, STANDING_SEEN, PROGRESS_DONE, 0): answer(VERDICT_RESULT);
@@ -286,17 +285,17 @@ control Passes(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     }
 
     apply {
-        // One table in each branch: what follows would have to wait for the last one of several, on Tofino 1.
+        // One table in each branch: on Tofino 1 later tables would wait for the last one of several.
         if (meta.phase == PHASE_FIRST) {
-            task.apply();
+            pass_task.apply();
         }
         compare();
         if (meta.phase == PHASE_FIRST) {
-            departure.apply();
+            first_pass.apply();
         } else if (meta.phase == PHASE_PASS) {
-            journey.apply();
+            next_pass.apply();
         } else {
-            answer_of.apply();
+            last_pass.apply();
         }
     }
 }

@@ -1,35 +1,28 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of a profile: what make tofino gives with -D, and what follows from the chip.
+// Sizes of a profile: options that make tofino gives with -D, and constants of the chip.
 
 #ifndef LANESUM_TOFINO_SIZES_P4
 #define LANESUM_TOFINO_SIZES_P4
 
-// Times that a contribution goes through ingress, each time with the next ACCUMULATOR_WORDS of its sum's words.
+// Pipeline passes of a contribution, each with the next ACCUMULATOR_WORDS of its words.
 #ifndef PASSES
 #define PASSES 1
 #endif
 
-// Each lane register of 32-bit words takes SLOTS * PASSES * 2 / 4096 memories and a spare one, four of them a stage, of 48
-// a stage.
+// Each lane register of 32-bit words takes SLOTS * PASSES * 2 / 4096 + 1 memories. A stage holds four lane registers and 48
+// memories.
 #ifndef SLOTS
 #define SLOTS 16384
 #endif
 
-// The port of each pipe that sends packets back, by the lower seven bits of its number.
+// Recirculation port of each pipe: the lower seven bits of its number.
 #ifndef RECIRCULATION_PORT
 #define RECIRCULATION_PORT 68
 #endif
 
-// Tofino 2 has stages to spare behind the decisions, but the first one is full: what may wait is put into later ones.
-#if __TARGET_TOFINO__ == 2
-#define WAITS_UNTIL(stage_number) @stage(stage_number)
-#else
-#define WAITS_UNTIL(stage_number)
-#endif
-
-// Bits of a slot's number. An entry is a slot in 15 bits below the shadow set, so there are at most 32,768: more than the
-// memories of one stage hold on either chip. Of so many, one job could have all but one (see Membership).
+// Bits of a slot's number. An entry is a slot in 15 bits below the shadow set, so there are at most 32,768 slots: more than
+// the memories of one stage hold on either chip. A job can have at most 32,767 of them (see membership.p4).
 #if SLOTS == 32768
 #define SLOT_BITS 15
 #elif SLOTS == 16384
@@ -50,7 +43,7 @@
 #error SLOTS is none of the numbers that the sources have code for
 #endif
 
-// Bits of a slot's number and of the pass, which says which block of the slot's words is at hand.
+// Bits of a slot's number and of the pass, which selects the block of the slot's words.
 #if PASSES == 1
 #define BLOCK_BITS SLOT_BITS
 #elif PASSES == 4

@@ -1,57 +1,63 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Slots: who owns the entry, who has contributed, and what this packet therefore does.
+// Slots: find who owns the entry and who has contributed (INV-1), and decide by table slot. The decisions themselves are in
+// ../shared/slots.p4.
 //
-// The same decisions as the BMv2 program's, under the chip's rules: a register is read and written once, in one go, by an
-// ALU that makes two comparisons and gives one word; what one register says is known a stage later. So whatever several
-// ALUs have to know is kept in each of them, and all keep to the same rule, so that the copies stay the same:
+// A register is read and written once, in one operation of a stateful ALU, which makes two comparisons and returns one word;
+// a later stage can use that word. State that several ALUs need is therefore kept in each of them, and all update their copy
+// by the same rule, so that the copies stay equal:
 //
 //   stage 1  owner, owner_reached: job and tag, epoch. Is the epoch newer? Is it at least as new?
-//   stage 2  chunk; seen and shape with copies of it. Newer, the same or older? Who was there? Another shape of round?
-//   stage 3  count; workers and state with copies of it. Complete now, or before?
-//   stage 4  the lanes know what to do.
+//   stage 2  chunk; copies of it in seen and shape. Newer, the same or older? Which workers? Another shape of round?
+//   stage 3  count; copies of it in workers and state. Complete with this packet, or before it?
+//   stage 4  the lanes, with standing and progress known.
 //
-// 'seen' notes whoever came by, before it is known whether the contribution counts; 'workers' notes those who are in the
-// sum. They differ only by workers that were refused for a conflict, or came after an entry was complete.
+// 'seen' notes every worker with a packet of the chunk, before it is known whether the contribution counts; 'workers' notes
+// those in the sum. They differ only by workers that were refused for a conflict, or came after the entry was complete.
 
-const bit<32> ENTRIES = SLOTS * 2;
+#include "../shared/slots.p4"
 
-// Place of the entry in a register: the shadow set, then the slot, of which the upper bit is never set.
+// Index of the entry in a register: the shadow set above the slot's number.
 typedef bit<(SLOT_BITS + 1)> entry_t;
-#define ENTRY (meta.entry[15:15] ++ meta.entry[SLOT_BITS - 1:0])
+#define SHADOW_OF(entry) entry[15:15]
+#define ENTRY (SHADOW_OF(meta.entry) ++ meta.entry[SLOT_BITS - 1:0])
+
+// Nanoseconds to ticks of 65,536 ns.
+#define TICKS(time) time[47:16]
+#define PIPE_OF(port) port[8:7]
 
 #define EPOCH_NEWER ((int<32>) (hdr.lanesum.epoch - value.hi)) > 0
 #define EPOCH_REACHED ((int<32>) (hdr.lanesum.epoch - value.hi)) >= 0
 
 #if PASSES > 1
-#define LOOK_ACTION(look) look;
-#define ENTRANCE_LOOKS(look) (ARRIVAL_ANSWER, _, _, _, _, _, _): look();
-#define EPOCH_LOOKS(look) (ENTRANCE_LOOK, 0, 1): look();
-#define CHUNK_LOOKS (ENTRANCE_LOOK, _, _, _, _, _, _): nothing();
+#define READ_ACTION(read) read;
+#define ACCESS_READS(read) (ARRIVAL_ANSWER, _, _, _, _, _, _): read();
+#define EPOCH_READS(read) (ACCESS_READ, 0, 1): read();
+#define CHUNK_READS (ACCESS_READ, _, _, _, _, _, _): nothing();
 #else
-#define LOOK_ACTION(look)
-#define ENTRANCE_LOOKS(look)
-#define EPOCH_LOOKS(look)
-#define CHUNK_LOOKS
+#define READ_ACTION(read)
+#define ACCESS_READS(read)
+#define EPOCH_READS(read)
+#define CHUNK_READS
 #endif
 
-#define EPOCH_KEY meta.entrance: ternary; meta.epoch_moved: ternary; meta.epoch_reached: ternary;
-#define EPOCH_ENTRIES(first, next, look) \
-    EPOCH_LOOKS(look) \
-    (ENTRANCE_FREE, 1, _): first(); \
-    (ENTRANCE_GUARDED, 1, 1): first(); \
-    (ENTRANCE_FREE, 0, 1): next(); \
-    (ENTRANCE_GUARDED, 0, 1): next();
+#define EPOCH_KEY meta.access: ternary; meta.epoch_moved: ternary; meta.epoch_reached: ternary;
+#define EPOCH_ENTRIES(first, next, read) \
+    EPOCH_READS(read) \
+    (ACCESS_ANY, 1, _): first(); \
+    (ACCESS_OWN, 1, 1): first(); \
+    (ACCESS_ANY, 0, 1): next(); \
+    (ACCESS_OWN, 0, 1): next();
 
-// Entries that one chunk register has. Each half of Tofino 2's memories is for itself: next to 'seen' and 'shape', of 17
-// memories each, there is room for two registers of 5, but not for one of 9.
+// Entries of one chunk register. A register lies in one half of Tofino 2's memories: next to 'seen' and 'shape', of 17
+// memories each, two registers of 5 memories fit, but one of 9 does not.
 #if __TARGET_TOFINO__ == 2 && SLOTS > 4096
 typedef bit<SLOT_BITS> chunk_entry_t;
 const bit<32> CHUNK_ENTRIES_PER_REGISTER = SLOTS;
 #define CHUNK_ENTRY meta.entry[SLOT_BITS - 1:0]
 #define CHUNK_REGISTERS Chunk() chunk; Chunk() chunk_of_shadow;
 #define CHUNK_APPLY \
-    if (meta.entry[15:15] == 0) { chunk.apply(hdr, meta); } else { chunk_of_shadow.apply(hdr, meta); }
+    if (SHADOW_OF(meta.entry) == 0) { chunk.apply(hdr, meta); } else { chunk_of_shadow.apply(hdr, meta); }
 #else
 typedef entry_t chunk_entry_t;
 const bit<32> CHUNK_ENTRIES_PER_REGISTER = ENTRIES;
@@ -87,7 +93,7 @@ control Chunk(in ingress_headers_t hdr, inout ingress_metadata_t meta) {
     action do_first_chunk() { meta.chunk_order = first_chunk.execute(CHUNK_ENTRY); }
     action do_next_chunk() { meta.chunk_order = next_chunk.execute(CHUNK_ENTRY); }
 #if PASSES > 1
-    RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slot_chunk) look_at_chunk = {
+    RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slot_chunk) read_chunk = {
         void apply(inout bit<32> value, out bit<2> order) {
             order = 0;
             if (hdr.lanesum.chunk == value) {
@@ -95,16 +101,16 @@ control Chunk(in ingress_headers_t hdr, inout ingress_metadata_t meta) {
             }
         }
     };
-    action do_look_at_chunk() { meta.chunk_order = look_at_chunk.execute(CHUNK_ENTRY); }
+    action do_read_chunk() { meta.chunk_order = read_chunk.execute(CHUNK_ENTRY); }
 #endif
 
     @stage(2)
     table chunk {
         key = { EPOCH_KEY }
-        actions = { do_first_chunk; do_next_chunk; LOOK_ACTION(do_look_at_chunk) nothing; }
+        actions = { do_first_chunk; do_next_chunk; READ_ACTION(do_read_chunk) nothing; }
         const default_action = nothing();
         size = 8;
-        const entries = { EPOCH_ENTRIES(do_first_chunk, do_next_chunk, do_look_at_chunk) }
+        const entries = { EPOCH_ENTRIES(do_first_chunk, do_next_chunk, do_read_chunk) }
     }
 
     apply {
@@ -112,15 +118,15 @@ control Chunk(in ingress_headers_t hdr, inout ingress_metadata_t meta) {
     }
 }
 
-control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
-              in ingress_intrinsic_metadata_from_parser_t ig_prsr_md) {
+control Slots(INGRESS_PARAMETERS) {
+    Hash<bit<32>>(HashAlgorithm_t.CRC32) owner_hash;
     CHUNK_REGISTERS
 
     // Stage 1.
     Register<two_words_t, entry_t>(ENTRIES) slot_owner;
     Register<two_words_t, entry_t>(ENTRIES) slot_owner_reached;
 
-    // 1 where the packet starts anew: other owner, or newer epoch.
+    // 1 where the packet claims the entry: another owner, or a newer epoch.
     RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner) own = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 0;
@@ -131,7 +137,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner) own_guarded = {
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner) own_if_mine = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 0;
             if (value.lo != meta.owner || EPOCH_NEWER) {
@@ -142,7 +148,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    // 1 where the owner is this one, and its epoch not newer.
+    // 1 where the owner is the packet's job, and its epoch is not newer than the packet's.
     RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner_reached) reach = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 0;
@@ -155,7 +161,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner_reached) reach_guarded = {
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner_reached) reach_if_mine = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 0;
             if (value.lo == meta.owner && EPOCH_REACHED) {
@@ -166,13 +172,13 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     };
 
     action nothing() { }
-    action do_own() { meta.epoch_moved = own.execute(ENTRY); meta.entrance = ENTRANCE_FREE; }
-    action do_own_guarded() { meta.epoch_moved = own_guarded.execute(ENTRY); meta.entrance = ENTRANCE_GUARDED; }
+    action do_own() { meta.epoch_moved = own.execute(ENTRY); meta.access = ACCESS_ANY; }
+    action do_own_if_mine() { meta.epoch_moved = own_if_mine.execute(ENTRY); meta.access = ACCESS_OWN; }
     action do_reach() { meta.epoch_reached = reach.execute(ENTRY); }
-    action do_reach_guarded() { meta.epoch_reached = reach_guarded.execute(ENTRY); }
+    action do_reach_if_mine() { meta.epoch_reached = reach_if_mine.execute(ENTRY); }
 #if PASSES > 1
-    // An answer looks once more, and changes nothing.
-    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner) look_at_owner = {
+    // The last pass of an answer reads the entry, and changes nothing.
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner) read_owner = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 0;
             if (value.lo != meta.owner || EPOCH_NEWER) {
@@ -180,7 +186,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner_reached) look_at_owner_reached = {
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_owner_reached) read_owner_reached = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 0;
             if (value.lo == meta.owner && EPOCH_REACHED) {
@@ -188,44 +194,44 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    action do_look_at_owner() { meta.epoch_moved = look_at_owner.execute(ENTRY); meta.entrance = ENTRANCE_LOOK; }
-    action do_look_at_owner_reached() { meta.epoch_reached = look_at_owner_reached.execute(ENTRY); }
+    action do_read_owner() { meta.epoch_moved = read_owner.execute(ENTRY); meta.access = ACCESS_READ; }
+    action do_read_owner_reached() { meta.epoch_reached = read_owner_reached.execute(ENTRY); }
 #endif
 
-    // 'room' says whether the slot is inside of the job's range, see Membership.
-#define ENTRANCE_KEY \
-    meta.arrival: ternary; meta.member: ternary; meta.room: ternary; hdr.lanesum.shadow: ternary; \
+    // 'slots_left' tells whether the slot is within the job's range, see membership.p4.
+#define ACCESS_KEY \
+    meta.arrival: ternary; meta.member: ternary; meta.slots_left: ternary; hdr.lanesum.shadow: ternary; \
     meta.allowed: ternary; meta.role: ternary; meta.takeover: ternary;
-#define ENTRANCE_ENTRIES(free, guarded, look) \
-    ENTRANCE_LOOKS(look) \
+#define ACCESS_ENTRIES(any, own, read) \
+    ACCESS_READS(read) \
     (ARRIVAL_CONTRIBUTION, 1, 0, _, _, _, _): nothing(); \
     (ARRIVAL_CONTRIBUTION, 1, 0x8000, 1, _, _, _): nothing(); \
     (ARRIVAL_CONTRIBUTION, 1, _, _, 0, _, _): nothing(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0 &&& 0x8000, 0, _, ROLE_SHARED &&& ROLE_SHARED, 0): guarded(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0x8000 &&& 0x8000, 1, _, ROLE_SHARED &&& ROLE_SHARED, 0): guarded(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0 &&& 0x8000, 0, _, _, _): free(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0x8000 &&& 0x8000, 1, _, _, _): free();
+    (ARRIVAL_CONTRIBUTION, 1, 0 &&& 0x8000, 0, _, ROLE_SHARED &&& ROLE_SHARED, 0): own(); \
+    (ARRIVAL_CONTRIBUTION, 1, 0x8000 &&& 0x8000, 1, _, ROLE_SHARED &&& ROLE_SHARED, 0): own(); \
+    (ARRIVAL_CONTRIBUTION, 1, 0 &&& 0x8000, 0, _, _, _): any(); \
+    (ARRIVAL_CONTRIBUTION, 1, 0x8000 &&& 0x8000, 1, _, _, _): any();
 
     @stage(1)
     table owner {
-        key = { ENTRANCE_KEY }
-        actions = { do_own; do_own_guarded; LOOK_ACTION(do_look_at_owner) nothing; }
+        key = { ACCESS_KEY }
+        actions = { do_own; do_own_if_mine; READ_ACTION(do_read_owner) nothing; }
         const default_action = nothing();
         size = 8;
-        const entries = { ENTRANCE_ENTRIES(do_own, do_own_guarded, do_look_at_owner) }
+        const entries = { ACCESS_ENTRIES(do_own, do_own_if_mine, do_read_owner) }
     }
 
     @stage(1)
     table owner_reached {
-        key = { ENTRANCE_KEY }
-        actions = { do_reach; do_reach_guarded; LOOK_ACTION(do_look_at_owner_reached) nothing; }
+        key = { ACCESS_KEY }
+        actions = { do_reach; do_reach_if_mine; READ_ACTION(do_read_owner_reached) nothing; }
         const default_action = nothing();
         size = 8;
-        const entries = { ENTRANCE_ENTRIES(do_reach, do_reach_guarded, do_look_at_owner_reached) }
+        const entries = { ACCESS_ENTRIES(do_reach, do_reach_if_mine, do_read_owner_reached) }
     }
 
-    // Stage 2. Of (moved, reached): (1, _) newer, (0, 1) same, (0, 0) older; where entries are guarded (1, 0) is another
-    // job's.
+    // Stage 2. (moved, reached) is (1, _) for a newer epoch, (0, 1) for the same one, (0, 0) for an older one. With
+    // ACCESS_OWN, (1, 0) is an entry of another job.
     Register<two_words_t, entry_t>(ENTRIES) slot_seen;
     Register<two_words_t, entry_t>(ENTRIES) slot_shape;
 
@@ -273,10 +279,10 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     action do_first_shape() { first_shape.execute(ENTRY); }
     action do_next_shape() { meta.shape_differs = next_shape.execute(ENTRY); }
 #if PASSES > 1
-    RegisterAction<two_words_t, entry_t, bit<32>>(slot_seen) look_at_seen = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_seen) read_seen = {
         void apply(inout two_words_t value, out bit<32> seen) { seen = value.lo; }
     };
-    RegisterAction<two_words_t, entry_t, bit<1>>(slot_shape) look_at_shape = {
+    RegisterAction<two_words_t, entry_t, bit<1>>(slot_shape) read_shape = {
         void apply(inout two_words_t value, out bit<1> differs) {
             differs = 0;
             if (value.lo != meta.shape) {
@@ -284,29 +290,29 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    action do_look_at_seen() { meta.seen = look_at_seen.execute(ENTRY); }
-    action do_look_at_shape() { meta.shape_differs = look_at_shape.execute(ENTRY); }
+    action do_read_seen() { meta.seen = read_seen.execute(ENTRY); }
+    action do_read_shape() { meta.shape_differs = read_shape.execute(ENTRY); }
 #endif
 
     @stage(2)
     table seen {
         key = { EPOCH_KEY }
-        actions = { do_first_seen; do_next_seen; LOOK_ACTION(do_look_at_seen) nothing; }
+        actions = { do_first_seen; do_next_seen; READ_ACTION(do_read_seen) nothing; }
         const default_action = nothing();
         size = 8;
-        const entries = { EPOCH_ENTRIES(do_first_seen, do_next_seen, do_look_at_seen) }
+        const entries = { EPOCH_ENTRIES(do_first_seen, do_next_seen, do_read_seen) }
     }
 
     @stage(2)
     table shape {
         key = { EPOCH_KEY }
-        actions = { do_first_shape; do_next_shape; LOOK_ACTION(do_look_at_shape) nothing; }
+        actions = { do_first_shape; do_next_shape; READ_ACTION(do_read_shape) nothing; }
         const default_action = nothing();
         size = 8;
-        const entries = { EPOCH_ENTRIES(do_first_shape, do_next_shape, do_look_at_shape) }
+        const entries = { EPOCH_ENTRIES(do_first_shape, do_next_shape, do_read_shape) }
     }
 
-    // Stage 3. A count of -1 says that the entry is complete: by a mark of its own, because the fan-in may change later.
+    // Stage 3. A count of -1 marks a complete entry. A mark of its own, because the fan-in may change after completion.
     Register<bit<16>, entry_t>(ENTRIES) slot_count;
     Register<two_words_t, entry_t>(ENTRIES) slot_workers;
     Register<two_bytes_t, entry_t>(ENTRIES) slot_state;
@@ -336,7 +342,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<bit<16>, entry_t, progress_t>(slot_count) look_at_count = {
+    RegisterAction<bit<16>, entry_t, progress_t>(slot_count) read_count = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = PROGRESS_OPEN;
             if ((int<16>) value == -1) {
@@ -369,7 +375,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
             }
         }
     };
-    RegisterAction<two_words_t, entry_t, bit<32>>(slot_workers) look_at_workers = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_workers) read_workers = {
         void apply(inout two_words_t value, out bit<32> workers) { workers = value.lo; }
     };
 
@@ -377,7 +383,7 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         void apply(inout two_bytes_t value, out bit<8> state) {
             value.lo = meta.own_state;
             state = value.lo;
-            if (meta.fan_in[7:0] == 1) {
+            if ((bit<8>) meta.fan_in == 1) {
                 value.hi = 0xFF;
             } else {
                 value.hi = 1;
@@ -390,14 +396,14 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
                 value.lo = value.lo | meta.own_state;
             }
             state = value.lo;
-            if ((int<8>) value.hi != -1 && value.hi + 1 >= meta.fan_in[7:0]) {
+            if ((int<8>) value.hi != -1 && value.hi + 1 >= (bit<8>) meta.fan_in) {
                 value.hi = 0xFF;
             } else if ((int<8>) value.hi != -1) {
                 value.hi = value.hi + 1;
             }
         }
     };
-    RegisterAction<two_bytes_t, entry_t, bit<8>>(slot_state) look_at_state = {
+    RegisterAction<two_bytes_t, entry_t, bit<8>>(slot_state) read_state = {
         void apply(inout two_bytes_t value, out bit<8> state) { state = value.lo; }
     };
 
@@ -410,45 +416,45 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     RegisterAction<two_words_t, entry_t, bit<32>>(slot_record) touch_record = {
         void apply(inout two_words_t value) { value.hi = meta.now; }
     };
-    RegisterAction<two_words_t, entry_t, bit<32>>(slot_record) recall_shape = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_record) read_shape_record = {
         void apply(inout two_words_t value, out bit<32> recalled) { recalled = value.lo; }
     };
-    RegisterAction<two_words_t, entry_t, bit<32>>(slot_record) recall_time = {
+    RegisterAction<two_words_t, entry_t, bit<32>>(slot_record) read_time_record = {
         void apply(inout two_words_t value, out bit<32> recalled) { recalled = value.hi; }
     };
 
     action do_count_first() { meta.progress = count_first.execute(ENTRY); meta.standing = STANDING_NEW; }
     action do_count_next() { meta.progress = count_next.execute(ENTRY); meta.standing = STANDING_ADDED; }
-    action do_look_seen() { meta.progress = look_at_count.execute(ENTRY); meta.standing = STANDING_SEEN; }
-    action do_look_foreign() { meta.progress = look_at_count.execute(ENTRY); meta.standing = STANDING_FOREIGN; }
+    action do_read_count_seen() { meta.progress = read_count.execute(ENTRY); meta.standing = STANDING_SEEN; }
+    action do_read_count_foreign() { meta.progress = read_count.execute(ENTRY); meta.standing = STANDING_FOREIGN; }
     action stand_in_conflict() { meta.standing = STANDING_CONFLICT; }
     action stand_behind() { meta.standing = STANDING_OLDER; }
     action do_first_worker() { meta.workers = first_worker.execute(ENTRY); }
     action do_next_worker() { meta.workers = next_worker.execute(ENTRY); }
-    action do_look_workers() { meta.workers = look_at_workers.execute(ENTRY); }
+    action do_read_workers() { meta.workers = read_workers.execute(ENTRY); }
     action do_first_state() { meta.state = first_state.execute(ENTRY); }
     action do_next_state() { meta.state = next_state.execute(ENTRY); }
-    action do_look_state() { meta.state = look_at_state.execute(ENTRY); }
+    action do_read_state() { meta.state = read_state.execute(ENTRY); }
     action do_first_record() { first_record.execute(ENTRY); }
     action do_touch_record() { touch_record.execute(ENTRY); }
-    action do_recall_shape() { meta.recalled = recall_shape.execute(ENTRY); }
-    action do_recall_time() { meta.recalled = recall_time.execute(ENTRY); }
+    action do_read_shape_record() { meta.record = read_shape_record.execute(ENTRY); }
+    action do_read_time_record() { meta.record = read_time_record.execute(ENTRY); }
 
-    // An ALU cannot say whether one bit is in a bitmap; a table of 32 entries can.
+    // An ALU cannot test whether a bit is in a bitmap; a table of 32 entries can.
 #define CHUNK_KEY \
-    meta.entrance: ternary; meta.epoch_moved: ternary; meta.epoch_reached: ternary; meta.chunk_order: ternary; \
+    meta.access: ternary; meta.epoch_moved: ternary; meta.epoch_reached: ternary; meta.chunk_order: ternary; \
     meta.shape_differs: ternary; meta.seen: ternary; meta.worker: ternary;
 #define SEEN_ENTRY(i, again) (_, _, _, 2, 0, (1 << i) &&& (1 << i), (1 << i) &&& (1 << i)): again();
 #define SEEN_EIGHT(i, again) \
     SEEN_ENTRY(i, again) SEEN_ENTRY(i + 1, again) SEEN_ENTRY(i + 2, again) SEEN_ENTRY(i + 3, again) \
     SEEN_ENTRY(i + 4, again) SEEN_ENTRY(i + 5, again) SEEN_ENTRY(i + 6, again) SEEN_ENTRY(i + 7, again)
 #define CHUNK_ENTRIES(first, next, again, conflict, foreign, older) \
-    (ENTRANCE_NONE, _, _, _, _, _, _): nothing(); \
+    (ACCESS_NONE, _, _, _, _, _, _): nothing(); \
     (_, _, _, 1, _, _, _): first(); \
-    (ENTRANCE_GUARDED, 1, 0, _, _, _, _): foreign(); \
+    (ACCESS_OWN, 1, 0, _, _, _, _): foreign(); \
     (_, _, _, 2, 1, _, _): conflict(); \
     SEEN_EIGHT(0, again) SEEN_EIGHT(8, again) SEEN_EIGHT(16, again) SEEN_EIGHT(24, again) \
-    CHUNK_LOOKS \
+    CHUNK_READS \
     (_, _, _, 2, 0, _, _): next(); \
     (_, _, _, _, _, _, _): older();
 
@@ -456,48 +462,48 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
     table count {
         key = { CHUNK_KEY }
         actions = {
-            do_count_first; do_count_next; do_look_seen; do_look_foreign; stand_in_conflict; stand_behind; nothing;
+            do_count_first; do_count_next; do_read_count_seen; do_read_count_foreign; stand_in_conflict; stand_behind; nothing;
         }
         const default_action = nothing();
         size = 64;
         const entries = {
-            CHUNK_ENTRIES(do_count_first, do_count_next, do_look_seen, stand_in_conflict, do_look_foreign, stand_behind)
+            CHUNK_ENTRIES(do_count_first, do_count_next, do_read_count_seen, stand_in_conflict, do_read_count_foreign, stand_behind)
         }
     }
 
     @stage(3)
     table workers {
         key = { CHUNK_KEY }
-        actions = { do_first_worker; do_next_worker; do_look_workers; nothing; }
+        actions = { do_first_worker; do_next_worker; do_read_workers; nothing; }
         const default_action = nothing();
         size = 64;
         const entries = {
-            CHUNK_ENTRIES(do_first_worker, do_next_worker, do_look_workers, nothing, nothing, nothing)
+            CHUNK_ENTRIES(do_first_worker, do_next_worker, do_read_workers, nothing, nothing, nothing)
         }
     }
 
     @stage(3)
     table state {
         key = { CHUNK_KEY }
-        actions = { do_first_state; do_next_state; do_look_state; nothing; }
+        actions = { do_first_state; do_next_state; do_read_state; nothing; }
         const default_action = nothing();
         size = 64;
-        const entries = { CHUNK_ENTRIES(do_first_state, do_next_state, do_look_state, nothing, nothing, nothing) }
+        const entries = { CHUNK_ENTRIES(do_first_state, do_next_state, do_read_state, nothing, nothing, nothing) }
     }
 
     @stage(3)
     table record {
         key = { CHUNK_KEY }
-        actions = { do_first_record; do_touch_record; do_recall_shape; do_recall_time; nothing; }
+        actions = { do_first_record; do_touch_record; do_read_shape_record; do_read_time_record; nothing; }
         const default_action = nothing();
         size = 64;
         const entries = {
-            CHUNK_ENTRIES(do_first_record, do_touch_record, nothing, do_recall_shape, do_recall_time, nothing)
+            CHUNK_ENTRIES(do_first_record, do_touch_record, nothing, do_read_shape_record, do_read_time_record, nothing)
         }
     }
 
-    // The operation beside the size of the round: a number that is the same only where both are. The actions differ by
-    // their names alone, which are BMv2's: by these the controller knows what is summed here.
+    // Shape of the round. The actions differ in their names only, which are those of BMv2's program: the controller reads
+    // from the names which operations the program sums.
 #define NOTE_OPERATION(name) action name(bit<32> operation) { meta.shape = hdr.lanesum.racks | operation; }
     NOTE_OPERATION(add_words)
     NOTE_OPERATION(or_words)
@@ -513,42 +519,50 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         const default_action = add_words(0);
         size = 8;
         const entries = {
-            OP_EXPAND8: expand8((bit<32>) OP_EXPAND8 << 28);
-            OP_ADD8X4: add_words((bit<32>) OP_ADD8X4 << 28);
-            OP_OR: or_words((bit<32>) OP_OR << 28);
-            OP_MAX: max_words((bit<32>) OP_MAX << 28);
-            OP_EXPAND16: expand16((bit<32>) OP_EXPAND16 << 28);
-            OP_EXPAND8TO16: expand8to16((bit<32>) OP_EXPAND8TO16 << 28);
+            OP_EXPAND8: expand8((bit<32>) OP_EXPAND8 << SHAPE_OPERATION_SHIFT);
+            OP_ADD8X4: add_words((bit<32>) OP_ADD8X4 << SHAPE_OPERATION_SHIFT);
+            OP_OR: or_words((bit<32>) OP_OR << SHAPE_OPERATION_SHIFT);
+            OP_MAX: max_words((bit<32>) OP_MAX << SHAPE_OPERATION_SHIFT);
+            OP_EXPAND16: expand16((bit<32>) OP_EXPAND16 << SHAPE_OPERATION_SHIFT);
+            OP_EXPAND8TO16: expand8to16((bit<32>) OP_EXPAND8TO16 << SHAPE_OPERATION_SHIFT);
         }
     }
 
-    // What the entry is to remember of this packet, as the flags of its answer.
+    // The entry keeps the flags of its contributions for the answer.
     action met_congestion() { meta.own_state = meta.own_state | FLAG_ECN; }
 
-    DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) slot_counter;
+    DIRECT_COUNTER(slot_counter);
 
-    action claim() { meta.verdict = VERDICT_TAKEN; slot_counter.count(); }
-    action claim_and_complete(verdict_t verdict) { meta.verdict = verdict; slot_counter.count(); }
-    action contribute() { meta.verdict = VERDICT_TAKEN; slot_counter.count(); }
-    action contribute_and_complete(verdict_t verdict) { meta.verdict = verdict; slot_counter.count(); }
-    action replay() { meta.verdict = VERDICT_REPLAY; meta.state = meta.state | meta.own_state; slot_counter.count(); }
+    action claim() { meta.verdict = VERDICT_TAKEN; COUNT(slot_counter); }
+    action claim_and_complete(verdict_t verdict) { meta.verdict = verdict; COUNT(slot_counter); }
+    action contribute() { meta.verdict = VERDICT_TAKEN; COUNT(slot_counter); }
+    action contribute_and_complete(verdict_t verdict) { meta.verdict = verdict; COUNT(slot_counter); }
+    action replay() { meta.verdict = VERDICT_REPLAY; meta.state = meta.state | meta.own_state; COUNT(slot_counter); }
     action ascend_again() {
         meta.verdict = VERDICT_ASCEND;
         meta.state = meta.state | meta.own_state;
-        slot_counter.count();
+        COUNT(slot_counter);
     }
-    action report_pending() { meta.verdict = VERDICT_PENDING; slot_counter.count(); }
-    action report_conflict() { meta.verdict = VERDICT_CONFLICT; slot_counter.count(); }
-    // Another job's entry, but finished or abandoned: once around, and it is taken.
-    action take_over() { meta.verdict = VERDICT_TAKE_OVER; slot_counter.count(); }
+    action report_pending() { meta.verdict = VERDICT_PENDING; COUNT(slot_counter); }
+    action report_conflict() { meta.verdict = VERDICT_CONFLICT; COUNT(slot_counter); }
+    // The entry of another job is complete or abandoned: after one recirculation the packet may claim it.
+    action take_over() {
+        meta.verdict = VERDICT_TAKE_OVER;
+        hdr.bridge.handover = HANDOVER_RECIRCULATE;
+        SEND_TO_PORT(meta.recirculation_port);
+        COUNT(slot_counter);
+    }
+    // Another job holds the entry: the server sums the contribution, and the flag tells the workers why (INV-4).
     action collide() {
         meta.verdict = VERDICT_ROUTE;
         hdr.bridge.handover = HANDOVER_COLLIDED;
-        slot_counter.count();
+        COUNT(slot_counter);
     }
-    action pass_late() { meta.verdict = VERDICT_ROUTE; slot_counter.count(); }
-    action drop_late() { meta.verdict = VERDICT_DROP; slot_counter.count(); }
+    // The server knows what became of the chunk.
+    action pass_late() { meta.verdict = VERDICT_ROUTE; COUNT(slot_counter); }
+    action drop_late() { meta.verdict = VERDICT_DROP; COUNT(slot_counter); }
 
+#define ANY_LEASE , _, _
     table slot {
         key = {
             meta.standing: ternary;
@@ -565,49 +579,38 @@ control Slots(inout ingress_headers_t hdr, inout ingress_metadata_t meta,
         counters = slot_counter;
         size = 32;
         const entries = {
-            (STANDING_NEW, PROGRESS_OPEN, _, _, _): claim();
-            (STANDING_NEW, _, ROLE_ASCEND &&& ROLE_ASCEND, _, _): claim_and_complete(VERDICT_ASCEND);
-            (STANDING_NEW, _, _, _, _): claim_and_complete(VERDICT_RESULT);
             (STANDING_FOREIGN, PROGRESS_DONE, _, _, 1): take_over();
             (STANDING_FOREIGN, _, _, 0, _): collide();
             (STANDING_FOREIGN, _, _, _, 1): take_over();
             (STANDING_FOREIGN, _, _, _, _): collide();
-            (STANDING_OLDER, _, ROLE_QUORUM &&& ROLE_QUORUM, _, _): pass_late();
-            (STANDING_OLDER, _, _, _, _): drop_late();
-            (STANDING_CONFLICT, _, _, _, _): report_conflict();
-            (STANDING_ADDED, PROGRESS_DONE, ROLE_ASCEND &&& ROLE_ASCEND, _, _): pass_late();
-            (STANDING_ADDED, PROGRESS_DONE, _, _, _): replay();
-            (STANDING_SEEN, PROGRESS_DONE, ROLE_ASCEND &&& ROLE_ASCEND, _, _): ascend_again();
-            (STANDING_SEEN, PROGRESS_DONE, _, _, _): replay();
-            (STANDING_SEEN, _, _, _, _): report_pending();
-            (STANDING_ADDED, PROGRESS_OPEN, _, _, _): contribute();
-            (STANDING_ADDED, _, ROLE_ASCEND &&& ROLE_ASCEND, _, _): contribute_and_complete(VERDICT_ASCEND);
-            (STANDING_ADDED, _, _, _, _): contribute_and_complete(VERDICT_RESULT);
+            SLOT_ENTRIES(ANY_LEASE)
         }
     }
 
-    // Where packets of a pipe turn around; a pipe without such a port leaves foreign entries alone.
-    action turn_around(PortId_t port) { meta.may_recirculate = 1; meta.turning_port = port; }
-    action stay() { meta.may_recirculate = 0; }
+    // Recirculation port of each pipe. Without one, the entries of other jobs are not taken over.
+    action recirculate_at(port_t port) { meta.may_recirculate = 1; meta.recirculation_port = port; }
+    action no_port() { meta.may_recirculate = 0; }
 
     WAITS_UNTIL(6)
     table recirculation {
-        key = { hdr.bridge.ingress_port[8:7]: exact @name("pipe"); }
-        actions = { turn_around; stay; }
-        const default_action = stay();
+        key = { PIPE_OF(INGRESS_PORT): exact @name("pipe"); }
+        actions = { recirculate_at; no_port; }
+        const default_action = no_port();
         size = 4;
     }
 
-    // Ticks of 65,536 ns in the register, of sixteen times as much in a lease.
-    action measure() { meta.age = meta.now - meta.recalled; }
+    // Ticks of 65,536 ns in the register, sixteen times as long in a lease.
+    action measure() { meta.age = meta.now - meta.record; }
     action scale() { meta.age = meta.age >> 4; }
     action compare() { meta.overdue = meta.age |-| (bit<32>) meta.lease; }
 
     apply {
+        // No two jobs of a switch have the same owner number: the controller sees to it when it draws tags (INV-3).
+        meta.owner = owner_hash.get({hdr.lanesum.job, hdr.lanesum.tag});
         operation.apply();
-        meta.now = ig_prsr_md.global_tstamp[47:16];
+        meta.now = TICKS(ig_prsr_md.global_tstamp);
         meta.own_state = hdr.lanesum.flags & (FLAG_ECN | FLAG_COLLISION);
-        if (hdr.ipv4.ecn == IP_ECN_CONGESTED) {
+        if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
             met_congestion();
         }
         owner.apply();

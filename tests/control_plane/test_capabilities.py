@@ -61,7 +61,7 @@ def test_bmv2_offers_everything(words: int) -> None:
 
 
 def test_the_chip_s_program_says_what_it_is() -> None:
-    assert Capabilities(frozenset(ON_CHIP), owner_words=True, pipes=True, faults=False) == CHIP
+    assert Capabilities(frozenset(ON_CHIP), owner_words=True, pipes=True) == CHIP
 
 
 @pytest.mark.parametrize("built", PROFILES, ids=lambda built: built.name)

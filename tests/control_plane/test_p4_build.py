@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The committed build is the sources' own: by its manifest everywhere, by compiling again where p4c is on PATH."""
+"""The committed BMv2 builds belong to the sources: by their manifest, and by compiling again where p4c is on PATH."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
-from lanesum_control.manifest import MANIFEST, manifest_problems, source_files
-from lanesum_control.p4build import COMPILER, FLAGS, compile_program
+from lanesum_control.manifest import BUILDS, FLAGS, MANIFEST, Bmv2Build, manifest_problems, source_files
+from lanesum_control.p4build import COMPILER, compile_build, version_of
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.resources import checkout_root
 
@@ -21,39 +21,39 @@ P4SRC = (checkout_root() or Path()) / "p4src"
 COMMITTED = json.loads((P4SRC / "build" / MANIFEST).read_text())
 
 
-def test_manifest_agrees_with_sources_and_outputs() -> None:
+def build_id(build: Bmv2Build) -> str:
+    return build.name
+
+
+def test_manifest_of_the_committed_builds_has_no_problems() -> None:
     assert manifest_problems(P4SRC) == []
     assert len(source_files(P4SRC)) >= 15
-    assert set(COMMITTED["outputs"]) == {
-        path.name
-        for size in BUILT_ACCUMULATOR_WORDS
-        for path in (bmv2_pipeline(size).json_path, bmv2_pipeline(size).p4info_path)
-    }
+    assert set(COMMITTED["outputs"]) == {name for build in BUILDS for name in build.outputs}
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Sources and build that a test may damage."""
+    """Sources and builds that a test may damage."""
     shutil.copytree(P4SRC, tmp_path / "p4src")
     assert manifest_problems(tmp_path / "p4src") == []
     return tmp_path / "p4src"
 
 
 @pytest.mark.parametrize("name", ["bmv2/slots.p4", "shared/protocol.p4"])
-def test_an_edited_source_is_noticed(copy: Path, name: str) -> None:
+def test_manifest_problems_of_an_edited_source_name_it(copy: Path, name: str) -> None:
     with (copy / name).open("a") as source:
         source.write("// changed\n")
     assert manifest_problems(copy) == [f"source {name} is not the one that was compiled: run `make p4`"]
 
 
-def test_a_new_or_missing_source_is_noticed(copy: Path) -> None:
+def test_manifest_problems_of_new_and_missing_sources_name_them(copy: Path) -> None:
     (copy / "bmv2" / "more.p4").write_text("")
     (copy / "bmv2" / "lanes.p4").unlink()
     problems = manifest_problems(copy)
     assert len(problems) == 2 and "bmv2/lanes.p4" in problems[0] and "bmv2/more.p4" in problems[1]
 
 
-def test_an_edited_or_missing_output_is_noticed(copy: Path) -> None:
+def test_manifest_problems_of_edited_and_missing_outputs_name_them(copy: Path) -> None:
     names = sorted(COMMITTED["outputs"])
     with (copy / "build" / names[0]).open("a") as output:
         output.write("\n")
@@ -62,26 +62,56 @@ def test_an_edited_or_missing_output_is_noticed(copy: Path) -> None:
     assert [names[0] in problems[0], names[1] in problems[1], len(problems)] == [True, True, 2]
 
 
-@pytest.mark.parametrize("accumulator_words", BUILT_ACCUMULATOR_WORDS)
-def test_compiling_again_gives_the_committed_build(accumulator_words: int, tmp_path: Path) -> None:
-    """Byte for byte with the compiler that the manifest names; any other one must at least accept the program."""
+def test_manifest_problems_of_an_unknown_output_name_it(copy: Path) -> None:
+    (copy / "build" / "test" / "bmv2-w32-faults.json").write_text("{}")
+    assert manifest_problems(copy) == ["test/bmv2-w32-faults.json belongs to no build: delete it"]
+
+
+@pytest.mark.parametrize(("key", "what"), [("builds", "the builds are"), ("flags", "the compiler's flags are")])
+def test_manifest_problems_of_other_options_name_them(copy: Path, key: str, what: str) -> None:
+    path = copy / "build" / MANIFEST
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: []}))
+    (problem,) = manifest_problems(copy)
+    assert problem.startswith(f"{what} not those that were")
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=build_id)
+def test_compiling_again_gives_the_committed_build(build: Bmv2Build, tmp_path: Path) -> None:
+    """Byte for byte with the compiler that the manifest names; any other compiler must accept the program."""
     compiler = shutil.which(COMPILER)
     if compiler is None:
         pytest.skip(f"{COMPILER} is not on PATH")
-    outputs = compile_program(compiler, P4SRC, accumulator_words, tmp_path)
+    outputs = compile_build(compiler, P4SRC, build, tmp_path)
     assert len(outputs) == 2 and all(path.stat().st_size > 1000 for path in outputs)
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True)
-    same_compiler = COMMITTED["compiler"].split()[1:] == (version.stdout + version.stderr).split()[1:]
-    if not same_compiler or COMMITTED["flags"] != list(FLAGS):
-        pytest.skip(f"accepted; the committed build is by {COMMITTED['compiler']}, which this compiler is not")
-    for path in outputs:
-        assert path.read_bytes() == (P4SRC / "build" / path.name).read_bytes(), path.name
+    if COMMITTED["compiler"] != version_of(compiler) or COMMITTED["flags"] != list(FLAGS):
+        pytest.skip(f"accepted; the committed build is of another compiler: {COMMITTED['compiler']}")
+    for name in build.outputs:
+        assert (tmp_path / name).read_bytes() == (P4SRC / "build" / name).read_bytes(), name
 
 
-@pytest.mark.parametrize("accumulator_words", BUILT_ACCUMULATOR_WORDS)
-def test_program_has_one_register_per_word(accumulator_words: int) -> None:
-    program = json.loads(bmv2_pipeline(accumulator_words).json_path.read_text())
+@pytest.mark.parametrize("build", BUILDS, ids=build_id)
+def test_every_build_has_a_register_per_word_and_counters(build: Bmv2Build) -> None:
+    program = json.loads((P4SRC / "build" / build.outputs[0]).read_text())
     words = [register["name"] for register in program["register_arrays"] if ".words_" in register["name"]]
-    assert len(words) == accumulator_words
+    assert len(words) == build.accumulator_words
     assert all(table["with_counters"] for pipeline in program["pipelines"] for table in pipeline["tables"]
                if not table["name"].startswith("tbl_"))  # fmt: skip
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=build_id)
+def test_only_the_test_build_has_fault_tables_and_random(build: Bmv2Build) -> None:
+    text = (P4SRC / "build" / build.outputs[0]).read_text()
+    assert ('"op":"modify_field_rng_uniform"' in text, "faults.fault" in text) == (build.with_faults,) * 2
+
+
+def test_bmv2_pipeline_with_faults_is_the_test_build() -> None:
+    pipeline = bmv2_pipeline(with_faults=True)
+    assert pipeline.capabilities.faults and pipeline.cookie() != bmv2_pipeline().cookie()
+    assert {bmv2_pipeline(size).capabilities.faults for size in BUILT_ACCUMULATOR_WORDS} == {False}
+
+
+def test_bmv2_pipeline_of_a_size_without_build_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"No BMv2 program for 48 .* Built sizes: 32, 64, 128\."):
+        bmv2_pipeline(48)
+    with pytest.raises(ConfigurationError, match=r"with fault tables for 32 .* Built sizes: 64\."):
+        bmv2_pipeline(32, with_faults=True)

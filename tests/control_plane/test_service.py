@@ -259,7 +259,7 @@ def test_the_command_line(address: str, controller: Controller) -> None:
         ),
         (["--switch", "127.0.0.1:1"], "names no switch of the topology"),
         (["--switch", "s1=a:1", "--switch", "s1=b:1"], "--switch names s1 twice"),
-        (["--words", "7"], "No program is built for 7 words per packet"),
+        (["--words", "7"], "No BMv2 program for 7 words per packet"),
         (["--state", "/nonexistent/state"], "Cannot use the state file /nonexistent/state"),
     ],
 )

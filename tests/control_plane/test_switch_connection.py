@@ -14,7 +14,13 @@ from p4.v1 import p4runtime_pb2
 from lanesum_control.client import SwitchConnection
 from lanesum_control.controlled_server import NoServer
 from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.errors import (
+    NotOfferedError,
+    NotPrimaryError,
+    PipelineError,
+    SwitchUnreachableError,
+    SwitchWriteError,
+)
 from lanesum_control.managed import InProcessSwitch
 from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
@@ -84,13 +90,20 @@ def test_a_refused_job_is_taken_back(device: EmbeddedSwitch, address: str) -> No
 
 def test_faults_are_set_and_taken_back(device: EmbeddedSwitch, address: str) -> None:
     with SwitchConnection(address) as connection:
-        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(with_faults=True))
         switch.set_fault(3, ingress=True, share=0.25)
         switch.set_fault(3, ingress=True, share=0.5)
         (entry,) = switch.entries("IngressPipeline.faults.fault")
         assert entry.params == {"per_ten_thousand": 5000}
         switch.set_fault(3, ingress=True, share=0)
         assert not switch.entries("IngressPipeline.faults.fault")
+
+
+def test_set_fault_of_a_production_build_is_refused(address: str) -> None:
+    with SwitchConnection(address) as connection:
+        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+        with pytest.raises(NotOfferedError, match=r"has no fault tables\. Push its test build"):
+            switch.set_fault(3, ingress=True, share=0.5)
 
 
 def test_nobody_there_and_no_address() -> None:

@@ -277,7 +277,7 @@ def test_a_profile_that_there_is_not_or_without_a_build_is_named(
         tofino_pipeline("tofino1-w1")
     monkeypatch.setattr(pipelines.resources, "directory", lambda name: tmp_path)
     with pytest.raises(
-        ConfigurationError, match=r"No program is built for Tofino profile tofino1-w32\. Build it: make"
+        ConfigurationError, match=r"Missing program of Tofino profile tofino1-w32\. Build it with `make tofino`"
     ):
         tofino_pipeline("tofino1-w32")
 

@@ -42,7 +42,7 @@ COST_COLUMNS = (
     "workers",
     "values",
     "by",
-    "MB on the wire",
+    "wire, MB",
     "needed",
     "CPU s/GB",
     "retransmitted",

@@ -221,7 +221,7 @@ class _Drawing:
             workers=tuple(plans),
             first_epoch=first_epoch,
             quorum=quorum,
-            history=rng.choice((1, 4, 8, 64)),
+            kept_results=rng.choice((1, 4, 8, 64)),
             slots_on_switch=rng.randrange(slots + 1) if self._switches and rng.random() < 0.12 else None,
             left_out=left_out,
             upper_ascends=self._network == RACKS and rng.random() < 0.1,

@@ -183,7 +183,7 @@ class JobRun:
         """A server may have lost a result only to newer ones of its own."""
         decided = self.decided[self._server_of(position)]
         since = len(decided) - 1 - decided.get(position, len(decided))
-        if not self.plan.quorum or since < max(self.plan.history, 2 * self.plan.slots):
+        if not self.plan.quorum or since < max(self.plan.kept_results, 2 * self.plan.slots):
             raise Violation(Invariant.BOUNDED, f"{who} gives position {position} up, after which {since} were decided")
 
     def _server_of(self, position: int) -> str:

@@ -12,7 +12,7 @@ from lanesum._internal.native import availability
 from lanesum.aggregation.slots import SlotTable
 from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator
-from lanesum.server.choose import AnyAggregator
+from lanesum.server.factory import AnyAggregator
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.transport.choose import AnyRounds
 from lanesum.transport.native_rounds import NativeRounds

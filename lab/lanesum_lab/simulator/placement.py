@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from lanesum.protocol.lanes import carried_by
-from lanesum.server.aggregator import Place, ServerJob
+from lanesum.server.jobs import MemberIndex, ServerJob
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.model import DEFAULT_LEASE_TICKS, NO_ROLE, Member, Role, SwitchJob
 from lanesum_lab.simulator.layout import SERVER_ADDRESSES, Address, Layout, address, code_table, host_ip, ip_text
@@ -137,7 +137,7 @@ class Placement:
         members = {}
         for worker, one in enumerate(self.addresses):
             rack, bit = self.places[worker] if self.places else (0, worker)
-            members[one] = Place(worker, rack, bit)
+            members[one] = MemberIndex(worker, rack, bit)
         return ServerJob(
             job=plan.job,
             tag=plan.tag,
@@ -147,7 +147,7 @@ class Placement:
             accumulator_words=self._words,
             quorum=plan.quorum,
             on_switches=bool(self.switches),
-            history=plan.history,
+            kept_results=plan.kept_results,
         )
 
     def ticket(self, worker: int) -> JobTicket:

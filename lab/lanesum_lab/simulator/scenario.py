@@ -64,7 +64,7 @@ class JobPlan:
 
     Attributes:
         quorum: contributions that make a result; 0 means all.
-        history: decisions that the server keeps; quorum only.
+        kept_results: results that the server keeps; quorum only.
         slots_on_switch: slots of the range on the switches; those beyond are left to the server.
         left_out: switches that do not take the job.
         upper_ascends: the upper switch sends its sums on to the server instead of answering.
@@ -82,7 +82,7 @@ class JobPlan:
     workers: tuple[WorkerPlan, ...]
     first_epoch: int = 0
     quorum: int = 0
-    history: int = 4096
+    kept_results: int = 4096
     slots_on_switch: int | None = None
     left_out: tuple[str, ...] = ()
     upper_ascends: bool = False

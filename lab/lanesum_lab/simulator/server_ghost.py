@@ -118,7 +118,7 @@ class ServerGhost:
         threshold = plan.quorum or len(plan.workers)
         decided = None
         if threshold < len(plan.workers):
-            decided = self._decided.setdefault(key, Decided(max(plan.history, 2 * plan.slots)))
+            decided = self._decided.setdefault(key, Decided(max(plan.kept_results, 2 * plan.slots)))
             if at in decided.kept:
                 before, workers = decided.kept[at]
                 return ("replay" if before == what else "report_conflict"), workers

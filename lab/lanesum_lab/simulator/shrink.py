@@ -196,7 +196,7 @@ def _smaller_jobs(job: JobPlan) -> Iterator[JobPlan]:
         "mismatch",
         "abort_s",
         "linger_s",
-        "history",
+        "kept_results",
     ):
         if getattr(job, name) != getattr(plain, name):
             yield replace(job, **{name: getattr(plain, name)})

@@ -150,7 +150,7 @@ class ReferenceSwitch:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(self._ops)
+        return Capabilities(self._ops, faults=True)
 
     def add_host(self, host: HostPort) -> None:
         """Route to the host, answer ARP for it, and let its address come in by its port only.

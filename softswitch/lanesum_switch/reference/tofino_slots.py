@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum.aggregation.combine import Words
-from lanesum.aggregation.slots import Decision, Entry, Order, SlotTable
+from lanesum.aggregation.slots import ChunkOrder, Decision, Entry, SlotTable
 from lanesum.protocol.packet import Header
 
 
@@ -48,8 +48,8 @@ class TofinoSlotTable(SlotTable):
         entry = self.entry(slot, header.shadow)
         order = self.order(header, entry, **{name: how[name] for name in ("now", "shared", "lease")})
         decision, _ = super().contribute(header, words, slot=slot, worker=worker, **how)
-        if order is Order.NEWER:
+        if order is ChunkOrder.NEWER:
             entry.noted = worker
-        elif order in (Order.SAME, Order.CONFLICT):
+        elif order in (ChunkOrder.SAME, ChunkOrder.CONFLICT):
             entry.noted |= worker
         return decision, entry

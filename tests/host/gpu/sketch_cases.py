@@ -16,7 +16,7 @@ _TYPES = {
     "flags": "*u8",
 }
 _BLOCKS = (
-    "nonzero_blocks", "gather_integers", "insert", "peel", "scatter_floats", "subtract_said",
+    "nonzero_blocks", "gather_integers", "insert", "peel", "scatter_floats", "subtract_decoded",
 )  # fmt: skip
 _SHAPES = ({"KEYS": 1024, "BLOCK": 1}, {"KEYS": 1, "BLOCK": 1024})
 CASES = [

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,12 @@ def test_everything_that_is_measured_runs(monkeypatch: pytest.MonkeyPatch) -> No
     assert found["timings"][2]["share"] == pytest.approx(found["timings"][2]["bytes"] / 8)
 
 
-def test_without_a_gpu_it_says_so() -> None:
+def test_script_without_gpu_and_installed_packages_names_missing_device() -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("TRITON", "LANESUM"))}
     environment["CUDA_VISIBLE_DEVICES"] = ""
-    command = [sys.executable, str(ROOT / "benchmarks" / "gpu.py"), "--json"]
+    # -S: the editable installation of the packages has no effect.
+    environment["PYTHONPATH"] = sysconfig.get_path("purelib")
+    command = [sys.executable, "-S", str(ROOT / "benchmarks" / "gpu.py"), "--json"]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert ended.returncode == 2 and not ended.stdout
     assert ended.stderr.startswith("MissingToolError: PyTorch finds no CUDA device")

@@ -83,7 +83,7 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("switch", "--interface", "eth0"), ("is not port@name",)),
         (("switch", "--interface", "1@nosuchlink0"), ("nosuchlink0",)),
         (("switch", "--loopback", "--program", "/nonexistent.json"), ("Cannot read the program /nonexistent.json",)),
-        (("controller", "--words", "48"), ("No program is built for 48 words", "32, 64, 128")),
+        (("controller", "--words", "48"), ("No BMv2 program for 48 words", "32, 64, 128")),
         (
             ("controller", "--tofino", "tofino1-w33"),
             ("no Tofino profile 'tofino1-w33'", "tofino1-w32, tofino1-w256, tofino2-w64, tofino2-w256"),
@@ -127,7 +127,9 @@ def test_switch_invalid_program_is_refused(tmp_path: Path, lanesum_here: Call) -
 def test_switch_with_taken_address_names_it() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.19.0.100", 19539))
-        assert_refused(lanesum("switch", "--loopback", "--p4runtime", "127.0.0.1:0"), "127.19.0.100:19539", "is taken")
+        assert_refused(
+            lanesum("switch", "--loopback", "--p4runtime", "127.0.0.1:0"), "127.19.0.100:19539", "cannot listen at"
+        )
 
 
 def test_switch_with_taken_p4runtime_port_names_it() -> None:

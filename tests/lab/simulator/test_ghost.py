@@ -32,7 +32,7 @@ from lanesum_lab.simulator.wire import (
 SLOTS, CHUNKS, SWITCH = 2, 9, "rack0"
 PLAN = JobPlan(
     job=1, tag=2, slots=SLOTS, window=SLOTS, rounds=(RoundPlan(LaneOp.ADD32, 2 * CHUNKS),),
-    workers=(WorkerPlan(0), WorkerPlan(1), WorkerPlan(2)), history=1,
+    workers=(WorkerPlan(0), WorkerPlan(1), WorkerPlan(2)), kept_results=1,
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import pytest
 from lanesum.aggregation.slots import Decision
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header
-from lanesum.server.ledger import Decision as ServerDecision
+from lanesum.server.slot_table import ServerDecision
 from lanesum_lab.simulator import Schedule, run
 from lanesum_lab.simulator.__main__ import main
 from lanesum_lab.simulator.bounds import bounds

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// Forward: route all other IPv4 traffic, as any router does.
+
+control Forward(INGRESS_PARAMETERS) {
+    DIRECT_COUNTER(forward_counter);
+    DIRECT_COUNTER(hop_counter);
+
+    action unknown() { meta.has_route = 0; COUNT(forward_counter); }
+
+    action route(port_t port, mac_t source, mac_t destination) {
+        meta.has_route = 1;
+        SEND_TO_PORT(port);
+        hdr.ethernet.source = source;
+        hdr.ethernet.destination = destination;
+        DECREMENT_TTL;
+        COUNT(forward_counter);
+    }
+
+    table forward {
+        key = { hdr.ipv4.destination: lpm @name("destination"); }
+        actions = { route; unknown; }
+        const default_action = unknown();
+        size = FORWARD_TABLE_SIZE;
+        counters = forward_counter;
+    }
+
+    action forwarded() { COUNT(hop_counter); }
+    action drop_expired() { DROP_AT_INGRESS; COUNT(hop_counter); }
+    action drop_no_route() { DROP_AT_INGRESS; COUNT(hop_counter); }
+
+    table hop {
+        key = {
+            meta.expired: ternary;
+            meta.has_route: ternary;
+        }
+        actions = { forwarded; drop_expired; drop_no_route; }
+        const default_action = drop_no_route();
+        CONST_ENTRIES_SIZE(4)
+        counters = hop_counter;
+        const entries = {
+            (1, _): drop_expired();
+            (0, 1): forwarded();
+            (0, 0): drop_no_route();
+        }
+    }
+
+    apply {
+        if (meta.expired == 0) {
+            forward.apply();
+        }
+        hop.apply();
+    }
+}
