@@ -78,7 +78,7 @@ def test_shares_of_copying() -> None:
     assert gpu.timing("encode", "other", 1000, None, [5e-6], 1.0).share is None
 
 
-def test_what_is_measured_waits_for_what_makes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measured_kernel_waits_for_its_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors are made in the caller's stream, norms in lanesum's, and kernels are timed in the caller's again."""
     device = FakeDevice()
     monkeypatch.setitem(staging._stagings, torch.device("cpu"), device)
