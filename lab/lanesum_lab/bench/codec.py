@@ -25,8 +25,8 @@ import numpy as np
 from lanesum._internal.native import availability
 from lanesum.codecs import THC, Aggregate, CodecContext, PaperTHC
 from lanesum.codecs.base import Codec, Round, RoundGroup, Vector
-from lanesum.codecs.kernels import dispatch as kernels
 from lanesum.codecs.kernels.packing import lane_contribution
+from lanesum.codecs.thc import kernels
 from lanesum.errors import ConfigurationError
 from lanesum_lab.bench import comparison
 from lanesum_lab.bench.devices import Device, device
@@ -167,13 +167,13 @@ def _using(level: str | None) -> Iterator[None]:
     if core is None or level is None:
         yield
         return
-    chosen = kernels.compiled_blocks
+    chosen = kernels.native_blocks
     loops = core.BlockKernels(level)
-    kernels.compiled_blocks = lambda core: loops  # type: ignore[assignment]
+    kernels.native_blocks = lambda core: loops  # type: ignore[assignment]
     try:
         yield
     finally:
-        kernels.compiled_blocks = chosen
+        kernels.native_blocks = chosen
 
 
 def _timed(codec: Codec, vector: Vector, level: str | None, device: Device = _PROCESSOR) -> Times:
