@@ -13,28 +13,31 @@ from tests.docs.names import defines
 from tests.paths import ROOT
 
 RECIPES = ("codec", "lane-operation", "header-field", "retransmission-policy", "switch-target")
-_SECTION = re.compile(r"^## Files\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_SECTION = re.compile(r"^## Files[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _NUMBER = re.compile(r"\b(\d+) hand-written files?\b")
 _ITEM = re.compile(r"^- `(?P<path>[\w./-]+)(?::(?P<symbol>[\w.]+))?`(?: \((?P<mark>new|generated)\))?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """The section *Files* of a page: its number, and (path, symbol, mark) of each item."""
+class Checklist:
+    """A section *Files* of a page: its number, and (path, symbol, mark) of each item."""
 
     number: int
     items: list[tuple[str, str | None, str | None]]
 
 
-def read(name: str) -> Recipe:
+def read(name: str) -> list[Checklist]:
     page = ROOT / "docs" / "extending" / f"{name}.md"
     if not page.exists():
         pytest.skip(f"docs/extending/{name}.md is not written yet")
-    (section,) = _SECTION.findall(page.read_text())
-    (number,) = _NUMBER.findall(section)
-    items = [(found["path"], found["symbol"], found["mark"]) for found in _ITEM.finditer(section)]
-    assert len(items) == len(re.findall("^- ", section, re.MULTILINE)), f"{name}: an item begins with no path"
-    return Recipe(int(number), items)
+    checklists = []
+    for section in _SECTION.findall(page.read_text()):
+        (number,) = _NUMBER.findall(section)
+        items = [(found["path"], found["symbol"], found["mark"]) for found in _ITEM.finditer(section)]
+        assert len(items) == len(re.findall("^- ", section, re.MULTILINE)), f"{name}: an item begins with no path"
+        checklists.append(Checklist(int(number), items))
+    assert checklists, f"{name} has no section Files"
+    return checklists
 
 
 def test_readme_lists_every_recipe() -> None:
@@ -45,13 +48,13 @@ def test_readme_lists_every_recipe() -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipe_number_is_that_of_hand_written_files(name: str) -> None:
-    recipe = read(name)
-    assert recipe.number == len({path for path, _, mark in recipe.items if mark != "generated"})
+    for checklist in read(name):
+        assert checklist.number == len({path for path, _, mark in checklist.items if mark != "generated"})
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipe_files_and_names_exist(name: str) -> None:
-    for path, symbol, mark in read(name).items:
+    for path, symbol, mark in (item for checklist in read(name) for item in checklist.items):
         if mark == "new":
             assert not (ROOT / path).exists(), f"{path} is there already"
             assert (ROOT / path).parent.is_dir(), f"no folder for {path}"
