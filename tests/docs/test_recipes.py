@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -62,3 +64,17 @@ def test_recipe_files_and_names_exist(name: str) -> None:
             assert (ROOT / path).exists(), path
         if symbol:
             assert defines(ROOT / path, symbol), f"{path} defines no {symbol}"
+
+
+def test_codec_recipe_class_passes_conformance_test() -> None:
+    """In a process of its own, because the codecs of this one are registered for all tests."""
+    page = ROOT / "docs" / "extending" / "codec.md"
+    if not page.exists():
+        pytest.skip("docs/extending/codec.md is not written yet")
+    (module,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    (name,) = re.findall(r'register\("(\w+)"', module)
+    arguments = ["-q", "-n", "0", "-p", "no:cacheprovider", "tests/host/codecs/test_conformance.py", "-k", name]
+    program = f"{module}\nimport sys\nimport pytest\n\nsys.exit(pytest.main({arguments!r}))\n"
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert " passed" in run.stdout
