@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where frames enter and leave a switch (memory, AF_PACKET interfaces, UDP sockets), and the loop that serves them."""
+"""Ports of a switch: network interfaces (AF_PACKET), UDP sockets and memory, and the loop that serves them."""

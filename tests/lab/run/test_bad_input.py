@@ -127,7 +127,9 @@ def test_switch_invalid_program_is_refused(tmp_path: Path, lanesum_here: Call) -
 def test_switch_with_taken_address_names_it() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.19.0.100", 19539))
-        assert_refused(lanesum("switch", "--loopback", "--p4runtime", "127.0.0.1:0"), "127.19.0.100:19539", "is taken")
+        assert_refused(
+            lanesum("switch", "--loopback", "--p4runtime", "127.0.0.1:0"), "127.19.0.100:19539", "cannot listen at"
+        )
 
 
 def test_switch_with_taken_p4runtime_port_names_it() -> None:

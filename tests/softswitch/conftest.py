@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the committed test programs into switches."""
+"""Switches that run the committed test programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Load = Callable[..., EmbeddedSwitch]
 
 
 class Clock:
-    """A clock that tests move by hand (nanoseconds)."""
+    """A clock in nanoseconds that tests set."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -33,7 +33,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def load(clock: Clock) -> Load:
-    """``load("lanes", vectorize=False)`` makes a switch that runs ``programs/lanes.json``."""
+    """Return a function: ``load("lanes", vectorize=False)`` returns a switch that runs ``programs/lanes.json``."""
 
     def make(name: str, **options: object) -> EmbeddedSwitch:
         switch = EmbeddedSwitch(clock=clock, **options)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the committed test programs: compiles ``programs/*.p4`` and drops what only costs space (source_info).
+"""Compile the committed test programs ``programs/*.p4`` to JSON without ``source_info``.
 
-Run ``python tests/softswitch/bmv2/strip.py`` where p4c-bm2-ss is on PATH; ``P4C`` names another compiler command.
+Run ``python tests/softswitch/compile_programs.py`` where p4c-bm2-ss is on PATH; ``P4C`` names another compiler command.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def main(names: list[str]) -> None:
-    """Compile the named programs, or all."""
+    """Compile the named programs, or all of them."""
     compiler = shlex.split(os.environ.get("P4C", "p4c-bm2-ss"))
     for source in sorted(PROGRAMS.glob("*.p4")):
         if names and source.stem not in names:

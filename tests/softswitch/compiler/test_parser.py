@@ -1,16 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parser and header operations, through programs/parsing.p4. The program puts (error, seen, note) in front."""
+"""Parser and header operations, through programs/parsing.p4.
+
+The program prepends (error, seen, note) to every packet.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from lanesum_switch.dataplane import EmbeddedSwitch
-
-from .conftest import Load
+from tests.softswitch.conftest import Load
 
 TOO_SHORT, STACK_FULL, BAD_MAGIC, HEADER_TOO_SHORT = 1, 2, 3, 4
+
+
 LABELS, OPTIONS, SHORT, LONG = 1, 2, 4, 8
 
 
@@ -19,9 +23,9 @@ def switch(load: Load) -> EmbeddedSwitch:
     return load("parsing")
 
 
-def send(switch: EmbeddedSwitch, what: int, rest: str) -> tuple[int, int, int, str]:
-    """(error, seen, note, what follows the start header) of a packet given as hexadecimal digits."""
-    frame = bytes([0x4C, what]) + bytes.fromhex(rest)
+def send(switch: EmbeddedSwitch, command: int, rest: str) -> tuple[int, int, int, str]:
+    """Process a packet; return (error, seen, note, hexadecimal rest after the start header)."""
+    frame = bytes([0x4C, command]) + bytes.fromhex(rest)
     (out,) = switch.process(0, frame)
     assert switch.counts.program_errors == 0
     assert out.frame[4:6] == frame[:2]
@@ -29,22 +33,23 @@ def send(switch: EmbeddedSwitch, what: int, rest: str) -> tuple[int, int, int, s
 
 
 def label(value: int, bottom: int, spare: int = 0) -> str:
+    """Return a label of the stack in hexadecimal."""
     return f"{value << 4 | spare << 1 | bottom:06x}"
 
 
-def test_stack_loop(switch: EmbeddedSwitch) -> None:
+def test_header_stack_is_extracted_by_loop(switch: EmbeddedSwitch) -> None:
     stack = label(1, 0) + label(2, 0) + label(3, 1)
     assert send(switch, 1, stack + "abcd") == (0, LABELS, 0, stack + "abcd")
     assert send(switch, 1, label(1, 1) + "abcd") == (0, LABELS, 0, label(1, 1) + "abcd")
 
 
-def test_stack_overflow_keeps_what_was_parsed(switch: EmbeddedSwitch) -> None:
+def test_stack_overflow_keeps_extracted_headers(switch: EmbeddedSwitch) -> None:
     stack = label(1, 0) * 4
     assert send(switch, 1, stack) == (STACK_FULL, LABELS, 0, stack)
     assert switch.counts.parser_errors == 1
 
 
-def test_push_pop_and_dynamic_index(switch: EmbeddedSwitch) -> None:
+def test_stack_push_pop_and_dynamic_index(switch: EmbeddedSwitch) -> None:
     assert send(switch, 1, label(0xFFFFF, 0) + label(2, 1))[3] == label(2, 1)
     assert send(switch, 1, label(0xFFFFE, 1) + "aa")[3] == label(0x12345, 0) + label(0xFFFFE, 1) + "aa"
     full = label(0xFFFFE, 0) + label(2, 0) + label(3, 1)
@@ -56,7 +61,7 @@ def test_push_pop_and_dynamic_index(switch: EmbeddedSwitch) -> None:
     assert send(switch, 1, label(0xFFFFC, 1))[3] == label(0xFFFFC, 1) * 2
 
 
-def test_variable_length_field(switch: EmbeddedSwitch) -> None:
+def test_variable_length_field_is_bounded_by_its_maximum(switch: EmbeddedSwitch) -> None:
     assert send(switch, 2, "03 aabbcc 10 ee") == (0, OPTIONS, 0, "03aabbcc11ee")
     assert send(switch, 2, "00 10") == (0, OPTIONS, 0, "0011")
     assert send(switch, 2, "03 aabb") == (TOO_SHORT, 0, 0, "03aabb")
@@ -80,12 +85,12 @@ def test_verify_advance_masks_and_value_sets(switch: EmbeddedSwitch) -> None:
     assert send(switch, 0x42, "") == (0, 0, 0x5E75, "")
 
 
-def test_packet_shorter_than_the_first_header(switch: EmbeddedSwitch) -> None:
+def test_packet_shorter_than_first_header_is_too_short(switch: EmbeddedSwitch) -> None:
     (out,) = switch.process(0, b"\x4c")
     assert out.frame == bytes([TOO_SHORT, 0, 0, 0, 0x4C])
 
 
-def test_parser_loop_that_consumes_nothing_ends(load: Load) -> None:
+def test_parser_loop_without_extract_ends(load: Load) -> None:
     switch = load("loop")
     assert switch.process(0, b"\x02x")[0].frame == b"\x02x"
     assert switch.process(0, b"\x01x")[0].frame == b"\xeex"

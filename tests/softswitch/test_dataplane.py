@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a program learns of the queues: from whom the switch was told to ask, at egress, within 19 bits."""
+"""Queue depths that a program reads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from lanesum_switch.api import ActionCall, Match, TableEntry
 from lanesum_switch.dataplane import EmbeddedSwitch
 
 ETHERNET = bytes(12) + b"\x08\x00"
+
+
 # IPv4 to 10.0.0.9, ECN-capable, TTL 9, protocol 89.
 PACKET = ETHERNET + bytes.fromhex("4502001400000000095900000a0000010a000009")
 
 
 def checksummed(frame: bytes) -> bytes:
+    """Return the frame with its IPv4 header checksum."""
     words = [int.from_bytes(frame[at : at + 2], "big") for at in range(14, 34, 2)]
     total = sum(words)
     return frame[:24] + (0xFFFF - (total - 1) % 0xFFFF - 1).to_bytes(2, "big") + frame[26:]
@@ -24,8 +27,8 @@ def checksummed(frame: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("depth", "marked"), [(None, False), (0, False), (6, False), (7, True), (1 << 19, True), (1 << 40, True)]
 )
-def test_depth_of_the_egress_port(depth: int | None, marked: bool) -> None:
-    """The lanesum program marks from 7 packets on; a depth that does not fit counts as the largest."""
+def test_queue_depth_of_egress_port_marks_from_threshold(depth: int | None, marked: bool) -> None:
+    """The lanesum program marks from 7 packets on. A depth that does not fit 19 bits counts as the largest."""
     asked: list[int] = []
 
     def queue_depth(port: int) -> int:

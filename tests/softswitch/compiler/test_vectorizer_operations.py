@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The aggregation pattern: registers at one index, combined word by word, result multicast.
+"""Lane operations on registers at one index, with and without the vectorizer.
 
 worker 0 ---+
 worker 1 ---+ switch (16 words, 1024 slots) --- multicast to all four ports
@@ -20,13 +20,19 @@ from hypothesis import strategies as st
 
 from lanesum_switch.api import ActionCall, Match, PacketOut, Replica, TableEntry
 from lanesum_switch.dataplane import EmbeddedSwitch
-
-from .conftest import PROGRAMS
+from tests.softswitch.conftest import PROGRAMS
 
 WORDS = 16
+
+
 WORKERS = 4
+
+
 MASK = 0xFFFFFFFF
+
+
 NAMES = [f"I.r{row}{column}" for row in (1, 2) for column in range(8)]
+
 
 OPERATIONS: dict[int, Callable[[int, int], tuple[int, int]]] = {
     # op -> (header word, register word) from (header word, register word)
@@ -42,15 +48,18 @@ OPERATIONS: dict[int, Callable[[int, int], tuple[int, int]]] = {
 
 
 def frame(op: int, worker: int, slot: int, words: list[int]) -> bytes:
+    """Return a contribution."""
     header = bytes(12) + b"\x88\xb5" + struct.pack(">BBBBI", op, worker, 1, 0, slot)
     return header + struct.pack(f">{WORDS}I", *words)
 
 
 def words_of(data: bytes) -> list[int]:
+    """Return the words of a frame."""
     return list(struct.unpack_from(f">{WORDS}I", data, 22))
 
 
 def switch_with_workers(vectorize: bool) -> EmbeddedSwitch:
+    """Return a switch with a job of four workers."""
     switch = EmbeddedSwitch(vectorize=vectorize)
     switch.load((PROGRAMS / "lanes.json").read_bytes())
     for worker in range(WORKERS):
@@ -62,7 +71,7 @@ def switch_with_workers(vectorize: bool) -> EmbeddedSwitch:
 
 
 @pytest.mark.parametrize("vectorize", [False, True])
-def test_sum_is_multicast_when_the_last_worker_has_sent(vectorize: bool) -> None:
+def test_sum_of_last_worker_is_multicast(vectorize: bool) -> None:
     switch = switch_with_workers(vectorize)
     for worker in range(WORKERS - 1):
         assert switch.process(worker, frame(0, worker, 5, [worker + 1] * WORDS)) == []
@@ -77,14 +86,14 @@ def test_sum_is_multicast_when_the_last_worker_has_sent(vectorize: bool) -> None
 
 
 @pytest.mark.parametrize("vectorize", [False, True])
-def test_stranger_is_dropped_and_touches_nothing(vectorize: bool) -> None:
+def test_packet_of_non_member_changes_no_register(vectorize: bool) -> None:
     switch = switch_with_workers(vectorize)
     assert switch.process(1, frame(0, 0, 5, [7] * WORDS)) == []
     assert switch.read_register("I.r10", 5) == 0
 
 
 @pytest.mark.parametrize("vectorize", [False, True])
-def test_index_out_of_range_is_ignored_and_counted(vectorize: bool) -> None:
+def test_register_index_out_of_range_is_counted(vectorize: bool) -> None:
     switch = switch_with_workers(vectorize)
     assert switch.process(0, frame(0, 0, 1024, [7] * WORDS)) == []
     assert switch.counts.program_errors == 0
@@ -111,7 +120,7 @@ def test_short_packet_is_a_parser_error(vectorize: bool) -> None:
         max_size=WORKERS,
     ),
 )
-def test_every_operation_against_plain_python(vectorize: bool, op: int, slot: int, packets: list[list[int]]) -> None:
+def test_operations_equal_plain_python(vectorize: bool, op: int, slot: int, packets: list[list[int]]) -> None:
     switch = switch_with_workers(vectorize)
     stored = [0] * WORDS
     out: list[PacketOut] = []
@@ -128,7 +137,7 @@ def test_every_operation_against_plain_python(vectorize: bool, op: int, slot: in
 
 
 @pytest.mark.parametrize("vectorize", [False, True])
-def test_single_words_are_reachable_beside_whole_rows(vectorize: bool) -> None:
+def test_single_words_of_vectorized_registers_are_accessible(vectorize: bool) -> None:
     switch = switch_with_workers(vectorize)
     switch.write_register("I.r17", 0, 1)
     words = list(range(100, 100 + WORDS))
@@ -140,7 +149,7 @@ def test_single_words_are_reachable_beside_whole_rows(vectorize: bool) -> None:
     assert switch.read_register("I.r17", 0) == words[7]
 
 
-def test_tables_may_be_written_while_packets_run() -> None:
+def test_tables_are_writable_while_packets_run() -> None:
     switch = switch_with_workers(True)
     table = switch.tables["I.forwarding"]
     failures: list[Exception] = []

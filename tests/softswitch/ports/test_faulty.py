@@ -1,37 +1,26 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ports whose links have faults.
+"""Ports with faults on their links.
 
 memory (or UDP) --- faulty --- switch --- memory
 """
 
 from __future__ import annotations
 
-import select
 import socket
 import time
-from collections.abc import Iterable
 
 import pytest
 
 from lanesum.protocol.frames import UdpFrame, internet_checksum, udp_checksum
-from lanesum_switch.api import PacketOut
 from lanesum_switch.faults import FaultInjector, FaultPlan
 from lanesum_switch.faults.counters import RuleCounts
-from lanesum_switch.ports.deadline_timer import DeadlineTimer
 from lanesum_switch.ports.faulty import FaultyPort
 from lanesum_switch.ports.memory import MemoryPort
 from lanesum_switch.ports.runner import PortRunner, queue_depths
 from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
-
-from .packets import datagram, frame
-
-
-class Crossover:
-    """Sends what comes in on port 0 out of 1 and the other way round."""
-
-    def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]:
-        return [PacketOut(1 - port, data) for port, data in packets]
+from tests.softswitch.faults.packets import datagram, frame
+from tests.softswitch.ports.links import Crossover
 
 
 def injector(rules: str, link: str = "w1") -> FaultInjector:
@@ -42,24 +31,7 @@ def packet(chunk: int) -> bytes:
     return frame(datagram(chunk=chunk))
 
 
-def test_a_timer_that_polls() -> None:
-    timer = DeadlineTimer()
-    ready = select.poll()
-    ready.register(timer.fileno(), select.POLLIN)
-    assert not ready.poll(0)
-    start = time.monotonic()
-    timer.set(start + 0.02)
-    assert ready.poll(5000)
-    assert time.monotonic() >= start + 0.02
-    timer.set(None)
-    assert not ready.poll(0)
-    timer.set(0.0)  # long ago
-    assert ready.poll(0)
-    timer.close()
-    timer.close()
-
-
-def test_both_directions_lose_delay_and_repeat() -> None:
+def test_faults_apply_in_both_directions() -> None:
     rules = """
       {name: a, kind: drop, direction: up, nth: 2}, {name: b, kind: duplicate, direction: down, nth: 1},
       {name: c, kind: reorder, direction: up, nth: 1, delay_ms: 30},
@@ -69,16 +41,16 @@ def test_both_directions_lose_delay_and_repeat() -> None:
     with PortRunner(Crossover(), {0: FaultyPort(near, faults), 1: far}):
         for chunk in range(4):
             near.put(packet(chunk))
-        # a counts what c has left: c is behind it in the plan, so both count from the same first packet.
+        # Rule c follows a in the plan, so both number the packets from the same first one.
         assert far.wait_sent(3) == [packet(2), packet(3), packet(0)]
         for chunk in range(3):
             far.put(packet(chunk))
         assert near.wait_sent(4) == [packet(0), packet(0), packet(2), packet(1)]
         assert time.monotonic() - start >= 0.06
-        assert faults.ledger.counts["a"] == RuleCounts(4, 1)
+        assert faults.counters.counts["a"] == RuleCounts(4, 1)
 
 
-def test_at_the_servers_port_up_is_outwards() -> None:
+def test_outbound_direction_of_server_port_is_up() -> None:
     near, far = MemoryPort(), MemoryPort()
     with PortRunner(
         Crossover(), {0: FaultyPort(near, injector("{kind: drop, direction: up}"), inbound="down"), 1: far}
@@ -86,11 +58,11 @@ def test_at_the_servers_port_up_is_outwards() -> None:
         near.put(packet(0))
         assert far.wait_sent(1) == [packet(0)]
         far.put(packet(1))
-        far.put(frame(datagram(), port=5000))  # not lanesum's: the rule means nothing else
+        far.put(frame(datagram(), port=5000))  # not lanesum's: the rule does not match
         assert near.wait_sent(1) == [frame(datagram(), port=5000)]
 
 
-def test_late_frames_are_lost_with_the_port() -> None:
+def test_delayed_frames_are_dropped_on_close() -> None:
     near, far = MemoryPort(), MemoryPort()
     port = FaultyPort(near, injector("{kind: delay, delay_ms: 60000}"))
     with PortRunner(Crossover(), {0: port, 1: far}):
@@ -100,12 +72,15 @@ def test_late_frames_are_lost_with_the_port() -> None:
     assert near.sent == far.sent == []
 
 
-def test_faults_do_not_hide_a_full_queue() -> None:
-    class Waiting(MemoryPort):
+def test_backlog_is_that_of_the_inner_port() -> None:
+    class BackloggedPort(MemoryPort):
         def backlog(self) -> int:
             return 7
 
-    ports = {0: FaultyPort(Waiting(), injector("{kind: drop}")), 1: FaultyPort(MemoryPort(), injector("{kind: drop}"))}
+    ports = {
+        0: FaultyPort(BackloggedPort(), injector("{kind: drop}")),
+        1: FaultyPort(MemoryPort(), injector("{kind: drop}")),
+    }
     assert [queue_depths(ports)(number) for number in ports] == [7, 0]
     for port in ports.values():
         port.close()
@@ -121,12 +96,12 @@ def udp_port(**options: bool) -> tuple[socket.socket, tuple[str, int], UdpPortCo
     return host, server, UdpPortConfig(1, (server,), host.getsockname(), b"\2" * 6, b"\4" * 6, **options)
 
 
-def test_a_host_gets_no_damaged_datagram() -> None:
-    """The kernel would put a right checksum on wrong bytes: so the port looks itself."""
+def test_corrupted_datagram_does_not_reach_the_host() -> None:
+    """The kernel would add a correct checksum to wrong bytes, so the port verifies checksums itself."""
     host, server, config = udp_port(checksums=True)
     (port,) = open_udp_ports([config])
     memory = MemoryPort()
-    faults = injector("{kind: corrupt, probability: 0.5, packet: other}")  # their ports are not lanesum's
+    faults = injector("{kind: corrupt, probability: 0.5, packet: other}")  # the UDP ports are not lanesum's
     with host, PortRunner(Crossover(), {0: FaultyPort(port, faults), 1: memory}):
         to_host = UdpFrame(
             b"\4" * 6, b"\2" * 6, 0x7F000001, 0x7F000001, server[1], config.host[1], b"payload" * 9
@@ -143,21 +118,21 @@ def test_a_host_gets_no_damaged_datagram() -> None:
                 whole += udp_checksum(found.source_ip, found.destination_ip, data[34:]) == 0xFFFF
         assert 20 < whole < 80
         deadline = time.monotonic() + 10
-        while faults.ledger.counts["1 corrupt"].matched < 200 and time.monotonic() < deadline:
+        while faults.counters.counts["1 corrupt"].matched < 200 and time.monotonic() < deadline:
             time.sleep(0.01)
-        hit = faults.ledger.counts["1 corrupt"]
+        hit = faults.counters.counts["1 corrupt"]
         assert (hit.matched, hit.lost) == (200, 0)
-        damaged_to_host = hit.hit - (100 - whole)
-        assert 20 < damaged_to_host < 80
-        for _ in range(100 - damaged_to_host):
+        corrupted_to_host = hit.hit - (100 - whole)
+        assert 20 < corrupted_to_host < 80
+        for _ in range(100 - corrupted_to_host):
             assert host.recv(2048) == b"payload" * 9
-        assert port.undeliverable == damaged_to_host
+        assert port.undeliverable == corrupted_to_host
         host.setblocking(False)
         with pytest.raises(BlockingIOError):
             host.recv(2048)
 
 
-def test_without_checksums_what_would_be_damaged_is_lost() -> None:
+def test_corruption_without_checksum_drops_the_frame() -> None:
     host, server, config = udp_port()
     (port,) = open_udp_ports([config])
     faults = injector("{kind: corrupt, nth: 1, packet: other}")
@@ -167,4 +142,4 @@ def test_without_checksums_what_would_be_damaged_is_lost() -> None:
         host.sendto(b"two", server)
         ((data),) = memory.wait_sent(1)
         assert data.endswith(b"two")
-        assert faults.ledger.counts["1 corrupt"] == RuleCounts(2, 1, 1)
+        assert faults.counters.counts["1 corrupt"] == RuleCounts(2, 1, 1)
