@@ -313,7 +313,7 @@ WORKER = (
     Mutant("slots of a quorum do not stay in step", Flights, "_free_slot", "self._open_in_step()",
            "[heapq.heappush(self._open, p) for p in [position + self._slots] if p < self.end]"),
     Mutant("the window is larger than the slots", Flights, "_room",
-           "self._window - self._under_way", "self._most + self._slots - self._under_way"),
+           "self._window - self._under_way", "self._max_in_flight + self._slots - self._under_way"),
     Mutant("results of another epoch are taken", RoundSequence, "_under_way", "if window.epoch == epoch:", "if True:"),
     Mutant("results of another tag are taken", RoundSequence, "receive",
            "(header.version, header.job, header.tag) == (VERSION, self._ticket.job, self._ticket.tag)",
@@ -340,7 +340,7 @@ WORKER = (
     Mutant("contributors are not kept", RoundWindow, "keep", "self._contributors[chunk] = bitmaps", "pass"),
     Mutant("a quorum's contributors are everybody", Membership, "contributors",
            "return bitmaps if sum", "return self.everybody if sum"),
-    Mutant("nothing is ever sent again", Flights, "_lost", "first is not None and first not in lost:",
+    Mutant("no retransmissions", Flights, "_lost", "first is not None and first not in lost:",
            "first is not None and False:"),
     Mutant("what was sent first has the timer, not what is first", Flights, "_timed", "first = self._first_left()",
            "first = min(((state.first_on_link, one) for flight in self._paths"
