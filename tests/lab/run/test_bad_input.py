@@ -72,7 +72,10 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("run", "--bogus"), ("No such option: --bogus",)),
         (("fly",), ("No such command 'fly'",)),
         (("switch",), ("needs ports", "--loopback or --interface")),
-        (("switch", "--topology", "tree2x2", "--loopback"), ("tree2x2 has several switches", "--name with one of s0, s1, s2")),
+        (
+            ("switch", "--topology", "tree2x2", "--loopback"),
+            ("tree2x2 has several switches", "--name with one of s0, s1, s2"),
+        ),
         (("switch", "--name", "s9", "--loopback"), ("star4 has no switch 's9'", "s1")),
         (("server", "--loopback", "--threads", "0"), ("threads = 0", "at least one")),
         (
