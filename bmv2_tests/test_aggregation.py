@@ -9,11 +9,10 @@ import pytest
 
 from lanesum.protocol import Header, LaneOp
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 
-from .conftest import TARGETS, open_target
 from .oracle import aggregate
 from .star import SERVER, Place, Star, routed
+from .targets import TARGETS, open_target
 
 #   worker 0 --0 +--------+
 #   worker 1 --1 | switch |7-- server (hears nothing)
@@ -110,7 +109,7 @@ def test_rounds_larger_than_an_entry_remembers_are_the_servers(star: Star) -> No
     """Some programs have fewer bits for it; the largest round that fits them is summed."""
     job = star.admit(1)
     words = job.words(31)[0]
-    bits = star.target.entries.ROUND_WORD_BITS
+    bits = star.target.slot_table.ROUND_WORD_BITS
     largest = Place(round_words=(1 << bits) - 1)
     assert star.contribute(job, 0, words, largest) == job.result(words, largest)
     for round_words in [1 << bit for bit in range(bits, 32)]:
@@ -127,7 +126,7 @@ def test_an_empty_switch_owns_nothing(name: str) -> None:
     for a late one.
     """
     places = [Place(round_words=0), Place(slot=1, op=LaneOp.MAX), Place(epoch=0xFFFFFFFF, slot=2)]
-    with open_target(name, DEFAULT_ACCUMULATOR_WORDS) as target:
+    with open_target(name) as target:
         fresh = Star(target)
         job = fresh.admit(2, job=0, tag=0)
         for place in places:

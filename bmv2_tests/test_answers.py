@@ -11,7 +11,7 @@ from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import UDP_PORT, VERSION, Flag
 from lanesum_control.model import SWITCH_MAC
 
-from .star import SERVER, STRANGER, Star, routed, worker_host
+from .star import NON_MEMBER, SERVER, Star, routed, worker_host
 from .test_malformed import patched
 from .test_udp_checksums import verified
 
@@ -82,7 +82,7 @@ def test_other_ports_are_other_traffic(star: Star) -> None:
 
 def test_an_answer_that_ends_early(star: Star) -> None:
     frame = answer(Kind.RESULT)
-    for length in range(star.target.shortest_frame, 74):
+    for length in range(star.target.min_frame_bytes, 74):
         assert star.exchange(SERVER.port, frame[:length]) == []
-    assert star.decisions() == {"drop_malformed": 74 - star.target.shortest_frame}
-    assert star.exchange(STRANGER.port, frame) == [], "and nobody else sends from the server's address"
+    assert star.decisions() == {"drop_malformed": 74 - star.target.min_frame_bytes}
+    assert star.exchange(NON_MEMBER.port, frame) == [], "and nobody else sends from the server's address"

@@ -15,7 +15,7 @@ from lanesum.protocol.spec import Flag
 from lanesum_control.model import Role
 
 from .oracle import aggregate
-from .star import FIRST, SERVER, STRANGER, Place, Star, routed
+from .star import FIRST, NON_MEMBER, SERVER, Place, Star, routed
 from .test_malformed import patched
 from .test_origin import ping
 from .test_udp_checksums import verified
@@ -64,8 +64,8 @@ def test_answers_that_pass_through(star: Star, kind: Kind, flags: int, checksum:
 def test_other_packets(star: Star, ecn: int) -> None:
     """Only where their senders said that they understand it."""
     star.set_congestion(SERVER.port, 0)
-    frame = with_ecn(ping(STRANGER), ecn)
-    ((_, hop),) = star.exchange(STRANGER.port, frame)
+    frame = with_ecn(ping(NON_MEMBER), ecn)
+    ((_, hop),) = star.exchange(NON_MEMBER.port, frame)
     assert hop[15] & 3 == (3 if ecn in (1, 2) else ecn)
     assert internet_checksum(hop[14:34]) == 0
     assert hop[34:] == frame[34:]

@@ -14,7 +14,7 @@ from lanesum.protocol.spec import Flag
 from lanesum_control.model import SWITCH_MAC
 from lanesum_control.switch import MEMBER, RECEIVER, P4RuntimeSwitch
 
-from .star import SERVER, SLOT_DECISIONS, STRANGER, Place, Star, worker_host
+from .star import NON_MEMBER, SERVER, SLOT_DECISIONS, Place, Star, worker_host
 
 CLASSIFIED = (
     "aggregate", "route", "route_past", "route_other_size", "descend_or_route", "answer_arp", "drop_malformed",
@@ -38,7 +38,7 @@ def test_decisions_add_up(star: Star) -> None:
         ]
         frames += [job.contribution(1, words[1], Place(epoch, op=LaneOp.OR))]
         frames += [job.contribution(1, words[1], Place(epoch, op=LaneOp.MAX))]
-        frames += [(STRANGER.port, job.contribution(1, words[1])[1])]
+        frames += [(NON_MEMBER.port, job.contribution(1, words[1])[1])]
         frames += [job.contribution(0, words[0][:7])]
         frames += [job.contribution(1, words[1], tag=1), job.contribution(1, words[1], flags=Flag.BYPASS)]
         frames += [job.contribution(1, words[1], flags=Flag.UPPER)]

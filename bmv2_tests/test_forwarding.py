@@ -20,9 +20,9 @@ import pytest
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
 from lanesum_control.model import SWITCH_MAC, HostPort
 
-from .star import SERVER, STRANGER, Star, routed, worker_host
+from .star import NON_MEMBER, SERVER, Star, routed, worker_host
 
-HOSTS = [worker_host(0), worker_host(3), STRANGER, SERVER]
+HOSTS = [worker_host(0), worker_host(3), NON_MEMBER, SERVER]
 
 
 def ping(source: HostPort, destination: HostPort, **fields: Any) -> UdpFrame:
@@ -41,14 +41,14 @@ def test_hosts_reach_each_other(star: Star, source: HostPort, destination: HostP
 
 @pytest.mark.parametrize("ttl", [2, 3, 128, 255])
 def test_ttl_shrinks(star: Star, ttl: int) -> None:
-    frame = ping(STRANGER, SERVER, ttl=ttl).pack()
-    ((_, hop),) = star.exchange(STRANGER.port, frame)
+    frame = ping(NON_MEMBER, SERVER, ttl=ttl).pack()
+    ((_, hop),) = star.exchange(NON_MEMBER.port, frame)
     assert hop[22] == ttl - 1
 
 
 @pytest.mark.parametrize("ttl", [0, 1])
 def test_ttl_that_has_run_out(star: Star, ttl: int) -> None:
-    assert star.exchange(STRANGER.port, ping(STRANGER, SERVER, ttl=ttl).pack()) == []
+    assert star.exchange(NON_MEMBER.port, ping(NON_MEMBER, SERVER, ttl=ttl).pack()) == []
     assert star.decisions() == {"route": 1, "drop_expired": 1}
 
 
@@ -63,14 +63,14 @@ def test_ttl_of_contributions_does_not_matter_to_members(star: Star) -> None:
 
 
 def test_unknown_destination(star: Star) -> None:
-    frame = ping(STRANGER, SERVER, destination_ip=ipv4_int("192.0.2.1")).pack()
-    assert star.exchange(STRANGER.port, frame) == []
+    frame = ping(NON_MEMBER, SERVER, destination_ip=ipv4_int("192.0.2.1")).pack()
+    assert star.exchange(NON_MEMBER.port, frame) == []
     assert star.decisions() == {"route": 1, "drop_no_route": 1}
 
 
 def test_checksum_of_every_kind_of_header(star: Star) -> None:
     """The update is incremental (RFC 1624): walk the checksum over all carries and both zeros."""
-    base = ping(STRANGER, SERVER).pack()
+    base = ping(NON_MEMBER, SERVER).pack()
     seen = set()
     for identification in range(0, 1 << 16, 257):
         for ttl in (2, 64):
@@ -81,7 +81,7 @@ def test_checksum_of_every_kind_of_header(star: Star) -> None:
             checksum = internet_checksum(bytes(frame[14:34]))
             frame[24:26] = checksum.to_bytes(2, "big")
             seen.add(checksum >> 8)
-            ((_, hop),) = star.exchange(STRANGER.port, bytes(frame))
+            ((_, hop),) = star.exchange(NON_MEMBER.port, bytes(frame))
             assert internet_checksum(hop[14:34]) == 0
     assert len(seen) > 250
 
@@ -89,10 +89,10 @@ def test_checksum_of_every_kind_of_header(star: Star) -> None:
 @pytest.mark.parametrize("protocol", [1, 6, 89, 255])
 def test_other_protocols(star: Star, protocol: int) -> None:
     """ICMP, TCP, anything; also with fewer bytes than a UDP header has."""
-    header = struct.pack(">BBHHHBBHII", 0x45, 0xB8, 22, 7, 0, 64, protocol, 0, STRANGER.ip, SERVER.ip)
+    header = struct.pack(">BBHHHBBHII", 0x45, 0xB8, 22, 7, 0, 64, protocol, 0, NON_MEMBER.ip, SERVER.ip)
     checksum = internet_checksum(header)
-    frame = SWITCH_MAC + STRANGER.mac + b"\x08\x00" + header[:10] + checksum.to_bytes(2, "big") + header[12:] + b"ab"
-    ((port, hop),) = star.exchange(STRANGER.port, frame)
+    frame = SWITCH_MAC + NON_MEMBER.mac + b"\x08\x00" + header[:10] + checksum.to_bytes(2, "big") + header[12:] + b"ab"
+    ((port, hop),) = star.exchange(NON_MEMBER.port, frame)
     assert port == SERVER.port
     assert hop[:14] == SERVER.mac + SWITCH_MAC + b"\x08\x00"
     assert hop[15] == 0xB8, "DSCP and ECN are kept"
@@ -102,15 +102,15 @@ def test_other_protocols(star: Star, protocol: int) -> None:
 
 
 def test_traffic_with_bad_checksum_is_dropped(star: Star) -> None:
-    frame = bytearray(ping(STRANGER, SERVER).pack())
+    frame = bytearray(ping(NON_MEMBER, SERVER).pack())
     frame[24] ^= 0xFF
-    assert star.exchange(STRANGER.port, bytes(frame)) == []
+    assert star.exchange(NON_MEMBER.port, bytes(frame)) == []
     assert star.decisions() == {"drop_corrupt": 1}
 
 
 def test_large_frames(star: Star) -> None:
-    frame = dataclasses.replace(ping(STRANGER, SERVER), payload=bytes(range(256)) * 5 + b"tail").pack()
-    assert star.exchange(STRANGER.port, frame) == routed(frame, SERVER)
+    frame = dataclasses.replace(ping(NON_MEMBER, SERVER), payload=bytes(range(256)) * 5 + b"tail").pack()
+    assert star.exchange(NON_MEMBER.port, frame) == routed(frame, SERVER)
 
 
 def arp(operation: int, sender: HostPort, target_ip: int, target_mac: bytes = bytes(6)) -> bytes:
@@ -122,16 +122,16 @@ def arp(operation: int, sender: HostPort, target_ip: int, target_mac: bytes = by
 @pytest.mark.parametrize("padding", [b"", bytes(18)], ids=["bare", "padded"])
 def test_arp_is_answered(star: Star, asked: HostPort, padding: bytes) -> None:
     """The switch names its own MAC for every host; Ethernet padding comes back as it was."""
-    reply = bytearray(arp(2, HostPort(0, asked.ip, SWITCH_MAC), STRANGER.ip, STRANGER.mac))
-    reply[0:6] = STRANGER.mac
-    question = arp(1, STRANGER, asked.ip) + padding
-    assert star.exchange(STRANGER.port, question) == [(STRANGER.port, bytes(reply) + padding)]
+    reply = bytearray(arp(2, HostPort(0, asked.ip, SWITCH_MAC), NON_MEMBER.ip, NON_MEMBER.mac))
+    reply[0:6] = NON_MEMBER.mac
+    question = arp(1, NON_MEMBER, asked.ip) + padding
+    assert star.exchange(NON_MEMBER.port, question) == [(NON_MEMBER.port, bytes(reply) + padding)]
     assert star.decisions() == {"answer_arp": 1}
 
 
 def test_arp_that_gets_no_answer(star: Star) -> None:
     unknown = ipv4_int("192.0.2.1")
-    assert star.exchange(STRANGER.port, arp(1, STRANGER, unknown)) == []
-    assert star.exchange(STRANGER.port, arp(2, STRANGER, SERVER.ip, SERVER.mac)) == []
-    assert star.exchange(STRANGER.port, arp(1, STRANGER, SERVER.ip)[:-1]) == []
+    assert star.exchange(NON_MEMBER.port, arp(1, NON_MEMBER, unknown)) == []
+    assert star.exchange(NON_MEMBER.port, arp(2, NON_MEMBER, SERVER.ip, SERVER.mac)) == []
+    assert star.exchange(NON_MEMBER.port, arp(1, NON_MEMBER, SERVER.ip)[:-1]) == []
     assert star.decisions() == {"answer_arp": 2, "drop_malformed": 1}

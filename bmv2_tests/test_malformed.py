@@ -64,7 +64,7 @@ def scene(star: Star) -> Iterator[Scene]:
 @pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8], ids=lambda op: op.name)
 def test_truncated_at_every_length(star: Star, op: LaneOp) -> None:
     scene = Scene(star, op)
-    lengths = range(star.target.shortest_frame, len(scene.frame))
+    lengths = range(star.target.min_frame_bytes, len(scene.frame))
     for length in lengths:
         assert star.exchange(scene.port, scene.frame[:length]) == []
     assert star.decisions()["drop_malformed"] == len(lengths)
@@ -242,7 +242,7 @@ def mutations(size: int) -> st.SearchStrategy[list[tuple[int, int]]]:
 def test_random_corruption_is_judged_alike(star: Star) -> None:
     """Any header bytes, right and wrong checksums: the same frames leave as the reference says (``Star.exchange``)."""
 
-    @settings(max_examples=8 * star.target.schedules, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=8 * star.target.num_schedules, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(data=st.data(), op=st.sampled_from(star.target.ops), fix_checksum=st.booleans())
     def check(data: st.DataObject, op: LaneOp, fix_checksum: bool) -> None:
         scene = Scene(star, op)
@@ -250,11 +250,11 @@ def test_random_corruption_is_judged_alike(star: Star) -> None:
         for position, byte in data.draw(mutations(len(frame))):
             frame[position] = byte
         corrupted = patched(bytes(frame), 0, b"", fix_checksum=fix_checksum)
-        star.exchange(scene.port, corrupted[: data.draw(st.integers(star.target.shortest_frame, len(corrupted)))])
+        star.exchange(scene.port, corrupted[: data.draw(st.integers(star.target.min_frame_bytes, len(corrupted)))])
         star.exchange(scene.port, corrupted)
         # Whether or not the corrupted packet counted as a contribution, both agree on what is in the slot now.
         star.exchange(scene.port, scene.frame)
         star.clean_up()
 
     check()
-    assert star.decisions()["aggregate"] >= star.target.schedules
+    assert star.decisions()["aggregate"] >= star.target.num_schedules

@@ -20,7 +20,7 @@ from lanesum.protocol import LaneOp
 from lanesum.protocol.frames import UdpFrame
 
 from .oracle import Words, aggregate
-from .star import FIRST, SERVER, STRANGER, Job, Place, Star, routed, worker_host
+from .star import FIRST, NON_MEMBER, SERVER, Job, Place, Star, routed, worker_host
 
 Forgery = Callable[[Job, Words], tuple[int, bytes]]
 
@@ -34,12 +34,12 @@ def from_other_host(job: Job, words: Words, **changes: object) -> bytes:
 
 def stranger(job: Job, words: Words) -> tuple[int, bytes]:
     """Job and tag are right, host and port are the stranger's own."""
-    return STRANGER.port, from_other_host(job, words, source_mac=STRANGER.mac, source_ip=STRANGER.ip)
+    return NON_MEMBER.port, from_other_host(job, words, source_mac=NON_MEMBER.mac, source_ip=NON_MEMBER.ip)
 
 
 def wrong_port(job: Job, words: Words) -> tuple[int, bytes]:
     """A perfect copy of worker 1's packet, from the stranger's port."""
-    return STRANGER.port, job.contribution(1, words)[1]
+    return NON_MEMBER.port, job.contribution(1, words)[1]
 
 
 def port_of_another_member(job: Job, words: Words) -> tuple[int, bytes]:
@@ -54,7 +54,7 @@ def unknown_address(job: Job, words: Words) -> tuple[int, bytes]:
 
 
 def wrong_source(job: Job, words: Words) -> tuple[int, bytes]:
-    return job.members[1].host.port, from_other_host(job, words, source_ip=STRANGER.ip)
+    return job.members[1].host.port, from_other_host(job, words, source_ip=NON_MEMBER.ip)
 
 
 def wrong_tag(job: Job, words: Words) -> tuple[int, bytes]:

@@ -19,7 +19,7 @@ from lanesum.protocol.spec import Flag
 from lanesum_control.model import SWITCH_MAC, HostPort
 
 from .oracle import aggregate
-from .star import SERVER, STRANGER, Star, routed, worker_host
+from .star import NON_MEMBER, SERVER, Star, routed, worker_host
 from .test_malformed import patched
 
 
@@ -41,14 +41,14 @@ def test_nobody_speaks_for_the_server(star: Star) -> None:
     for kind in (Kind.RESULT, Kind.PENDING, Kind.CONFLICT):
         header = job.contribution(0, job.words(1)[0], kind=kind)[1]
         forged = patched(header, 26, SERVER.ip.to_bytes(4, "big") + worker_host(0).ip.to_bytes(4, "big"))
-        assert star.exchange(STRANGER.port, forged) == []
+        assert star.exchange(NON_MEMBER.port, forged) == []
     assert star.decisions() == {"route": 3, "drop_spoofed": 3}
 
 
 def test_fragments_and_options_are_no_way_round(star: Star) -> None:
     """The address is in every IPv4 packet."""
     fragment = patched(ping(worker_host(1)), 20, b"\x20\x00")
-    assert star.exchange(STRANGER.port, fragment) == []
+    assert star.exchange(NON_MEMBER.port, fragment) == []
     assert star.decisions() == {"route": 1, "drop_spoofed": 1}
 
 

@@ -31,7 +31,7 @@ from lanesum_switch.tna.switch import TofinoSwitch
 from .jobs import Job, Place
 from .oracle import Words, aggregate, uplink_words
 from .star import SERVER, worker_host
-from .targets import DEVICE_ID
+from .target import DEVICE_ID
 
 # Number of passes, and the port of pipe 0 at which packets turn around.
 PROFILES = {"tofino1-w256": (8, 68), "tofino2-w256": (4, 6)}
@@ -223,24 +223,24 @@ def test_a_sum_that_was_overtaken_stays_inside(loop: Loop) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_comes_out_is_exact(loop: Loop, seed: int) -> None:
     """Jobs that share slots, duplicates, older and newer rounds; what goes around is lost, or goes on in any order."""
-    dice = random.Random(seed)
-    jobs = [loop.admit() for _ in range(dice.choice((1, 2)))]
-    orderly = dice.random() < 0.5
+    rng = random.Random(seed)
+    jobs = [loop.admit() for _ in range(rng.choice((1, 2)))]
+    orderly = rng.random() < 0.5
     found = []
     for step in range(75 * loop.passes):
-        if not loop.waiting or dice.random() < 0.3:
+        if not loop.waiting or rng.random() < 0.3:
             # Where there is no order, some are a round ahead; a chunk is of one operation.
-            chunk = dice.randrange(2)
+            chunk = rng.randrange(2)
             op = (LaneOp.ADD32, LaneOp.EXPAND8)[chunk]
-            place = Place(step // (15 * loop.passes) + dice.choice((0,) if orderly else (0, 0, 1)), chunk, op=op)
-            worker = dice.randrange(WORKERS)
+            place = Place(step // (15 * loop.passes) + rng.choice((0,) if orderly else (0, 0, 1)), chunk, op=op)
+            worker = rng.randrange(WORKERS)
             words = contribution_of(worker, place, loop.accumulator_words)
-            job = dice.choice(jobs)
-            found += results(loop.enter(*job.contribution(worker, words, place, checksum=dice.random() < 0.5)))
-        elif dice.random() < 0.12 / loop.passes:
-            loop.waiting.pop(dice.randrange(len(loop.waiting)))
+            job = rng.choice(jobs)
+            found += results(loop.enter(*job.contribution(worker, words, place, checksum=rng.random() < 0.5)))
+        elif rng.random() < 0.12 / loop.passes:
+            loop.waiting.pop(rng.randrange(len(loop.waiting)))
         else:
-            found += results(loop.go_on(0 if orderly else dice.randrange(len(loop.waiting))))
+            found += results(loop.go_on(0 if orderly else rng.randrange(len(loop.waiting))))
     found += results(loop.settle())
     assert found or len(jobs) > 1 or not orderly
     for packet in found:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from lanesum.protocol import LaneOp
+from lanesum.protocol import Kind, LaneOp, Packet
+from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import Flag
 
 from .oracle import aggregate
@@ -182,7 +183,7 @@ def test_another_operation_for_the_same_chunk_is_a_conflict(star: Star, complete
     assert star.slot_decisions()["report_conflict"] == 2
     if complete:
         assert star.contribute(job, 1, words[1]) == job.replay(1, total)
-    elif star.target.entries.NOTES_CONFLICTS:
+    elif star.target.slot_table.NOTES_CONFLICTS:
         # All have been told, so the round is over; what was summed of it is never given out as a sum of all.
         assert star.contribute(job, 1, words[1]) == job.pending([0])
     else:
@@ -205,3 +206,30 @@ def test_a_duplicate_with_other_words_changes_nothing(star: Star) -> None:
     star.contribute(job, 0, words[0])
     assert star.contribute(job, 0, words[0] + 1) == job.pending([0])
     assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
+
+
+def test_sums_stay_exact_at_thirty_per_cent_loss(star: Star) -> None:
+    """Each worker retransmits until it has the result; both directions of both ports lose packets.
+
+    The target's losses differ from the twin's, so the test checks the target alone.
+    """
+    job = star.admit(2)
+    words = job.words(2)
+    total = aggregate(LaneOp.ADD32, words)
+    for port in (0, 1):
+        for ingress in (True, False):
+            star.set_fault(port, ingress=ingress, share=0.3)
+    served: set[int] = set()
+    for _ in range(200):
+        for worker in (0, 1):
+            for port, frame in star.deliver(*job.contribution(worker, words[worker])):
+                datagram = UdpFrame.unpack(frame)
+                assert datagram is not None
+                packet = Packet.unpack(datagram.payload)
+                if packet.header.kind == Kind.RESULT:
+                    assert (packet.payload == total).all()
+                    assert packet.header.workers == job.all_members
+                    served.add(port)
+        if served == {0, 1}:
+            return
+    raise AssertionError(f"only ports {served} ever got the result")

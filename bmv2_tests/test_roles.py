@@ -263,7 +263,7 @@ def test_time_wraps(star: Star) -> None:
     if star.target.clock is None:
         pytest.skip("needs a clock that the test sets")
     clock = star.target.clock
-    ticks_there = star.target.entries.TICKS
+    ticks_there = star.target.slot_table.TICKS
     clock.advance(-(clock.microseconds() // 1024) % ticks_there + ticks_there - 0x10)
     first = star.admit([0, 1], role=Role.SHARED, lease=50)
     second = star.admit([3], role=Role.SHARED, lease=50)

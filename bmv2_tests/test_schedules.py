@@ -43,28 +43,28 @@ def plans(ops: Sequence[LaneOp]) -> st.SearchStrategy[Plan]:
     )
 
 
-def run_randomly(schedule: Schedule, dice: random.Random, *, loss: float, duplication: float) -> None:
+def run_randomly(schedule: Schedule, rng: random.Random, *, loss: float, duplication: float) -> None:
     """Until every worker has every result, over a network that misbehaves all the time."""
     steps = 0
     while not schedule.finished:
         steps += 1
         assert steps < 2000 * len(schedule.places), "no progress"
-        worker = dice.randrange(schedule.plan.workers)
-        step = dice.random()
+        worker = rng.randrange(schedule.plan.workers)
+        step = rng.random()
         if step < 0.3 and schedule.may_send(worker):
             schedule.send(worker)
         elif step < 0.4 and (outstanding := schedule.outstanding(worker)):
-            schedule.retransmit(worker, dice.choice(outstanding))
-        elif step < 0.7 and schedule.up:
-            index = dice.randrange(len(schedule.up))
-            if dice.random() < loss:
-                schedule.up.pop(index)
+            schedule.retransmit(worker, rng.choice(outstanding))
+        elif step < 0.7 and schedule.uplink:
+            index = rng.randrange(len(schedule.uplink))
+            if rng.random() < loss:
+                schedule.uplink.pop(index)
             else:
-                schedule.deliver(index, keep=dice.random() < duplication)
-        elif schedule.down:
-            index = dice.randrange(len(schedule.down))
-            if dice.random() < loss:
-                schedule.down.pop(index)
+                schedule.deliver(index, keep=rng.random() < duplication)
+        elif schedule.downlink:
+            index = rng.randrange(len(schedule.downlink))
+            if rng.random() < loss:
+                schedule.downlink.pop(index)
             else:
                 schedule.receive(index)
     schedule.finish()
@@ -74,7 +74,7 @@ def test_random_schedules(star: Star) -> None:
     """0 to 10 % loss and duplication on both ways, any order, several epochs."""
     finished: list[Schedule] = []
 
-    @settings(max_examples=star.target.schedules, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=star.target.num_schedules, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(
         plan=plans(star.target.ops),
         loss=st.sampled_from([0.0, 0.01, 0.05, 0.1]),
@@ -89,7 +89,7 @@ def test_random_schedules(star: Star) -> None:
         finished.append(schedule)
 
     check()
-    assert len(finished) >= star.target.schedules
+    assert len(finished) >= star.target.num_schedules
     decisions = star.slot_decisions()
     assert decisions["claim"] and decisions["contribute_and_complete"] and decisions["replay"]
 
@@ -136,25 +136,25 @@ class Machine(RuleBasedStateMachine):
         """Even what the worker has the result of: a packet that slept in the network for any number of epochs."""
         self.schedule.retransmit(*data.draw(st.sampled_from(self._sent())))
 
-    @precondition(lambda self: self.schedule.up)
+    @precondition(lambda self: self.schedule.uplink)
     @rule(data=st.data(), keep=st.booleans())
     def deliver(self, data: st.DataObject, keep: bool) -> None:
-        self.schedule.deliver(data.draw(st.integers(0, len(self.schedule.up) - 1)), keep=keep)
+        self.schedule.deliver(data.draw(st.integers(0, len(self.schedule.uplink) - 1)), keep=keep)
 
-    @precondition(lambda self: self.schedule.up)
+    @precondition(lambda self: self.schedule.uplink)
     @rule(data=st.data())
     def lose_contribution(self, data: st.DataObject) -> None:
-        self.schedule.up.pop(data.draw(st.integers(0, len(self.schedule.up) - 1)))
+        self.schedule.uplink.pop(data.draw(st.integers(0, len(self.schedule.uplink) - 1)))
 
-    @precondition(lambda self: self.schedule.down)
+    @precondition(lambda self: self.schedule.downlink)
     @rule(data=st.data())
     def receive(self, data: st.DataObject) -> None:
-        self.schedule.receive(data.draw(st.integers(0, len(self.schedule.down) - 1)))
+        self.schedule.receive(data.draw(st.integers(0, len(self.schedule.downlink) - 1)))
 
-    @precondition(lambda self: self.schedule.down)
+    @precondition(lambda self: self.schedule.downlink)
     @rule(data=st.data())
     def lose_answer(self, data: st.DataObject) -> None:
-        self.schedule.down.pop(data.draw(st.integers(0, len(self.schedule.down) - 1)))
+        self.schedule.downlink.pop(data.draw(st.integers(0, len(self.schedule.downlink) - 1)))
 
     def teardown(self) -> None:
         """Whatever happened, a reliable network finishes the job."""
@@ -167,11 +167,11 @@ def test_schedules_step_by_step(star: Star) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=star.target.schedules,
+            max_examples=star.target.num_schedules,
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
     )
     decisions = star.slot_decisions()
-    assert decisions["claim"] >= star.target.schedules
+    assert decisions["claim"] >= star.target.num_schedules

@@ -19,7 +19,7 @@ from .jobs import Place
 from .oracle import Words, aggregate
 from .star import ALL_OPS
 from .test_udp_checksums import verified
-from .tree import EVERYBODY, RACKS, ROWS, SERVER, UPLINK, UPPER, WORKERS, Arrival, Tree, TreeJob, UnderWay, answer_of
+from .tree import ALL_RACKS, RACKS, ROWS, SERVER, UPLINK, UPPER, WORKERS, Arrival, InFlight, Tree, TreeJob, answer_of
 
 FIRST = Place()
 
@@ -39,7 +39,7 @@ def check_result(arrivals: list[Arrival], total: Words, workers: list[int], flag
         packet = answer_of(arrival)
         header = packet.header
         assert (header.kind, header.flags) == (Kind.RESULT, flags | Flag.UPPER)
-        assert (header.racks, header.fan_in_racks, header.workers, header.fan_in_workers) == (EVERYBODY, RACKS, 0, 0)
+        assert (header.racks, header.fan_in_racks, header.workers, header.fan_in_workers) == (ALL_RACKS, RACKS, 0, 0)
         assert (packet.payload == total).all()
         assert verified(arrival[1])
 
@@ -184,7 +184,7 @@ def test_a_switch_that_starts_again(tree: Tree, node: int, when: str) -> None:
     tree.nodes[node].restart()
     lacking = 1
     got: set[int] = set()
-    queue: list[UnderWay] = [job.contribution(lacking, words[lacking], FIRST)]
+    queue: list[InFlight] = [job.contribution(lacking, words[lacking], FIRST)]
     for _ in range(4):  # the worker that lacks the result asks again and again
         asked = set()
         while queue:
@@ -211,8 +211,8 @@ def test_contributions_that_no_switch_takes_reach_the_server(tree: Tree) -> None
     job = tree.admit()
     words = job.words(11, LaneOp.EXPAND8)
     place = Place(op=LaneOp.EXPAND8)
-    under_way = job.contribution(2, words[2], place, flags=Flag.BYPASS)
-    ((receiver, frame),) = tree.carry(under_way)
+    in_flight = job.contribution(2, words[2], place, flags=Flag.BYPASS)
+    ((receiver, frame),) = tree.carry(in_flight)
     assert receiver == SERVER
-    assert frame[40:] == under_way[2][40:], "with the checksum that its worker made"
-    assert frame[22] == under_way[2][22] - 2
+    assert frame[40:] == in_flight[2][40:], "with the checksum that its worker made"
+    assert frame[22] == in_flight[2][22] - 2

@@ -74,7 +74,7 @@ def test_no_flipped_bit_reaches_a_register(star: Star, op: LaneOp) -> None:
     place = Place(op=op)
     star.contribute(job, 0, words[0], place)
     port, frame = job.contribution(1, words[1], place, checksum=True)
-    bits = bits_to_flip(op, star.accumulator_words, 10 * star.target.schedules)
+    bits = bits_to_flip(op, star.accumulator_words, 10 * star.target.num_schedules)
     answered = [out for bit in bits for out in star.exchange(port, flipped(frame, bit)) if out[0] != SERVER.port]
     assert answered == []
     assert star.slot_decisions() == {"claim": 1}
@@ -137,7 +137,7 @@ def test_every_answer_can_be_verified(star: Star) -> None:
     """Results, replays, pending answers, conflicts and aggregates of random words, computed here once more."""
     seen: list[str] = []
 
-    @settings(max_examples=4 * star.target.schedules, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=4 * star.target.num_schedules, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(
         seed=st.integers(0, (1 << 32) - 1),
         op=st.sampled_from(star.target.ops),
@@ -150,7 +150,9 @@ def test_every_answer_can_be_verified(star: Star) -> None:
         job: Job = star.admit([rack(0), rack(1)] if role & Role.UPPER else 2, role=role)
         words = job.words(seed, LaneOp.ADD32 if role & Role.UPPER else op)
         place = Place(epoch, chunk=seed & 0xFF, op=op)
-        conflict = Place(epoch, chunk=seed & 0xFF, op=op, round_words=seed % (1 << star.target.entries.ROUND_WORD_BITS))
+        conflict = Place(
+            epoch, chunk=seed & 0xFF, op=op, round_words=seed % (1 << star.target.slot_table.ROUND_WORD_BITS)
+        )
         for worker, at in ((0, place), (0, place), (1, conflict), (1, place), (1, place)):
             port, frame = job.contribution(worker, words[worker], at, checksum=checksum)
             for _, answer in star.exchange(port, frame):
