@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""All other traffic passes as through any IPv4 router, and ARP is answered for every host that is routed to.
+"""Other traffic is forwarded as by any IPv4 router, and ARP requests for all routed hosts are answered.
 
 ::
 
-    worker 0 --0 +--------+ 6-- stranger
+    worker 0 --0 +--------+ 8-- non-member
                  | router |
     worker 3 --3 +--------+ 7-- server
 """
@@ -32,28 +32,28 @@ def ping(source: HostPort, destination: HostPort, **fields: Any) -> UdpFrame:
 
 @pytest.mark.parametrize("source", HOSTS, ids=lambda host: f"from{host.port}")
 @pytest.mark.parametrize("destination", HOSTS, ids=lambda host: f"to{host.port}")
-def test_hosts_reach_each_other(star: Star, source: HostPort, destination: HostPort) -> None:
-    """One TTL less, the switch's MAC as source, the host's as destination, a right checksum; to itself too."""
+def test_forward_between_all_hosts(star: Star, source: HostPort, destination: HostPort) -> None:
+    """TTL decremented, MAC addresses of switch and host, right checksum; to itself too."""
     frame = ping(source, destination).pack()
     assert star.exchange(source.port, frame) == routed(frame, destination)
     assert star.all_decisions() == {"route": 1, "genuine": 1, "forwarded": 1}
 
 
 @pytest.mark.parametrize("ttl", [2, 3, 128, 255])
-def test_ttl_shrinks(star: Star, ttl: int) -> None:
+def test_forward_decrements_the_ttl(star: Star, ttl: int) -> None:
     frame = ping(NON_MEMBER, SERVER, ttl=ttl).pack()
     ((_, hop),) = star.exchange(NON_MEMBER.port, frame)
     assert hop[22] == ttl - 1
 
 
 @pytest.mark.parametrize("ttl", [0, 1])
-def test_ttl_that_has_run_out(star: Star, ttl: int) -> None:
+def test_expired_ttl_is_dropped(star: Star, ttl: int) -> None:
     assert star.exchange(NON_MEMBER.port, ping(NON_MEMBER, SERVER, ttl=ttl).pack()) == []
     assert star.decisions() == {"route": 1, "drop_expired": 1}
 
 
-def test_ttl_of_contributions_does_not_matter_to_members(star: Star) -> None:
-    """The switch is where their packet goes to; the answer starts with a full TTL."""
+def test_contribution_with_an_expired_ttl_is_summed(star: Star) -> None:
+    """The switch is the destination of the packet; the answer starts with a full TTL."""
     job = star.admit(1)
     words = job.words(1)[0]
     port, frame = job.contribution(0, words)
@@ -62,14 +62,14 @@ def test_ttl_of_contributions_does_not_matter_to_members(star: Star) -> None:
     assert star.exchange(port, dataclasses.replace(datagram, ttl=1).pack()) == job.result(words)
 
 
-def test_unknown_destination(star: Star) -> None:
+def test_unknown_destination_is_dropped(star: Star) -> None:
     frame = ping(NON_MEMBER, SERVER, destination_ip=ipv4_int("192.0.2.1")).pack()
     assert star.exchange(NON_MEMBER.port, frame) == []
     assert star.decisions() == {"route": 1, "drop_no_route": 1}
 
 
-def test_checksum_of_every_kind_of_header(star: Star) -> None:
-    """The update is incremental (RFC 1624): walk the checksum over all carries and both zeros."""
+def test_forward_updates_every_ipv4_checksum(star: Star) -> None:
+    """The update is incremental (RFC 1624): checksums over all carries and both zeros."""
     base = ping(NON_MEMBER, SERVER).pack()
     seen = set()
     for identification in range(0, 1 << 16, 257):
@@ -87,8 +87,8 @@ def test_checksum_of_every_kind_of_header(star: Star) -> None:
 
 
 @pytest.mark.parametrize("protocol", [1, 6, 89, 255])
-def test_other_protocols(star: Star, protocol: int) -> None:
-    """ICMP, TCP, anything; also with fewer bytes than a UDP header has."""
+def test_other_ip_protocols_are_forwarded(star: Star, protocol: int) -> None:
+    """ICMP, TCP and others; also with fewer bytes than a UDP header."""
     header = struct.pack(">BBHHHBBHII", 0x45, 0xB8, 22, 7, 0, 64, protocol, 0, NON_MEMBER.ip, SERVER.ip)
     checksum = internet_checksum(header)
     frame = SWITCH_MAC + NON_MEMBER.mac + b"\x08\x00" + header[:10] + checksum.to_bytes(2, "big") + header[12:] + b"ab"
@@ -101,14 +101,14 @@ def test_other_protocols(star: Star, protocol: int) -> None:
     assert hop[34:] == b"ab"
 
 
-def test_traffic_with_bad_checksum_is_dropped(star: Star) -> None:
+def test_bad_ipv4_checksum_is_dropped(star: Star) -> None:
     frame = bytearray(ping(NON_MEMBER, SERVER).pack())
     frame[24] ^= 0xFF
     assert star.exchange(NON_MEMBER.port, bytes(frame)) == []
     assert star.decisions() == {"drop_corrupt": 1}
 
 
-def test_large_frames(star: Star) -> None:
+def test_large_frames_are_forwarded(star: Star) -> None:
     frame = dataclasses.replace(ping(NON_MEMBER, SERVER), payload=bytes(range(256)) * 5 + b"tail").pack()
     assert star.exchange(NON_MEMBER.port, frame) == routed(frame, SERVER)
 
@@ -120,8 +120,8 @@ def arp(operation: int, sender: HostPort, target_ip: int, target_mac: bytes = by
 
 @pytest.mark.parametrize("asked", HOSTS, ids=lambda host: f"for{host.port}")
 @pytest.mark.parametrize("padding", [b"", bytes(18)], ids=["bare", "padded"])
-def test_arp_is_answered(star: Star, asked: HostPort, padding: bytes) -> None:
-    """The switch names its own MAC for every host; Ethernet padding comes back as it was."""
+def test_arp_request_for_a_host_is_answered(star: Star, asked: HostPort, padding: bytes) -> None:
+    """The switch gives its own MAC for every host; Ethernet padding comes back unchanged."""
     reply = bytearray(arp(2, HostPort(0, asked.ip, SWITCH_MAC), NON_MEMBER.ip, NON_MEMBER.mac))
     reply[0:6] = NON_MEMBER.mac
     question = arp(1, NON_MEMBER, asked.ip) + padding
@@ -129,7 +129,7 @@ def test_arp_is_answered(star: Star, asked: HostPort, padding: bytes) -> None:
     assert star.decisions() == {"answer_arp": 1}
 
 
-def test_arp_that_gets_no_answer(star: Star) -> None:
+def test_other_arp_packets_get_no_answer(star: Star) -> None:
     unknown = ipv4_int("192.0.2.1")
     assert star.exchange(NON_MEMBER.port, arp(1, NON_MEMBER, unknown)) == []
     assert star.exchange(NON_MEMBER.port, arp(2, NON_MEMBER, SERVER.ip, SERVER.mac)) == []

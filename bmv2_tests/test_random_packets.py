@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random packets at random jobs in random roles: what leaves and what is counted are the reference's, byte for byte.
+"""Random packets of random jobs in random roles: frames and counts are those of the reference, byte for byte.
 
 ::
 
-    workers 0-5, racks -- 0-5 +--------+ 8-- uplink: answers of a switch above
-    with anybody's flags      | switch |
+    workers 0-5, racks -- 0-5 +--------+ 8-- uplink: answers of an upper switch
+    with any flags            | switch |
                               +--------+ 7-- server
 
-Nothing is asserted about sums here (others do that): any packet may meet any state, and both must decide alike.
+The tests assert nothing about sums: any packet may meet any state, and both switches must make the same decision.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _ROLES = (
 )  # fmt: skip
 _EPOCHS = (0, 1, 2, 0xFFFFFFFF, 0x80000000)
 _PACKETS = 60
-# A quarter of these or more have no flag, or the switch would sum nothing.
+# A quarter of the packets have no flag: the switch sums those.
 _FLAGS = (
     *[0] * 5, Flag.RETRANSMISSION, Flag.COLLISION, Flag.ECN, Flag.UPPER, Flag.BYPASS, Flag.PARTIAL, Flag.GONE,
 )  # fmt: skip
-# Short enough to end between packets where the test sets the clock; in real time never, so that both agree.
+# Where the test sets the clock, leases end between packets; in real time they never end, so that both agree.
 _LEASE, _NEVER = 3, 0xFFFF
 
 
 class Traffic:
-    """Jobs on overlapping slots, and packets of their members that are mostly right.
+    """Jobs on overlapping slots, and packets of their members, most of them well formed.
 
-    ``agreeing``: members of a job agree about their rounds, nothing is damaged unnoticed, and no lease runs for as long
-    as BMv2's time takes to wrap.
+    ``agreeing``: members of a job agree about their rounds, damage never passes a checksum, and no lease is as long as
+    BMv2's time takes to wrap.
     """
 
     def __init__(self, star: Star, rng: random.Random, *, agreeing: bool = False) -> None:
@@ -110,7 +110,7 @@ class Traffic:
         return self._spoil(port, frame)
 
     def _spoil(self, port: int, frame: bytes) -> PortFrame:
-        """Another port, a mark of a router, a time to live, a flipped bit: now and then."""
+        """Change port, ECN mark, TTL or a bit of some packets."""
         rng, chance = self.rng, self.rng.random()
         if chance < 0.05:
             port = rng.choice((0, 1, NON_MEMBER.port))
@@ -126,12 +126,12 @@ class Traffic:
             port = NON_MEMBER.port
             answer = rng.choice((Kind.RESULT, Kind.PENDING, Kind.CONFLICT))
             frame = patched(frame, 42, bytes([frame[42] & 0xF0 | answer, frame[43] | Flag.UPPER]), fix_checksum=False)
-            # From the server's side: an address that the controller has not named.
+            # From the server's side: an address that the controller does not list.
             frame = patched(frame, 26, b"\x0a\x63\x00\x01")
         return port, frame
 
     def disturb(self) -> None:
-        """What happens between packets: time, jobs that change, marks."""
+        """Change the state between packets: time, jobs, marks."""
         rng, star = self.rng, self.star
         chance = rng.random()
         if chance < 0.3 and star.target.clock is not None:
@@ -155,8 +155,8 @@ class Traffic:
 
 
 @pytest.mark.offered("one_pass")
-def test_random_packets(star: Star) -> None:
-    """Each example a few jobs and sixty packets; in the end every decision of the slots was made."""
+def test_random_packets_give_the_frames_of_the_reference(star: Star) -> None:
+    """Each example has a few jobs and sixty packets; in the end every decision of the slots was made."""
     runs = 0
 
     @settings(

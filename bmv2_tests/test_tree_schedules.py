@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Randomized schedules over two levels: links lose, double and reorder, switches start again with empty registers.
+"""Randomized schedules over two levels: links lose, duplicate and reorder packets, switches restart empty.
 
-Workers follow the rules of docs/protocol.md: a window of S positions, sending again when nothing comes, and when a
-pending answer lacks them, even what they have the result of. Every result that reaches anybody must be exact, and when
-the network behaves, every worker must get every result.
+Workers follow docs/protocol.md: a window of S positions, retransmission on silence, and retransmission of finished
+positions when a pending answer lacks them. Every result must be exact (INV-1), and over a reliable network every worker
+must get every result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .tree import RACKS, ROWS, WORKERS, Arrival, InFlight, Tree, answer_of
 pytestmark = pytest.mark.long
 
 
-_PATIENCE = 40  # times that all_members may ask for everything until the network's good behaviour has to show
+_PATIENCE = 40  # rounds of retransmissions after which a reliable network must have delivered all results
 
 
 class TreeSchedule:
@@ -72,13 +72,13 @@ class TreeSchedule:
         return [position for position in range(self.next[worker]) if position not in self.done[worker]]
 
     def deliver(self, index: int, *, keep: bool = False) -> None:
-        """A frame reaches the next switch."""
+        """Deliver a frame to the next switch."""
         on, arrived = self.tree.hop(self.in_flight[index] if keep else self.in_flight.pop(index))
         self.in_flight += on
         self.arriving += arrived
 
     def receive(self, index: int) -> None:
-        """A frame reaches its worker; there is no server in this picture, and nothing may go to it."""
+        """Deliver a frame to its worker. There is no server, and no frame may be addressed to it."""
         arrival = self.arriving.pop(index)
         worker = arrival[0]
         assert worker in range(WORKERS), "a contribution that all switches should have taken"
@@ -95,16 +95,16 @@ class TreeSchedule:
         counted = header.racks >> worker // ROWS & 1 if upper else header.workers >> worker % ROWS & 1
         if not counted and position < self.next[worker]:
             self.answered_from_history += position in self.done[worker]
-            # Its history: nobody may need more than twice the slots.
+            # The retransmit buffer: no worker may need more than twice the slots.
             assert self.next[worker] - position <= 2 * self.slots or position in self._stale(), "history too short"
             self.send(worker, position)
 
     def _stale(self) -> set[int]:
-        """Positions that all_members has: only a packet that slept in the network can have asked."""
+        """Positions whose results all workers have: only a packet delayed in the network can ask for them."""
         return set.intersection(*self.done)
 
     def finish(self) -> None:
-        """Over a network that behaves: in order, nothing lost."""
+        """Finish over a reliable network: in order, without loss."""
         for _ in range(_PATIENCE * len(self.places)):
             while self.in_flight or self.arriving:
                 if self.in_flight:
@@ -121,7 +121,7 @@ class TreeSchedule:
         raise AssertionError("no progress on a network that behaves")
 
     def step(self, *, loss: float, duplication: float, restarts: float) -> None:
-        """One thing happens."""
+        """Perform one random step."""
         rng = self.rng
         worker = rng.randrange(WORKERS)
         chance = rng.random()
@@ -145,7 +145,7 @@ class TreeSchedule:
                 self.receive(index)
 
 
-def test_random_schedules_over_two_levels(tree: Tree) -> None:
+def test_random_schedules_over_two_levels_are_exact(tree: Tree) -> None:
     answered = 0
     runs = 0
 
