@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the kernels of thc on this machine's GPU: ``python benchmarks/gpu.py --json``.
+"""Measure the kernels of thc on the GPU of this machine: ``python benchmarks/gpu.py --json``.
 
-Needs PyTorch with CUDA, Triton and NumPy; lanesum need not be installed. Where there is no GPU it says so, and ends
-with status 2: there are no figures without one.
+It requires PyTorch with CUDA, Triton and NumPy; lanesum need not be installed. Without a GPU it exits with status 2.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "host"))
+sys.path.extend(str(folder.parent) for folder in Path(__file__).resolve().parents[1].glob("*/lanesum*/"))
 
 from lanesum.errors import LanesumError
 
@@ -44,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def table(figures: dict[str, Any]) -> str:
-    """The figures as text."""
+    """Return the figures as text."""
     lines = [f"{figures['device']['name']}, {figures['coordinates']:,} coordinates"]
     for one in figures["timings"]:
         share = (

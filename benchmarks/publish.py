@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables and pictures of the docs from ``benchmarks/results``: ``python benchmarks/publish.py``; ``--check``
-only looks.
+"""Write the tables and pictures of the documents from ``benchmarks/results``: ``python benchmarks/publish.py``.
 
-``--measure NAME`` runs ``lanesum bench NAME`` first (several names are possible) and keeps its result. Needs what that
-benchmark needs, a machine that does nothing else, and a few minutes.
+``--check`` reports stale pages and pictures, and writes nothing. ``--measure NAME...`` runs ``lanesum bench NAME``
+first and keeps its result. That takes minutes, on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import argparse
 import json
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ PAGE = "benchmarks/results/README.md"
 
 
 def switch_table(result: dict[str, Any]) -> str:
-    """Ratios to BMv2 by lane operation."""
+    """Return the ratios to BMv2 by lane operation."""
     rows: dict[str, dict[str, Any]] = {}
     for figure in result["figures"]:
         rows.setdefault(figure["op"], {})[figure["switch"]] = figure
@@ -53,22 +53,22 @@ def switch_table(result: dict[str, Any]) -> str:
 
 
 def loss_table(result: dict[str, Any]) -> str:
-    """Throughput under loss."""
+    """Return the throughput under loss."""
     return "\n".join([*_markdown(faults.LOSS_COLUMNS, faults.loss_rows(result)), "", _measured(result)])
 
 
 def sharing_table(result: dict[str, Any]) -> str:
-    """Two jobs at one switch."""
-    return "\n".join([*_markdown(faults.SHARING_COLUMNS, faults.sharing_rows(result)), "", _measured(result)])
+    """Return the throughput of two jobs at one switch."""
+    return "\n".join([*_transposed(faults.SHARING_COLUMNS, faults.sharing_rows(result)), "", _measured(result)])
 
 
 def congestion_table(result: dict[str, Any]) -> str:
-    """A job and a TCP flow on a slow link."""
-    return "\n".join([*_markdown(congestion.COLUMNS, congestion.rows(result)), "", _measured(result)])
+    """Return the rates of a job and a TCP flow on a slow link."""
+    return "\n".join([*_transposed(congestion.COLUMNS, congestion.rows(result)), "", _measured(result)])
 
 
 def allreduce_table(result: dict[str, Any]) -> str:
-    """All-reduce beside gloo."""
+    """Return times and costs of all-reduces beside gloo."""
     speed = _markdown(allreduce.SPEED_COLUMNS, allreduce.speed_rows(result))
     cost = _markdown(allreduce.COST_COLUMNS, allreduce.cost_rows(result))
     chunks = _if_any(allreduce.CHUNK_COLUMNS, allreduce.chunk_rows(result))
@@ -76,21 +76,46 @@ def allreduce_table(result: dict[str, Any]) -> str:
     return "\n".join([*speed, "", *cost, "", *chunks, *buckets, _on_one_machine(result)])
 
 
+def summary_table(result: dict[str, Any]) -> str:
+    """Return the README's comparison with gloo: links that limit the rate, with the server in a hub, and loopback."""
+    rows: dict[str, dict[str, str]] = {}
+    for figure in sorted(result["figures"], key=lambda figure: figure["rate_mbit"] or float("inf")):
+        if figure["case"] != "sharded":
+            links = f"{figure['rate_mbit']:g} Mbit/s" if figure["rate_mbit"] else "loopback"
+            times = f"{figure['seconds']['median']:#.3g} s"
+            if figure["by"] != "gloo":
+                times += f", {figure['times_gloo']['median']:.2f} times as fast"
+            rows.setdefault(links, {})[figure["by"]] = times
+    by = ("gloo", "thc", "fixed")
+    table = _markdown(
+        ("links", "gloo", "thc", "fixed"), ((links, *(row[name] for name in by)) for links, row in rows.items())
+    )
+    first, machine = result["figures"][0], result["machine"]
+    conditions = (
+        f"One all-reduce of {first['values']:,} float32 values over {first['workers']} workers, by gloo and by two "
+        f"codecs of lanesum; medians of {result['repeats']} runs. Each worker is behind a link with that rate in each "
+        "direction. One aggregation server, in the native extension, stands where a switch would be; no switch took "
+        f"part. All processes share a machine with {machine['cores']} cores ({machine['processor']}). "
+        f"Commit {machine['commit']}."
+    )
+    return "\n".join([*table, "", conditions])
+
+
 def sweep_table(result: dict[str, Any]) -> str:
-    """All-reduce beside gloo, without what it costs."""
+    """Return times of all-reduces beside gloo."""
     speed = _markdown(allreduce.SPEED_COLUMNS, allreduce.speed_rows(result))
     return "\n".join([*speed, "", _on_one_machine(result)])
 
 
 def server_tables(result: dict[str, Any]) -> str:
-    """Lanes and datagrams of one core."""
+    """Return lanes and datagrams per second of one core."""
     lanes = _markdown(server.LANE_COLUMNS, server.lane_rows(result))
     datagrams = _markdown(server.COLUMNS, server.rows(result))
     return "\n".join([*lanes, "", *datagrams, "", _on_one_machine(result)])
 
 
 def transport_tables(result: dict[str, Any]) -> str:
-    """Round trips, and packets of one worker."""
+    """Return round-trip times, and packets per second of one worker."""
     latency = _markdown(transport.LATENCY_COLUMNS, transport.latency_rows(result))
     rate = _markdown(transport.RATE_COLUMNS, transport.rate_rows(result))
     chunks = _if_any(transport.CHUNK_COLUMNS, transport.chunk_rows(result))
@@ -98,24 +123,24 @@ def transport_tables(result: dict[str, Any]) -> str:
 
 
 def nmse_table(result: dict[str, Any]) -> str:
-    """Error of the codecs, for one, eight and most workers."""
+    """Return the error of the codecs for 1, 8 and 64 workers."""
     shown = [row for row in nmse.rows(result) if row[1] in ("1", "8", "64")]
     return "\n".join([*_markdown(nmse.COLUMNS, shown), "", _averaged(result)])
 
 
 def codec_table(result: dict[str, Any]) -> str:
-    """Processor time of THC."""
+    """Return the processor time of ``thc``."""
     return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
 
 
 def sparse_table(result: dict[str, Any]) -> str:
-    """Sparse all-reduce beside dense."""
+    """Return sparse all-reduces beside dense ones."""
     lines = _markdown(sparse.COLUMNS, sparse.rows(result))
     return "\n".join([*lines, "", f"{result['values']:,} values. {_on_one_machine(result)}"])
 
 
 def learning_table(result: dict[str, Any]) -> str:
-    """What trainings come to, and what they send."""
+    """Return the accuracy and the traffic of trainings."""
     often = ", ".join(f"{seeds} ({task}, {steps} steps)" for task, steps, seeds in result["trainings"])
     trainings = (
         f"Means of trainings with other first weights and batches: {often}. Beside topk: difference in the same "
@@ -128,7 +153,7 @@ def learning_table(result: dict[str, Any]) -> str:
 
 
 def comparison_table(result: dict[str, Any]) -> str:
-    """All codecs beside each other."""
+    """Return a comparison of all codecs."""
     table = _markdown(comparison.COLUMNS, comparison.rows(result))
     return "\n".join([*table, "", f"Times are medians of {result['repeats']} runs, {_machine(result)}."])
 
@@ -145,8 +170,14 @@ def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str
     return [f"| {' | '.join(cells)} |" for cells in (columns, ["---"] * len(columns), *rows)]
 
 
+def _transposed(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a table with a row for each of ``columns``, for few and long rows."""
+    head, *others = zip(columns, *rows, strict=True)
+    return _markdown(head, others)
+
+
 def _if_any(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table with an empty line behind it, where there is something in it."""
+    """Return a table and an empty line, or nothing if the table has no row."""
     some = list(rows)
     return [*_markdown(columns, some), ""] if some else []
 
@@ -177,6 +208,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "sharing figures": ("faults.json", PAGE, sharing_table),
     "congestion figures": ("congestion.json", PAGE, congestion_table),
     "all-reduce figures": ("allreduce.json", PAGE, allreduce_table),
+    "all-reduce summary": ("allreduce.json", "README.md", summary_table),
     "all-reduce by size": ("allreduce-sizes.json", PAGE, sweep_table),
     "all-reduce by workers": ("allreduce-workers.json", PAGE, sweep_table),
     "server figures": ("server.json", PAGE, server_tables),
@@ -187,12 +219,12 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "codec comparison": ("codec-comparison.json", "docs/codecs.md", comparison_table),
     "learning figures": ("learning.json", "docs/lgc.md", learning_table),
 }
-# Pictures of the docs: the result that each shows, and what draws it.
+# Pictures of the documents: the result that each shows, and the function that draws it.
 PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {
     "docs/pictures/codecs.png": ("codec-comparison.json", pictures.codec),
     "docs/pictures/learning.png": ("learning.json", pictures.learning),
 }
-# What `--measure` may name, and the arguments of `lanesum bench` that it stands for.
+# Names that `--measure` takes, with the arguments of `lanesum bench`.
 BENCHMARKS: dict[str, tuple[str, ...]] = {
     **{
         name: (name,)
@@ -217,23 +249,28 @@ def measure(name: str) -> None:
 
 
 def _kept(results: str) -> Any:
-    """What was measured, as a file of ``benchmarks/results`` has it."""
+    """Return the content of a file of ``benchmarks/results``."""
     return json.loads((RESULTS / results).read_text())
 
 
+def _wrapped(text: str) -> str:
+    lines = text.splitlines()
+    return "\n".join(line if line.startswith("|") else textwrap.fill(line, 120) for line in lines)
+
+
 def published() -> dict[Path, str]:
-    """Every page with generated figures, as it must read."""
+    """Return every page with generated figures, with its current text."""
     pages: dict[Path, str] = {}
     for name, (results, page, table) in TABLES.items():
         path = ROOT / page
         there = (RESULTS / results).exists()
         text = table(_kept(results)) if there else f"Not measured yet: `--measure {Path(results).stem}`."
-        pages[path] = replace_generated(pages.get(path, path.read_text()), name, text)
+        pages[path] = replace_generated(pages.get(path, path.read_text()), name, _wrapped(text))
     return pages
 
 
 def stale_pictures() -> list[str]:
-    """Those that show another result than the one that is kept."""
+    """Return the pictures that show another result than the kept one."""
     return [
         name
         for name, (results, _) in PICTURES.items()

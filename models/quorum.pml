@@ -37,7 +37,7 @@ Entry entry[ENTRIES];
 int ascended[POSITIONS];
 
 /* The history, which is the journal too: decided positions from 1, the latest last, and the newest that is no longer
- * kept (host/lanesum/server/history.py). */
+ * kept (host/lanesum/server/quorum_results.py). */
 #ifndef JOURNAL
 #define JOURNAL (2 * SLOTS)
 #endif

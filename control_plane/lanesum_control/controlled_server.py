@@ -10,7 +10,7 @@ from typing import Protocol
 
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError, ServerStatus, ServerUnreachableError
-from lanesum.server.served import Refusal
+from lanesum.server.served_job import Refusal
 from lanesum_control.errors import AdmissionError
 from lanesum_control.events import EventLog
 

@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Documents are true: files, functions and links exist, and the commands that they show run."""
+"""Documents are true: files, names and links exist, and the commands that they show run."""
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shlex
@@ -14,122 +13,138 @@ from pathlib import Path
 
 import pytest
 
-from lanesum_control.resources import checkout_root
 from tests.command_line import invoke
+from tests.docs.names import PACKAGE_ROOTS, defines, file_names, identifiers, resolves, tracked_files
+from tests.paths import ROOT
 
-ROOT = checkout_root() or Path()
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
-_REFERENCE = re.compile(r"`([\w./-]+\.(?:py|p4)):([\w.]+)`")
-_PATH = re.compile(
-    r"`((?:p4src|host|control_plane|softswitch|bmv2_tests|topologies|faults|models|docs|benchmarks|tests)/[\w./-]*)`"
-)
-_LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+DOCUMENTS = sorted(ROOT / name for name in tracked_files() if name.endswith(".md"))
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_CODE = re.compile(r"`([^`\n]+)`")
 _SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+_SOURCE = re.compile(r"(?P<path>[\w./-]+\.(?:pyi?|cpp|hpp|inl|p4|pml|ya?ml|toml|md))(?::(?P<symbol>[A-Za-z_][\w.]*))?")
+_FOLDERS = tuple(sorted({name.split("/")[0] for name in tracked_files() if "/" in name}))
+_FOLDER = re.compile(rf"(?:{'|'.join(map(re.escape, _FOLDERS))})/[\w./-]*")
+_DOTTED = re.compile(rf"(?<![\w./-])(?:{'|'.join(PACKAGE_ROOTS)})(?:\.\w+)+")
+_CREATED = re.compile(r"^- `[^`]+` \(new\)", re.MULTILINE)
+# Mixed case, or words joined by underscores: names of code, where plain words may be anything.
+_NAME = re.compile(r"(?<![\w.-])_?(?:[A-Z]+[a-z0-9]+(?:[A-Z]+[a-z0-9]*)+|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)\b")
+# Names of other projects, formulas, and placeholders.
+OTHERS = {"PIP_EXTRA_INDEX_URL", "stratum_bfrt", "bf_switchd", "x_k", "NAME.cpp", "fuzz_NAME.cpp", "fuzz_NAME"}
+# The style page shows names as examples.
+NAMED = [path for path in DOCUMENTS if path.name != "style.md"]
 
 
 def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def python_names(path: Path) -> set[str]:
-    """Functions, classes and ``Class.method`` of a module."""
-    names = set()
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names.add(node.name)
-        if isinstance(node, ast.ClassDef):
-            names |= {f"{node.name}.{item.name}" for item in node.body if isinstance(item, ast.FunctionDef)}
-    return names
-
-
-def p4_names(path: Path) -> set[str]:
-    return set(re.findall(r"^(?:control|parser) (\w+)\(", path.read_text(), re.MULTILINE))
+def inline_code(path: Path) -> list[str]:
+    """The code spans of a page, without its code blocks and the files that the reader of a recipe creates."""
+    return _CODE.findall(_CREATED.sub("", _FENCED.sub("", _COMMENT.sub("", path.read_text()))))
 
 
 def commands(path: Path) -> list[str]:
-    lines = [line for block in _SHELL.findall(path.read_text()) for line in block.splitlines()]
-    return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
+    text = "\n".join(_SHELL.findall(path.read_text())).replace("\\\n", " ")
+    return [line.split(" #")[0].strip() for line in text.splitlines() if line.split("#")[0].strip()]
 
 
-def test_there_are_documents() -> None:
+def test_documents_every_folder_is_found() -> None:
     names = {relative(path) for path in DOCUMENTS}
-    assert names >= {"README.md", "docs/architecture.md", "docs/protocol.md", "docs/codecs.md", "docs/training.md"}
+    pages = ("architecture", "protocol", "codecs", "training", "style", "decisions/README", "extending/README")
+    assert names >= {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "host/README.md", "benchmarks/results/README.md"}
+    assert names >= {f"docs/{page}.md" for page in pages}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
-def test_files_functions_and_links_exist(document: Path) -> None:
-    text = document.read_text()
-    for name, symbol in _REFERENCE.findall(text):
-        path = ROOT / name
-        assert path.exists(), f"{relative(document)} names {name}"
-        names = p4_names(path) if path.suffix == ".p4" else python_names(path)
-        assert symbol in names, f"{relative(document)} names {name}:{symbol}"
-    for name in _PATH.findall(text):
-        assert (ROOT / name).exists(), f"{relative(document)} names {name}"
-    for target in _LINK.findall(text):
+def test_links_targets_exist(document: Path) -> None:
+    for target in _LINK.findall(_FENCED.sub("", document.read_text())):
         if "://" not in target:
             assert (document.parent / target).exists(), f"{relative(document)} links to {target}"
 
 
-def test_the_walk_names_every_part() -> None:
-    walk = {name.split("/")[0] for name, _ in _REFERENCE.findall((ROOT / "docs" / "architecture.md").read_text())}
+@pytest.mark.parametrize("document", NAMED, ids=relative)
+def test_files_and_their_symbols_exist(document: Path) -> None:
+    for span in inline_code(document):
+        for found in _SOURCE.finditer(span):
+            path = found["path"]
+            if path.split("/")[0] in _FOLDERS:
+                assert (ROOT / path).exists(), f"{relative(document)} names {path}"
+            elif path.endswith((".py", ".p4", ".cpp", ".hpp", ".inl", ".pml")):
+                assert path in file_names() or path in OTHERS, f"{relative(document)} names {path}"
+            if found["symbol"]:
+                assert defines(ROOT / path, found["symbol"]), f"{relative(document)} names {span}"
+        for folder in _FOLDER.findall(span):
+            assert (ROOT / folder).exists(), f"{relative(document)} names {folder}"
+
+
+@pytest.mark.parametrize("document", NAMED, ids=relative)
+def test_names_of_code_exist(document: Path) -> None:
+    """A name that stands in no file is that of something that was renamed or deleted."""
+    for span in inline_code(document):
+        for dotted in _DOTTED.findall(span):
+            assert resolves(dotted) or dotted in OTHERS, f"{relative(document)} names {dotted}"
+        for name in _NAME.findall(span):
+            assert name in identifiers() or name in OTHERS, f"{relative(document)} names {name} in `{span}`"
+
+
+def test_architecture_names_every_part() -> None:
+    spans = inline_code(ROOT / "docs" / "architecture.md")
+    walk = {found["path"].split("/")[0] for span in spans for found in _SOURCE.finditer(span) if found["symbol"]}
     assert walk >= {"host", "p4src", "control_plane", "softswitch"}
 
 
 def test_readme_commands_are_make_targets() -> None:
     readme = commands(ROOT / "README.md")
     assert {"make run", "make test"} <= set(readme)
-    for command in readme:
-        words = shlex.split(command)
-        assert words[0] == "make", command
-        # -n: the targets exist and expand; make run and make test run in tests of their own.
-        result = subprocess.run([*words, "-n"], cwd=ROOT, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, result.stderr
-
-
-MAKE = sorted({command for path in DOCUMENTS for command in commands(path) if command.split()[0] == "make"})
+    assert {command.split()[0] for command in readme} == {"make"}
 
 
 def test_make_targets_exist() -> None:
-    """All at once: each takes a look at every source of the compiled part."""
-    targets = [word for command in MAKE for word in shlex.split(command)[1:] if "=" not in word]
-    assert {"run", "test", "native-sanitize", "fuzz", "soak"} <= set(targets)
+    """One call for all of them, because each call compares the timestamps of all C++ sources."""
+    lines = [command for path in DOCUMENTS for command in commands(path) if command.split()[0] == "make"]
+    targets = {word for line in lines for word in shlex.split(line)[1:] if "=" not in word}
+    assert targets >= {"run", "test", "native-sanitize", "fuzz", "soak"}
     result = subprocess.run(["make", "-n", *targets], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
 
-LANESUM = [
-    (relative(path), command)
-    for path in DOCUMENTS
+# Each command with the first page that shows it.
+RUNNABLE = {
+    command: relative(path)
+    for path in reversed(DOCUMENTS)
     for command in commands(path)
-    if command.split()[0] in ("lanesum", "python")
-]
+    if command.split()[0] in ("lanesum", "python", ".venv/bin/python")
+}
 
 
-def test_some_commands_are_shown() -> None:
-    assert len(LANESUM) >= 5
+def test_documents_show_commands() -> None:
+    assert len(RUNNABLE) >= 5
 
 
-@pytest.mark.parametrize(("document", "command"), LANESUM, ids=[command for _, command in LANESUM])
-def test_commands_run(document: str, command: str, tmp_path: Path) -> None:
-    """Commands in ``sh`` blocks; those that serve until they are stopped, or judge the machine, only have
-    their options checked."""
+@pytest.mark.parametrize("command", RUNNABLE)
+def test_commands_run(command: str) -> None:
+    """Run the commands of ``sh`` blocks.
+
+    Of servers, benchmarks and the doctor only the options are checked, and of pytest only that it finds tests.
+    """
     words = shlex.split(command)
     if words[0] == "lanesum":
-        words = [sys.executable, "-m", "lanesum.cli", *words[1:]]
-        if words[3] in ("switch", "server", "controller", "run", "job", "bench", "doctor"):
-            check_options(words[3:])
+        if words[1] in ("switch", "server", "controller", "run", "job", "bench", "doctor"):
+            check_options(words[1:])
             return
-    else:
-        words[0] = sys.executable
+        words[:1] = [sys.executable, "-m", "lanesum.cli"]
+    words[0] = sys.executable
+    if words[1:3] == ["-m", "pytest"]:
+        words += ["--collect-only", "-q"]
     environment = {**os.environ, "PYTHONPATH": ""}
     result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, env=environment, timeout=250)
-    assert result.returncode == 0, f"{document}: {command}\n{result.stderr}"
-    assert tmp_path.exists()
+    assert result.returncode == 0, f"{RUNNABLE[command]}: {command}\n{result.stdout}{result.stderr}"
 
 
 def check_options(words: list[str]) -> None:
-    """Every option exists: the command line is parsed with ``--help`` behind it."""
+    """Compare the options of a command line with those that its ``--help`` lists."""
     subcommands = [word for word in words[:2] if not word.startswith("-")]
     if words[0] in ("switch", "server", "controller", "run"):
         subcommands = subcommands[:1]
@@ -139,7 +154,7 @@ def check_options(words: list[str]) -> None:
         assert option in result.output, f"{option} is no option of lanesum {' '.join(subcommands)}"
 
 
-def test_published_figures_are_the_measured_ones() -> None:
+def test_published_figures_are_those_of_the_results() -> None:
     script = ROOT / "benchmarks" / "publish.py"
     result = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The README's Python example runs as it stands, against a server with a controller."""
+"""The Python example of the README runs as it stands, with a server and a controller."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ import numpy as np
 from lanesum.server import AggregationServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
-from lanesum_control.resources import checkout_root
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
+from tests.paths import ROOT
 
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_the_example_sums() -> None:
-    root = checkout_root()
-    assert root is not None
-    (example,) = _PYTHON.findall((root / "README.md").read_text())
+def test_readme_example_returns_sum() -> None:
+    (example,) = _PYTHON.findall((ROOT / "README.md").read_text())
     with AggregationServer(("127.19.0.98", 0)) as server:
         network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
         controller = Controller(network, server)

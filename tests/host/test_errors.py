@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Errors: one line, an exit code, and the same after a process border."""
+"""Errors: one line, an exit code, and equal after pickling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanesum.transport.errors import AggregationTimeoutError, MismatchError, Rou
 from lanesum_control.errors import QuotaError
 
 
-def test_message_and_next_step() -> None:
+def test_error_message_has_next_step() -> None:
     error = ConfigurationError("There is no codec 'x'.", "Known codecs: a, b.")
     assert str(error) == "There is no codec 'x'. Known codecs: a, b."
     assert str(LanesumError("Short.")) == "Short."
@@ -19,7 +19,7 @@ def test_message_and_next_step() -> None:
     assert len({LanesumError.exit_code, ConfigurationError.exit_code, MissingToolError.exit_code}) == 3
 
 
-def test_errors_cross_process_borders() -> None:
+def test_pickled_error_keeps_its_message() -> None:
     for error in (LanesumError("a", "b"), AggregationTimeoutError("what", "next", (1, 3))):
         copy = pickle.loads(pickle.dumps(error))
         assert type(copy) is type(error)
@@ -27,7 +27,7 @@ def test_errors_cross_process_borders() -> None:
         assert getattr(copy, "missing", ()) == getattr(error, "missing", ())
 
 
-def test_what_an_error_says_of_itself_crosses_too() -> None:
+def test_pickled_error_keeps_its_attributes() -> None:
     mismatch = MismatchError("what", "next", 2, RoundSize(1, 3), RoundSize(1, 4))
     for error in (AggregationTimeoutError("what", "next", (1, 3)), mismatch, QuotaError("what", job=3, switch="s1")):
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):

@@ -16,12 +16,12 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from lanesum.aggregation.slots import Decision, Order, SlotTable
+from lanesum.aggregation.slots import ChunkOrder, Decision, SlotTable
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, Kind
-from lanesum.server import Decision as ServerDecision
+from lanesum.server import ServerDecision
 from lanesum.transport.rounds import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.window import RoundWindow
@@ -92,7 +92,7 @@ def test_decisions_have_the_names_of_the_code() -> None:
     names = {decision.name for decision in Decision}
     at_the_server = {decision.name for decision in ServerDecision}
     orders, decisions = re.findall(r"mtype \{(.*?)\};", TEXT, re.DOTALL)
-    assert set(re.findall(r"[A-Z_]+", orders)) == {order.name for order in Order}
+    assert set(re.findall(r"[A-Z_]+", orders)) == {order.name for order in ChunkOrder}
     # The server compares operations and sizes like a switch; only ``slots`` models that.
     assert set(re.findall(r"[A-Z_]+", decisions)) == names | at_the_server
     reached = {run.defines[-1].partition("=")[2] for run in check.MATRIX if run.kind == "reached"}

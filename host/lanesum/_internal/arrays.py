@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of large arrays, which the compiled part keeps for the next ones (``host/native/src/memory``).
+"""Memory of large arrays. The native extension keeps freed memory for later arrays (``host/native/src/memory``).
 
-A step's gradients are as long as those of the step before. Where they are large, memory that is new to the process
-costs a page fault for every page, which takes about as long as it takes to compress what is written there.
+The gradients of a step are as long as those of the step before. Memory that is new to the process costs a page fault
+for every page; for large arrays this takes about as long as compressing their content.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from lanesum.protocol.spec import WORD_BYTES
 
 
 def empty(size: int, dtype: DTypeLike) -> NDArray[Any]:
-    """As ``numpy.empty(size, dtype)``; large ones in memory that somebody may have used before."""
+    """Return ``numpy.empty(size, dtype)``; a large array may reuse pooled memory."""
     item = np.dtype(dtype)
     core = availability().core
-    if core is None or size * item.itemsize < core.LEAST_KEPT_BYTES:
+    if core is None or size * item.itemsize < core.MIN_POOLED_BYTES:
         return np.empty(size, item)
-    words: NDArray[np.uint32] = core.make_words(-(-size * item.itemsize // WORD_BYTES))
+    words: NDArray[np.uint32] = core.allocate_words(-(-size * item.itemsize // WORD_BYTES))
     return words.view(item)[:size]
 
 
-def release_kept() -> None:
-    """Give the system what is kept and not in use, of all sessions of the process."""
+def release_pooled() -> None:
+    """Return pooled memory that is not in use to the operating system, for all sessions of the process."""
     core = availability().core
     if core is not None:
-        core.release_kept()
+        core.release_pooled()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What has an end: ``with`` closes it, and starts it first where it has a beginning."""
+"""Mixins for context managers: ``with`` starts and closes an object."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Self
 
 
 class Closing:
-    """Closed on the way out of ``with``. Subclasses define ``close``, which is idempotent."""
+    """Context-manager mixin that calls ``close`` on exit. Subclasses define ``close``, which is idempotent."""
 
     def close(self) -> None:
+        """Release all resources."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -24,9 +25,10 @@ class Closing:
 
 
 class Serving(Closing):
-    """Started on the way in, too. Subclasses define ``start``."""
+    """Context-manager mixin that also calls ``start`` on entry. Subclasses define ``start``."""
 
     def start(self) -> None:
+        """Start to serve."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the compiled part of lanesum is there and used.
+"""Availability of the native extension.
 
-Transport and server exist twice: in Python, to be read, and in C++ (``host/native``), to be fast. Both behave alike and
-pass the same tests. The compiled one is used where it is installed, unless ``LANESUM_NATIVE`` in the environment says
-``off``; ``required`` makes it an error when it is not there.
+Transport and server exist twice: in Python as the readable reference, and in C++ (``host/native``) for speed. Both
+behave alike and pass the same tests. The native one is used if it is installed, unless the environment variable
+LANESUM_NATIVE is ``off``. With ``required``, a missing extension is an error.
 """
 
 from __future__ import annotations
@@ -20,23 +20,25 @@ from lanesum.protocol.spec import VERSION
 
 VARIABLE = "LANESUM_NATIVE"
 _CHOICES = ("auto", "off", "required")
-# The latest of what the rest of lanesum asks of it: an installation of an earlier state of lanesum lacks some.
-_LATEST = (
+# Names that this version of lanesum needs. An extension of an earlier version lacks some of them.
+_REQUIRED = (
     "LATENCY_BUCKETS",
     "ServerPath",
     "UdpRounds.gather",
     "BlockKernels",
     "UdpServer",
+    "Aggregator.delegate",
     "PeelingOrder",
     "CodecKernels.largest",
-    "make_words",
+    "allocate_words",
     "CodecKernels.sum_rows",
+    "KERNEL_ARGUMENTS",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """``core``: the compiled module, None when Python is to be used. ``reason``: why, in a sentence."""
+    """``core``: the native module, None to use Python; ``reason``: the reason, as a sentence."""
 
     core: ModuleType | None
     reason: str
@@ -56,29 +58,30 @@ def _find() -> Availability:
         from lanesum_native import _core
     except ModuleNotFoundError:
         return Availability(
-            None, "The compiled part is not installed (needs a C++ compiler: pip install ./host/native)."
+            None, "The native extension is not installed (needs a C++ compiler: pip install ./host/native)."
         )
     except ImportError as error:
-        return Availability(None, f"The compiled part cannot be loaded: {error}.")
+        return Availability(None, f"The native extension cannot be loaded: {error}.")
     if _core.PROTOCOL_VERSION != VERSION:
-        spoken = _core.PROTOCOL_VERSION
         return Availability(
-            None, f"The compiled part speaks protocol version {spoken}, not {VERSION}: install it anew."
+            None,
+            f"The native extension has protocol version {_core.PROTOCOL_VERSION}, not {VERSION}: install it again.",
         )
-    missing = [name for name in _LATEST if not _has(_core, name)]
+    missing = [name for name in _REQUIRED if not _has(_core, name)]
     if missing:
-        return Availability(None, f"The compiled part has no {' and no '.join(missing)}: install it anew.")
-    return Availability(_core, f"The compiled part is installed ({_core.__file__}).")
+        return Availability(None, f"The native extension has no {' and no '.join(missing)}: install it again.")
+    return Availability(_core, f"The native extension is installed ({_core.__file__}).")
 
 
 def availability() -> Availability:
-    """Whether to use the compiled part.
+    """Return the native module to use, and the reason.
 
-    Raises ConfigurationError when the environment requires it and it is not there, or says something unknown.
+    Raises:
+        ConfigurationError: LANESUM_NATIVE has an unknown value, or requires an extension that is not available.
     """
     choice = os.environ.get(VARIABLE, "auto")
     if choice not in _CHOICES:
-        raise ConfigurationError(f"{VARIABLE}={choice} is none of {', '.join(_CHOICES)}.")
+        raise ConfigurationError(f"Invalid {VARIABLE}={choice!r}: expected one of {', '.join(_CHOICES)}.")
     if choice == "off":
         return Availability(None, f"{VARIABLE}=off.")
     found = _find()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the kernel is handed many packets as one (UDP GSO and GRO), to be split by it or by the device."""
+"""Use of UDP GSO and GRO: the kernel sends and receives several packets as one super-packet."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ Offload = Literal["auto", "on", "off"]
 
 
 def check_offload(offload: str) -> None:
-    """Raises ConfigurationError for what is no ``Offload``."""
+    """Raise ConfigurationError if ``offload`` is no ``Offload``."""
     if offload not in get_args(Offload):
-        raise ConfigurationError(f"offload = {offload!r} is none of {', '.join(get_args(Offload))}.")
+        raise ConfigurationError(f"Invalid offload {offload!r}: expected one of {', '.join(get_args(Offload))}.")
 
 
-def may_join(native: ModuleType, descriptors: Iterable[int], offload: Offload) -> bool:
-    """Whether to hand packets to the kernel joined: as ``offload`` says; with ``"auto"`` where none of the sockets'
-    devices lets a software switch, which has to see every packet, see them so.
+def use_gso(native: ModuleType, descriptors: Iterable[int], offload: Offload) -> bool:
+    """Return True if packets may be sent as super-packets.
+
+    With ``"auto"`` they may, unless the device of a socket could pass super-packets to a software switch, which has to
+    see every packet.
 
     Args:
-        native: the compiled module.
-        descriptors: of sockets with an address.
+        native: the native module.
+        descriptors: descriptors of bound sockets.
+        offload: the user's choice.
     """
     if offload == "auto":
         return all(native.probe_offload(descriptor)[0] for descriptor in descriptors)
     return offload == "on"
 
 
-def may_take_joined(offload: Offload) -> bool:
-    """Whether to take packets joined from the kernel, which has them all to itself by then."""
+def use_gro(offload: Offload) -> bool:
+    """Return True if super-packets may be received. They have passed all switches, so only ``"off"`` refuses them."""
     return offload != "off"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long the compiled part looks for packets before it sleeps."""
+"""Busy-poll limit of the native extension."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import os
 from lanesum.errors import ConfigurationError
 
 VARIABLE = "LANESUM_SPIN"
-# About what it takes to be woken. Whoever else could use the processor has it between two looks.
+# About as long as the wake-up of a thread. Other threads get the processor between two polls.
 DEFAULT_US = 30
-# Beyond that nobody gains: to be woken takes tens of microseconds.
-MOST_US = 1000
+# A wake-up takes tens of microseconds, so longer polling gains nothing.
+MAX_US = 1000
 
 
-def longest_spin_s() -> float:
-    """What ``LANESUM_SPIN`` says, in microseconds there; 0: sleep at once. Returns seconds.
+def max_spin_s() -> float:
+    """Return the time to poll for packets before a thread sleeps, in seconds: LANESUM_SPIN, which is in microseconds.
 
-    Raises ConfigurationError for what is no whole number of microseconds up to ``MOST_US``.
+    Raises:
+        ConfigurationError: LANESUM_SPIN is no integer from 0 to ``MAX_US``.
     """
     text = os.environ.get(VARIABLE, str(DEFAULT_US))
-    if not (text.isascii() and text.isdigit() and int(text) <= MOST_US):
-        raise ConfigurationError(f"{VARIABLE}={text} is no number of microseconds from 0 to {MOST_US}.")
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_US):
+        raise ConfigurationError(f"Invalid {VARIABLE}={text!r}: expected an integer from 0 to {MAX_US} (µs).")
     return int(text) / 1e6

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""UDP sockets as worker, server and switch port open them."""
+"""UDP sockets of workers, servers and switch ports."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ import socket
 
 Address = tuple[str, int]
 
-# Whole windows of all workers may wait; the kernel grants what its limits allow.
+# Room for the windows of all workers of a job; the kernel grants at most its own limits.
 BUFFER_BYTES = 4 << 20
 MAX_DATAGRAM_BYTES = 65536
-# ECT(0), RFC 3168: queues on the way may mark instead of drop. Marks come back as a flag of the results.
+# ECT(0), RFC 3168: queues may mark packets instead of dropping them. The marks come back as a flag of the results.
 _ECN_CAPABLE = 0x02
 
 
 def open_udp_socket(
-    local: Address, *, peer: Address | None = None, shared: bool = False, ecn: bool = False, together: bool = False
+    local: Address, *, peer: Address | None = None, shared: bool = False, ecn: bool = False, reuse_port: bool = False
 ) -> socket.socket:
-    """A non-blocking IPv4 socket with large buffers, bound to ``local``.
+    """Return a non-blocking IPv4 socket with large buffers, bound to ``local``.
 
-    With ``peer`` it sends there and receives from there only. ``shared`` lets several sockets of one program have the
-    same local address, each with its own peer. With ``ecn`` queues on the way may mark its packets instead of dropping
-    them. ``together`` shares the address, and what is sent there, with others that say so (SO_REUSEPORT). Raises
-    OSError; nothing is left open then.
+    Args:
+        local: address to bind.
+        peer: address to connect to; the socket then sends to and receives from this address only.
+        shared: let sockets with different peers share the local address (SO_REUSEADDR).
+        ecn: let queues mark packets instead of dropping them.
+        reuse_port: share the local address and its datagrams with other such sockets (SO_REUSEPORT).
+
+    Raises:
+        OSError: an option or the address was refused; no socket is left open.
     """
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
@@ -31,10 +36,10 @@ def open_udp_socket(
             sock.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
         if shared:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if together:
+        if reuse_port:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if ecn:
-            # Before the route is looked up: the kernel forgets it, and its MTU, when this changes.
+            # Before the route is looked up: a change of this option drops the cached route and its MTU.
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _ECN_CAPABLE)
         sock.bind(local)
         if peer is not None:
@@ -46,6 +51,6 @@ def open_udp_socket(
     return sock
 
 
-def switch_stands_in(local: Address) -> bool:
-    """A worker's address on loopback: the switch before the server has sockets with it too, so it must be shared."""
+def is_shared_with_switch(local: Address) -> bool:
+    """Return True for a worker's address on loopback: the embedded switch opens sockets with the same address."""
     return local[0].startswith("127.") and local[1] != 0

@@ -37,7 +37,7 @@ class Decision(enum.Enum):
     DROP_LATE = "drop_late"
 
 
-class Order(enum.Enum):
+class ChunkOrder(enum.Enum):
     """How a packet's (epoch, chunk) stands to the owner's."""
 
     NEWER = 0
@@ -84,18 +84,18 @@ class Entry:
     words: Words = field(default_factory=lambda: np.zeros(0, np.uint32))
 
 
-def order_of(header: Header, owner: Owner | None) -> Order:
+def order_of(header: Header, owner: Owner | None) -> ChunkOrder:
     """Serial number arithmetic (RFC 1982) on epochs, then plain order on chunks. Never FOREIGN: that takes a clock."""
     if owner is None or (owner.job, owner.tag) != (header.job, header.tag):
-        return Order.NEWER
+        return ChunkOrder.NEWER
     epochs_ahead = (header.epoch - owner.epoch) % (1 << 32)
     if epochs_ahead >= _HALF_RANGE:
-        return Order.OLDER
+        return ChunkOrder.OLDER
     if epochs_ahead != 0 or header.chunk > owner.chunk:
-        return Order.NEWER
+        return ChunkOrder.NEWER
     if header.chunk < owner.chunk:
-        return Order.OLDER
-    return Order.SAME if (header.op, header.racks) == (owner.op, owner.round_words) else Order.CONFLICT
+        return ChunkOrder.OLDER
+    return ChunkOrder.SAME if (header.op, header.racks) == (owner.op, owner.round_words) else ChunkOrder.CONFLICT
 
 
 class SlotTable:
@@ -180,12 +180,12 @@ class SlotTable:
         return words if header.flags & Flag.UPPER else expand(LaneOp(header.op), words, code_table)
 
     @classmethod
-    def order(cls, header: Header, entry: Entry, *, now: int = 0, shared: bool = False, lease: int = 0) -> Order:
+    def order(cls, header: Header, entry: Entry, *, now: int = 0, shared: bool = False, lease: int = 0) -> ChunkOrder:
         """``order_of``, and FOREIGN for what another job is still at work on."""
         owner = entry.owner
         foreign = owner is not None and (owner.job, owner.tag) != (header.job, header.tag)
         if foreign and shared and not entry.done and (now - entry.touched) % cls.TICKS <= lease:
-            return Order.FOREIGN
+            return ChunkOrder.FOREIGN
         return order_of(header, owner)
 
     @classmethod
@@ -209,13 +209,13 @@ class SlotTable:
     ) -> Decision:
         """The decision alone, without changing the entry; arguments as of ``contribute``."""
         order = cls.order(header, entry, now=now, shared=shared, lease=lease)
-        if order is Order.NEWER:
+        if order is ChunkOrder.NEWER:
             return Decision.CLAIM_AND_COMPLETE if fan_in <= 1 else Decision.CLAIM
-        if order is Order.FOREIGN:
+        if order is ChunkOrder.FOREIGN:
             return Decision.COLLIDE
-        if order is Order.OLDER:
+        if order is ChunkOrder.OLDER:
             return Decision.PASS_LATE if quorum else Decision.DROP_LATE
-        if order is Order.CONFLICT:
+        if order is ChunkOrder.CONFLICT:
             return Decision.REPORT_CONFLICT
         seen = cls.seen(entry, worker)
         if entry.done:

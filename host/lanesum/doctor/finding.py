@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a check says."""
+"""Findings of checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 class Status(enum.StrEnum):
-    """OK; NOTE: something is slower or left out; PROBLEM: lanesum cannot be used."""
+    """Severity. NOTE: something is slower or unavailable; PROBLEM: lanesum cannot be used."""
 
     OK = "ok"
     NOTE = "note"
@@ -18,7 +18,14 @@ class Status(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``name``: of the check; ``what``: was found; ``next_step``: what to do, empty where nothing has to be done."""
+    """Result of one check.
+
+    Attributes:
+        name: name of the check.
+        status: severity.
+        what: the finding, as a sentence.
+        next_step: what to do; empty if nothing has to be done.
+    """
 
     name: str
     status: Status
@@ -27,12 +34,15 @@ class Finding:
 
 
 def ok(name: str, what: str) -> Finding:
+    """Return a finding with status OK."""
     return Finding(name, Status.OK, what)
 
 
 def note(name: str, what: str, next_step: str = "") -> Finding:
+    """Return a finding with status NOTE."""
     return Finding(name, Status.NOTE, what, next_step)
 
 
 def problem(name: str, what: str, next_step: str) -> Finding:
+    """Return a finding with status PROBLEM."""
     return Finding(name, Status.PROBLEM, what, next_step)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check of the GPUs."""
+"""Check of GPUs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from lanesum.gpu import driver
 
 
 def gpus() -> Iterator[Finding]:
-    """Whether codecs can use what is there."""
+    """Report if codecs can use the GPUs."""
     found = driver.gpus()
     if not found:
-        yield ok("GPU", "None that nvidia-smi knows of: vectors of the host only.")
+        yield ok("GPU", "None found by nvidia-smi: codecs run on the processor.")
         return
     missing = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
     if missing:
         names = ", ".join(gpu.name for gpu in found)
         yield note("GPU", f"{names}, but {' and '.join(missing)} missing.", "pip install 'lanesum[gpu]'.")
         return
-    from lanesum.gpu.availability import LEAST_CAPABILITY
+    from lanesum.gpu.availability import MIN_CAPABILITY
     from lanesum.gpu.staging import VARIABLE, mode
 
     try:
@@ -31,12 +31,12 @@ def gpus() -> Iterator[Finding]:
     except LanesumError as error:
         yield problem("GPU", error.what, error.next_step or "")
         return
-    least = ".".join(map(str, LEAST_CAPABILITY))
+    least = ".".join(map(str, MIN_CAPABILITY))
     for number, gpu in enumerate(found):
         what = f"{gpu.name}, driver {gpu.driver}, compute capability {gpu.capability}"
         if off:
-            yield note(f"GPU {number}", f"{what}; vectors are copied to the host, because of {VARIABLE}=off.")
-        elif tuple(int(part) for part in gpu.capability.split(".")) < LEAST_CAPABILITY:
+            yield note(f"GPU {number}", f"{what}; vectors are copied to the host because of {VARIABLE}=off.")
+        elif tuple(int(part) for part in gpu.capability.split(".")) < MIN_CAPABILITY:
             yield note(f"GPU {number}", f"{what}; the kernels need {least}.", f"Set {VARIABLE}=off.")
         else:
             yield ok(f"GPU {number}", f"{what}: thc and the sparse codecs run on it.")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of what is installed."""
+"""Checks of installed software."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INSTALL_NATIVE = "apt install g++ && pip install ./host/native, or make setup."
 
 
 def versions() -> Iterator[Finding]:
-    """Who speaks which version."""
+    """Report the versions of protocol, Python and NumPy."""
     yield ok("protocol", f"Version {VERSION}.")
     yield ok("Python", f"{platform.python_version()} ({platform.python_implementation()}, {platform.machine()}).")
     yield ok("numpy", _version("numpy"))
@@ -27,8 +27,8 @@ def versions() -> Iterator[Finding]:
 def _version(distribution: str) -> str:
     try:
         return f"{importlib.metadata.version(distribution)}."
-    except importlib.metadata.PackageNotFoundError:  # built in place, for example
-        return "Installed; its version is not known."
+    except importlib.metadata.PackageNotFoundError:  # for example built in place
+        return "Installed, without a version."
 
 
 def _native() -> Availability | LanesumError:
@@ -39,38 +39,38 @@ def _native() -> Availability | LanesumError:
 
 
 def implementations() -> Iterator[Finding]:
-    """Which transport and which server are used, and why not the other ones."""
+    """Report which transport and server implementation is in use, and why."""
     found = _native()
     if isinstance(found, LanesumError):
-        yield problem("native", found.what, found.next_step or f"Set it to auto, or install it: {_INSTALL_NATIVE}")
+        yield problem(
+            "native", found.what, found.next_step or f"Set it to auto, or install the extension: {_INSTALL_NATIVE}"
+        )
         return
     if found.core is None:
         next_step = "" if found.reason.endswith("=off.") else _INSTALL_NATIVE
         yield note("transport", f"In Python. {found.reason}", next_step)
         yield note("server", f"In Python. {found.reason}", next_step)
         return
-    yield ok("transport", f"Compiled. {found.reason}")
-    yield ok("server", "Compiled; jobs with a quorum are served in Python.")
+    yield ok("transport", f"Native. {found.reason}")
+    yield ok("server", "Native; jobs with a quorum are served in Python.")
 
 
 def lanes() -> Iterator[Finding]:
-    """Which vector instructions the compiled lane operations use."""
+    """Report which vector instructions the native lane operations use."""
     found = _native()
     if isinstance(found, LanesumError) or found.core is None:
-        yield note("lane operations", "By numpy.")
+        yield note("lane operations", "By NumPy.")
         return
     if not hasattr(found.core, "lane_level"):
         yield problem(
-            "lane operations", "The compiled part is older than lanesum.", f"Install it anew: {_INSTALL_NATIVE}"
+            "lane operations", "The native extension is older than lanesum.", f"Install it again: {_INSTALL_NATIVE}"
         )
         return
     levels = ", ".join(found.core.lane_levels())
-    yield ok(
-        "lane operations", f"Compiled, with vectors of level {found.core.lane_level()}; the processor has {levels}."
-    )
+    yield ok("lane operations", f"Native, with vectors of level {found.core.lane_level()}; the processor has {levels}.")
 
 
-# Package, what pip calls it, what it is for, and how to install it.
+# Module, its distribution, its purpose, and the command that installs it.
 _PACKAGES = (
     ("grpc", "grpcio", "controller and server control", "pip install grpcio."),
     ("torch", "torch", "DDP hook", "pip install 'lanesum[torch]'."),
@@ -81,7 +81,7 @@ _PACKAGES = (
 
 
 def packages() -> Iterator[Finding]:
-    """Packages that parts of lanesum need; they are not imported, which would take seconds."""
+    """Report optional packages. They are not imported, which would take seconds."""
     for module, distribution, purpose, install in _PACKAGES:
         if importlib.util.find_spec(module) is None:
             yield note(distribution, f"Not installed: no {purpose}.", install)

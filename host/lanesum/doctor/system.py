@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of what the kernel grants."""
+"""Checks of sockets, socket buffers and UDP offload."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BUFFERS = (
 
 
 def sockets() -> Iterator[Finding]:
-    """Whether a worker's socket can be opened, and what of its buffers the kernel grants."""
+    """Check that a worker can open a socket, and report the buffers that the kernel grants."""
     try:
         with open_udp_socket(_LOOPBACK) as sock:
             granted = {name: sock.getsockopt(socket.SOL_SOCKET, option) for name, option, _ in _BUFFERS}
@@ -37,7 +37,7 @@ def sockets() -> Iterator[Finding]:
         )
         return
     yield ok("UDP socket", f"Can be opened on {_LOOPBACK[0]}.")
-    # The default job of a worker; its buffers hold a window of results.
+    # A worker with a default job; its buffers hold one window of results.
     ticket = JobTicket(job=0, tag=0, worker=0, workers=MAX_WORKERS, slots=DEFAULT_WINDOW)
     worker = buffer_bytes(ticket, DEFAULT_WINDOW)
     for name, _, setting in _BUFFERS:
@@ -45,7 +45,7 @@ def sockets() -> Iterator[Finding]:
 
 
 def _buffer(name: str, setting: str, granted: int, worker: int) -> Finding:
-    """``worker``: bytes that the windows of a worker take; those of all workers of a job meet at the server."""
+    """Compare a buffer with ``worker``, the bytes of one worker's window; a server receives those of all workers."""
     server = worker * MAX_WORKERS
     sysctl = f"As root: sysctl -w {setting}={max(BUFFER_BYTES, -(-server // 2))}"
     if granted < worker:
@@ -54,22 +54,24 @@ def _buffer(name: str, setting: str, granted: int, worker: int) -> Finding:
     windows = min(granted // worker, MAX_WORKERS)
     if granted < server:
         what = (
-            f"{granted:,} bytes are granted: default windows of {windows} workers. A server loses packets of jobs with "
-            "more workers when they come at once."
+            f"{granted:,} bytes are granted: default windows of {windows} workers. A server may lose packets when more "
+            "workers send at the same time."
         )
         return note(name, what, f"{sysctl}.")
-    return ok(name, f"{granted:,} bytes are granted: default windows of {windows} workers, as many as a level has.")
+    return ok(name, f"{granted:,} bytes are granted: default windows of {windows} workers, the limit of a level.")
 
 
 def offload() -> Iterator[Finding]:
-    """Whether the kernel takes and gives many datagrams at once."""
+    """Report if the kernel supports UDP GSO and GRO."""
     for name, option, value, since in _OFFLOADS:
         try:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
                 sock.setsockopt(socket.IPPROTO_UDP, option, value)
         except OSError as error:
             yield note(
-                name, f"The kernel does not have it ({error.strerror}): packets go one by one.", f"Linux {since}."
+                name,
+                f"Not supported by the kernel ({error.strerror}): one system call handles less data.",
+                f"Use Linux {since} or later.",
             )
         else:
-            yield ok(name, "The kernel has it.")
+            yield ok(name, "Supported by the kernel.")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs of this machine as the driver's own tool sees them: PyTorch takes seconds to import, and tells no driver."""
+"""GPUs of this machine, from ``nvidia-smi``: PyTorch takes seconds to import, and does not name the driver."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ _TIMEOUT_S = 30.0
 
 
 class Gpu(NamedTuple):
+    """A GPU: name, compute capability as NVIDIA writes it (``9.0``), and version of its driver."""
+
     name: str
-    #: As NVIDIA writes it: "9.0".
     capability: str
     driver: str
 
 
 def gpus() -> list[Gpu]:
-    """In the driver's order; none where the tool is missing, fails, or does not answer in 30 seconds."""
+    """Return the GPUs in the driver's order; none if the tool is missing, fails, or takes more than 30 seconds."""
     try:
         answer = subprocess.run(_QUERY, capture_output=True, text=True, check=True, timeout=_TIMEOUT_S).stdout
     except (OSError, subprocess.SubprocessError):

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hadamard transform of one block in one Triton program.
 
-Adds in the order of :mod:`lanesum.codecs.kernels.hadamard`.
+The additions have the order of :mod:`lanesum.codecs.kernels.hadamard`.
 
-A block is four tensors (GROUPS, 16) as in :mod:`lanesum.gpu.philox`. Both sides of a butterfly compute it: each gets
-the other's value, and adds its own with the sign of its side, which is the same addition. A value comes from a register
-or, by a shuffle, from another thread of the warp; through shared memory goes only what is 512 or 1,024 coordinates
-apart, where a block has two or four warps.
+A block is four tensors (GROUPS, 16) as in :mod:`lanesum.gpu.philox`. Both sides of a butterfly compute it. Each gets
+the other's value and adds its own with the sign of its side, which is the same addition. Values come from registers or,
+by a shuffle, from another thread of the warp. Only values 512 or 1,024 coordinates apart go through shared memory, in
+blocks with two or four warps.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import triton.language as tl
 def _butterflies(x, ABOVE: tl.constexpr, SPAN: tl.constexpr):
     shape: tl.constexpr = x.shape
     own = tl.reshape(x.to(tl.int32, bitcast=True), [ABOVE, 2, SPAN])
-    # Bits are added as integers, which wrap: the sum of a pair less one of it is the other, whatever the bits are.
+    # Bits are added as integers, which wrap: the sum of a pair minus one of them is the other one.
     other = tl.sum(own, 1, keep_dims=True) - own
-    # A product with 1 or -1 is exact, so that this rounds as the addition alone does.
+    # A product with 1 or -1 is exact, so the result is rounded as by an addition alone.
     side = 1.0 - 2.0 * tl.arange(0, 2)[None, :, None].to(tl.float32)
     return tl.reshape(tl.fma(tl.reshape(x, [ABOVE, 2, SPAN]), side, other.to(tl.float32, bitcast=True)), shape)
 
@@ -44,8 +44,10 @@ def _rows(x, GROUPS: tl.constexpr, STAGES: tl.constexpr):
 
 @triton.jit
 def hadamard(x00, x01, x10, x11, GROUPS: tl.constexpr, STAGES: tl.constexpr):
-    """Transformed without normalization; ``GROUPS`` is 2 to the power of ``STAGES``. Of a shorter vector, padded with
-    zeros, the first coordinates are its own transform: a sum with zero is exact."""
+    """Return the transform without normalization; ``GROUPS`` is 2 to the power of ``STAGES``.
+
+    For a shorter vector, padded with zeros, the first coordinates are its transform: a sum with zero is exact.
+    """
     x00 = _columns(x00, GROUPS)
     x01 = _columns(x01, GROUPS)
     x10 = _columns(x10, GROUPS)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sparse codecs' loops over a device's vectors, in Triton: :mod:`lanesum.codecs.sparse.reference` to the bit.
+"""Triton kernels of the sparse codecs, with the bits of :mod:`lanesum.codecs.sparse.reference`.
 
 Sums are of integers that wrap, so the order in which programs add does not matter. Fixed point goes through float64,
-where nothing is rounded that is not rounded in NumPy: products with powers of two are exact, and adding and taking away
-``_HALVES`` rounds half to even whatever is far below it.
+where the same values are rounded as in NumPy. Products with powers of two are exact. Adding and subtracting
+``_HALVES`` rounds values far below it, half to even.
 
-A program has ``KEYS`` keys, with ``BLOCK`` values each; offsets are of 64 bits. Keys are the bits of uint32 in int32,
-as PyTorch has no other ones. Numbers that differ from round to round are arguments that Triton does not specialize for.
+A program has ``KEYS`` keys with ``BLOCK`` values each; offsets have 64 bits. Keys are the bits of uint32 in int32,
+because PyTorch lacks operations on uint32. Triton does not specialize for arguments that differ from round to round.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _FACTOR_0 = tl.constexpr(sketch_hash._FACTORS[0])
 _FACTOR_1 = tl.constexpr(sketch_hash._FACTORS[1])
 _SHIFT = tl.constexpr(sketch_hash._SHIFT)
 _LOW = tl.constexpr(0xFFFFFFFF)
-# From here on the neighbours of a float64 are whole numbers apart.
+# From here on, neighbouring float64 numbers are integers.
 _HALVES = tl.constexpr(1.5 * 2.0**52)
 _BIAS = tl.constexpr(1023)
 _MANTISSA_BITS = tl.constexpr(52)
 _MAGNITUDE = tl.constexpr(0x7FFFFFFF)
-#: In the order of peeling: which cell it is, of a key's three, in the bits below the level.
+#: In the order of peeling, the bits below the level: which of a key's three cells it is alone in.
 PIVOT_BITS = 2
 _PIVOT_BITS = tl.constexpr(PIVOT_BITS)
 _PIVOT = tl.constexpr((1 << PIVOT_BITS) - 1)
@@ -35,14 +35,16 @@ _PIVOT = tl.constexpr((1 << PIVOT_BITS) - 1)
 
 @triton.jit
 def _power_of_two(exponent):
-    """``2**exponent`` in float64, of an exponent whose power is a normal number."""
+    """Return ``2**exponent`` in float64, which must be a normal number."""
     return ((exponent + _BIAS).to(tl.int64) << _MANTISSA_BITS).to(tl.float64, bitcast=True)
 
 
 @triton.jit
 def _to_integers(values, exponent, peak):
-    """In units of ``2**exponent``, rounded half to even, cut to plus and minus ``peak``, which is a whole number: so it
-    makes no difference that they are cut first."""
+    """Return ``values`` in units of ``2**exponent``, rounded half to even and clamped to plus and minus ``peak``.
+
+    ``peak`` is an integer, so clamping before rounding makes no difference.
+    """
     scaled = values.to(tl.float64) * _power_of_two(-exponent)
     limit = peak.to(tl.float64)
     scaled = tl.minimum(tl.maximum(scaled, -limit), limit)
@@ -63,7 +65,10 @@ def _seed(low, high):
 
 @triton.jit
 def _cells_of(keys, seed_low, seed_high, count, segment):
-    """Three cells of each key (int32), and in bits 0 to 2 whether its sign there is -1: ``sketch_hash.cells_of``."""
+    """Return the three cells of each key (int32), and bits 0 to 2 that are set where its sign is -1.
+
+    The counterpart for arrays is ``lanesum.codecs.sparse.hashing.cells_of``.
+    """
     first = _mixed(keys.to(tl.uint32, bitcast=True).to(tl.uint64) * _STEP + _seed(seed_low, seed_high))
     second = _mixed(first + _STEP)
     cells = count.to(tl.uint64)
@@ -88,23 +93,23 @@ def _signed(values, signs, NUMBER: tl.constexpr):
 
 
 @triton.jit
-def _some_keys(keys, count, KEYS: tl.constexpr):
-    """Numbers, int64, of this program's keys; whether there are such; and the keys."""
+def _program_keys(keys, count, KEYS: tl.constexpr):
+    """Return the indices (int64) of this program's keys, a mask of those that exist, and the keys."""
     number = tl.program_id(0).to(tl.int64) * KEYS + tl.arange(0, KEYS)
-    there = number < count
-    return number, there, tl.load(keys + number, mask=there, other=0)
+    valid = number < count
+    return number, valid, tl.load(keys + number, mask=valid, other=0)
 
 
 @triton.jit
-def _places(keys, there, size, BLOCK: tl.constexpr):
-    """Where the values of ``keys`` are in the vector, shape (KEYS, BLOCK), and whether they are inside."""
+def _places(keys, valid, size, BLOCK: tl.constexpr):
+    """Return the offsets of the values of ``keys`` in the vector, shape (KEYS, BLOCK), and a mask of those inside."""
     at = keys.to(tl.uint32, bitcast=True).to(tl.int64)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
-    return at, there[:, None] & (at < size)
+    return at, valid[:, None] & (at < size)
 
 
 @triton.jit(do_not_specialize=["size", "blocks"])
 def nonzero_blocks(values, size, blocks, flags, largest, KEYS: tl.constexpr, BLOCK: tl.constexpr):
-    """Whether blocks have a value other than zero (uint8), and the bits of the largest magnitude (int32, 0 before)."""
+    """Flag the blocks with a nonzero value (uint8); compute the bits of the largest magnitude (int32, 0 before)."""
     number = tl.program_id(0).to(tl.int64) * KEYS + tl.arange(0, KEYS)
     at = number[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
     bits = tl.load(values + at, mask=at < size, other=0.0).to(tl.int32, bitcast=True) & _MAGNITUDE
@@ -117,12 +122,12 @@ def nonzero_blocks(values, size, blocks, flags, largest, KEYS: tl.constexpr, BLO
 def gather_integers(
     values, size, keys, count, exponent, peak, integers, KEYS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """The blocks of ``keys`` in units of ``2**exponent``, one after the other."""
-    number, there, some = _some_keys(keys, count, KEYS)
-    at, inside = _places(some, there, size, BLOCK)
+    """Store the blocks of ``keys`` in units of ``2**exponent``, one after the other."""
+    number, valid, own_keys = _program_keys(keys, count, KEYS)
+    at, inside = _places(own_keys, valid, size, BLOCK)
     found = _to_integers(tl.load(values + at, mask=inside, other=0.0), exponent, peak)
     to = number[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
-    tl.store(integers + to, found, mask=there[:, None] & (to >= 0))
+    tl.store(integers + to, found, mask=valid[:, None] & (to >= 0))
 
 
 @triton.jit(do_not_specialize=["count", "size", "exponent", "peak", "seed_low", "seed_high", "cells", "segment"])
@@ -131,10 +136,10 @@ def insert(
     KEYS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Add the blocks of ``keys``, in units of ``2**exponent``, with their signs to their cells."""
-    _, there, some = _some_keys(keys, count, KEYS)
-    at, inside = _places(some, there, size, BLOCK)
+    _, valid, own_keys = _program_keys(keys, count, KEYS)
+    at, inside = _places(own_keys, valid, size, BLOCK)
     found = _to_integers(tl.load(values + at, mask=inside, other=0.0), exponent, peak)
-    a, b, c, signs = _cells_of(some, seed_low, seed_high, cells, segment)
+    a, b, c, signs = _cells_of(own_keys, seed_low, seed_high, cells, segment)
     lanes = tl.arange(0, BLOCK)[None, :]
     signs = signs[:, None]
     tl.atomic_add(sketch + a.to(tl.int64)[:, None] * BLOCK + lanes, _signed(found, signs, 0), mask=inside)
@@ -144,24 +149,24 @@ def insert(
 
 @triton.jit(do_not_specialize=["count", "seed_low", "seed_high", "cells", "segment"])
 def place(keys, count, seed_low, seed_high, cells, segment, placed, degree, KEYS: tl.constexpr):
-    """Cells of keys (int32, shape (keys, 4), the signs being the last), and how many keys a cell has."""
-    number, there, some = _some_keys(keys, count, KEYS)
-    a, b, c, signs = _cells_of(some, seed_low, seed_high, cells, segment)
-    tl.store(placed + number * 4, a, mask=there)
-    tl.store(placed + number * 4 + 1, b, mask=there)
-    tl.store(placed + number * 4 + 2, c, mask=there)
-    tl.store(placed + number * 4 + 3, signs, mask=there)
-    tl.atomic_add(degree + a, 1, mask=there)
-    tl.atomic_add(degree + b, 1, mask=there)
-    tl.atomic_add(degree + c, 1, mask=there)
+    """Store the cells and signs of keys (int32, shape (keys, 4), signs last), and count the keys of each cell."""
+    number, valid, own_keys = _program_keys(keys, count, KEYS)
+    a, b, c, signs = _cells_of(own_keys, seed_low, seed_high, cells, segment)
+    tl.store(placed + number * 4, a, mask=valid)
+    tl.store(placed + number * 4 + 1, b, mask=valid)
+    tl.store(placed + number * 4 + 2, c, mask=valid)
+    tl.store(placed + number * 4 + 3, signs, mask=valid)
+    tl.atomic_add(degree + a, 1, mask=valid)
+    tl.atomic_add(degree + b, 1, mask=valid)
+    tl.atomic_add(degree + c, 1, mask=valid)
 
 
 @triton.jit(do_not_specialize=["count", "level"])
 def claim(placed, count, degree, level, order, KEYS: tl.constexpr):
-    """Keys that are alone in a cell, and in none before, are of this ``level``; degrees do not change meanwhile."""
+    """Assign this ``level`` to keys that are alone in a cell and have no level yet; degrees do not change."""
     number = tl.program_id(0).to(tl.int64) * KEYS + tl.arange(0, KEYS)
-    there = number < count
-    left = there & (tl.load(order + number, mask=there, other=0) < 0)
+    valid = number < count
+    left = valid & (tl.load(order + number, mask=valid, other=0) < 0)
     first = tl.load(degree + tl.load(placed + number * 4, mask=left, other=0), mask=left, other=0) == 1
     second = tl.load(degree + tl.load(placed + number * 4 + 1, mask=left, other=0), mask=left, other=0) == 1
     third = tl.load(degree + tl.load(placed + number * 4 + 2, mask=left, other=0), mask=left, other=0) == 1
@@ -171,10 +176,10 @@ def claim(placed, count, degree, level, order, KEYS: tl.constexpr):
 
 @triton.jit(do_not_specialize=["count", "level"])
 def remove(placed, count, degree, level, order, removed, KEYS: tl.constexpr):
-    """Take the keys of a ``level`` out of their cells, and count them, at the level's place in ``removed``."""
+    """Remove the keys of a ``level`` from their cells, and count them in ``removed`` at the index of the level."""
     number = tl.program_id(0).to(tl.int64) * KEYS + tl.arange(0, KEYS)
-    there = number < count
-    taken = there & ((tl.load(order + number, mask=there, other=-1) >> _PIVOT_BITS) == level)
+    valid = number < count
+    taken = valid & ((tl.load(order + number, mask=valid, other=-1) >> _PIVOT_BITS) == level)
     tl.atomic_add(degree + tl.load(placed + number * 4, mask=taken, other=0), -1, mask=taken)
     tl.atomic_add(degree + tl.load(placed + number * 4 + 1, mask=taken, other=0), -1, mask=taken)
     tl.atomic_add(degree + tl.load(placed + number * 4 + 2, mask=taken, other=0), -1, mask=taken)
@@ -183,14 +188,14 @@ def remove(placed, count, degree, level, order, removed, KEYS: tl.constexpr):
 
 @triton.jit(do_not_specialize=["count", "level"])
 def peel(placed, count, order, level, sketch, integers, KEYS: tl.constexpr, BLOCK: tl.constexpr):
-    """Read the keys of a ``level`` from the cells in which they are alone now, and take them out of their three.
+    """Read the keys of a ``level`` from the cells in which they are alone, and remove them from their three cells.
 
-    No cell that is read is one that another key of the same level is in.
+    No other key of the same level is in a cell that is read.
     """
     number = tl.program_id(0).to(tl.int64) * KEYS + tl.arange(0, KEYS)
-    there = number < count
-    word = tl.load(order + number, mask=there, other=-1)
-    taken = there & ((word >> _PIVOT_BITS) == level)
+    valid = number < count
+    word = tl.load(order + number, mask=valid, other=-1)
+    taken = valid & ((word >> _PIVOT_BITS) == level)
     if tl.max(taken.to(tl.int32), axis=0) > 0:
         pivot = word & _PIVOT
         a = tl.load(placed + number * 4, mask=taken, other=0).to(tl.int64)[:, None]
@@ -213,21 +218,24 @@ def peel(placed, count, order, level, sketch, integers, KEYS: tl.constexpr, BLOC
 def scatter_floats(
     integers, keys, count, size, exponent, divisor, values, KEYS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """The blocks of ``keys`` as floats to their places in ``values``: integers times ``2**exponent / divisor``."""
-    number, there, some = _some_keys(keys, count, KEYS)
-    at, inside = _places(some, there, size, BLOCK)
+    """Store the blocks of ``keys`` in ``values`` as floats: integers times ``2**exponent / divisor``."""
+    number, valid, own_keys = _program_keys(keys, count, KEYS)
+    at, inside = _places(own_keys, valid, size, BLOCK)
     found = tl.load(integers + number[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :], mask=inside, other=0)
     floats = found.to(tl.float64) * _power_of_two(exponent) / divisor.to(tl.float64)
     tl.store(values + at, floats.to(tl.float32), mask=inside)
 
 
 @triton.jit(do_not_specialize=["count", "size", "exponent", "peak"])
-def subtract_said(
+def subtract_decoded(
     values, size, keys, count, exponent, peak, residual, KEYS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """What integers in units of ``2**exponent`` do not say of the blocks of ``keys``; else ``residual`` stays."""
-    _, there, some = _some_keys(keys, count, KEYS)
-    at, inside = _places(some, there, size, BLOCK)
+    """Store the residual of the blocks of ``keys``: values minus their integers in units of ``2**exponent``.
+
+    Other elements of ``residual`` do not change.
+    """
+    _, valid, own_keys = _program_keys(keys, count, KEYS)
+    at, inside = _places(own_keys, valid, size, BLOCK)
     found = tl.load(values + at, mask=inside, other=0.0)
-    said = (_to_integers(found, exponent, peak).to(tl.float64) * _power_of_two(exponent)).to(tl.float32)
-    tl.store(residual + at, found - said, mask=inside)
+    decoded = (_to_integers(found, exponent, peak).to(tl.float64) * _power_of_two(exponent)).to(tl.float32)
+    tl.store(residual + at, found - decoded, mask=inside)

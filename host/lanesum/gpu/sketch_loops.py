@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sparse codecs' loops on tensors of a device, launched in the current stream.
+"""Loops of the sparse codecs on tensors of a device, launched in the current stream.
 
-As :mod:`lanesum.codecs.sparse.reference`, but what they make is new, keys are int32 with the bits of uint32, words
-int32, and the order of peeling goes by levels that the device finds.
+They correspond to :mod:`lanesum.codecs.sparse.reference`, but return new tensors. Keys are int32 with the bits of
+uint32, words are int32, and the order of peeling has levels that the device finds.
 """
 
 from __future__ import annotations
@@ -18,20 +18,25 @@ from lanesum.codecs.sparse.hashing import Cells
 from lanesum.gpu import sketch_kernels as kernels
 from lanesum.gpu.philox import keys as halves
 
-# Values that a program has; as many keys where no values are looked at.
+# Values of a program; also its keys, in kernels that read no values.
 _PROGRAM = 1024
-# Levels that are launched before the host looks whether that was enough; more are launched at once each time.
+# Levels launched before the host checks that they were enough; each time it launches twice as many.
 _LEVELS = 8
-# PyTorch looks at so many elements at once, and no more.
-_MOST = 1 << 30
-# No FMA: what NumPy rounds twice is rounded twice.
+# Maximum number of elements that torch.nonzero accepts.
+_MAX_NONZERO = 1 << 30
+# No FMA: products and sums are rounded separately, as in NumPy.
 _OPTIONS: dict[str, Any] = {"enable_fp_fusion": False}
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceOrder:
-    """What ``peeling_order`` found: cells and signs of all keys, level and pivot of those that can be read (-1 where
-    they cannot), and how many levels there are."""
+    """Order of peeling.
+
+    Attributes:
+        placed: three cells and the signs of each key, int32.
+        order: level and pivot of each key, int32; -1 for a key that cannot be read.
+        levels: number of levels.
+    """
 
     placed: torch.Tensor
     order: torch.Tensor
@@ -39,20 +44,20 @@ class DeviceOrder:
 
 
 def nonzero_blocks(values: torch.Tensor, block: int) -> tuple[torch.Tensor, int]:
-    """Keys of blocks with a value other than zero, and the bits of the largest magnitude. The thread waits for them."""
+    """Return the keys of blocks with a nonzero value, and the bits of the largest magnitude; the thread waits."""
     blocks = -(-values.numel() // block)
     flags = torch.empty(blocks, dtype=torch.uint8, device=values.device)
     largest = torch.zeros(1, dtype=torch.int32, device=values.device)
     grid, shape = _launch(blocks, block)
     kernels.nonzero_blocks[grid](values, values.numel(), blocks, flags, largest, **shape, **_OPTIONS)
-    keys = _places(flags).to(torch.int32)
+    keys = _nonzero(flags).to(torch.int32)
     return keys, int(largest.item())
 
 
 def gather_integers(
     values: torch.Tensor, keys: torch.Tensor, block: int, exponent: int, peak: int, integers: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """The blocks of ``keys`` in units of ``2**exponent``."""
+    """Return the blocks of ``keys`` in units of ``2**exponent``."""
     if integers is None:
         integers = torch.empty(keys.numel() * block, dtype=torch.int32, device=keys.device)
     if keys.numel():
@@ -66,7 +71,7 @@ def gather_integers(
 def insert(
     values: torch.Tensor, keys: torch.Tensor, block: int, exponent: int, peak: int, seed: int, cells: Cells
 ) -> torch.Tensor:
-    """A sketch of the blocks of ``keys``, in units of ``2**exponent``."""
+    """Return a sketch of the blocks of ``keys``, in units of ``2**exponent``."""
     sketch = torch.zeros(cells.count * block, dtype=torch.int32, device=keys.device)
     if keys.numel():
         grid, shape = _launch(keys.numel(), block)
@@ -78,8 +83,10 @@ def insert(
 
 
 def peeling_order(keys: torch.Tensor, seed: int, cells: Cells) -> tuple[DeviceOrder, torch.Tensor]:
-    """Which keys can be read from a sketch of all of them, level by level; and the places of those that cannot,
-    increasing. The thread waits for every few levels."""
+    """Return the order in which keys can be read from a sketch of all of them, and the indices of those that cannot.
+
+    The thread waits once for every few levels.
+    """
     count = keys.numel()
     placed = torch.empty(count * 4, dtype=torch.int32, device=keys.device)
     order = torch.full((count,), -1, dtype=torch.int32, device=keys.device)
@@ -102,11 +109,11 @@ def peeling_order(keys: torch.Tensor, seed: int, cells: Cells) -> tuple[DeviceOr
             if not left or len(found) < launched:
                 break
             launched *= 2
-    return DeviceOrder(placed, order, levels), _places(order < 0)
+    return DeviceOrder(placed, order, levels), _nonzero(order < 0)
 
 
 def peel(order: DeviceOrder, block: int, sketch: torch.Tensor) -> torch.Tensor:
-    """Take all keys out of a ``sketch``, which is overwritten: their integers, 0 for those that cannot be read."""
+    """Return the integers of all keys in a ``sketch``, which is overwritten; 0 for keys that cannot be read."""
     count = order.order.numel()
     integers = torch.zeros(count * block, dtype=torch.int32, device=sketch.device)
     grid, shape = _launch(count, block)
@@ -118,7 +125,7 @@ def peel(order: DeviceOrder, block: int, sketch: torch.Tensor) -> torch.Tensor:
 def scatter_floats(
     integers: torch.Tensor, keys: torch.Tensor, block: int, exponent: int, divisor: int, values: torch.Tensor
 ) -> None:
-    """The blocks of ``keys``, as floats, to their places in ``values``."""
+    """Store the blocks of ``keys`` in ``values`` as floats."""
     if keys.numel():
         grid, shape = _launch(keys.numel(), block)
         kernels.scatter_floats[grid](
@@ -127,20 +134,22 @@ def scatter_floats(
 
 
 def residual(values: torch.Tensor, keys: torch.Tensor, block: int, exponent: int, peak: int) -> torch.Tensor:
-    """What integers in units of ``2**exponent`` of the blocks of ``keys`` do not say of ``values``."""
+    """Return ``values`` minus the integers, in units of ``2**exponent``, of the blocks of ``keys``."""
     left = values.clone()
     if keys.numel():
         grid, shape = _launch(keys.numel(), block)
-        kernels.subtract_said[grid](
+        kernels.subtract_decoded[grid](
             values, values.numel(), keys, keys.numel(), exponent, peak, left, **shape, **_OPTIONS
         )
     return left
 
 
 def count_blocks(integers: torch.Tensor, keys: torch.Tensor, block: int, levels: int) -> list[int]:
-    """How many blocks of ``2**i`` values have an integer other than zero, for every ``i`` below ``levels``. The thread
-    waits for them."""
-    found = _places(integers)
+    """Return the number of blocks of ``2**i`` values with a nonzero integer, for every ``i`` below ``levels``.
+
+    The thread waits for the device.
+    """
+    found = _nonzero(integers)
     if not found.numel():
         return [0] * levels
     places = (keys.to(torch.int64) & 0xFFFFFFFF)[found // block] * block + found % block
@@ -148,15 +157,15 @@ def count_blocks(integers: torch.Tensor, keys: torch.Tensor, block: int, levels:
     return [int(count) for count in torch.stack(counts).tolist()]
 
 
-def _places(of: torch.Tensor) -> torch.Tensor:
-    """Where it is not zero (int64), increasing. The thread waits for them."""
-    if of.numel() <= _MOST:
-        return torch.nonzero(of).view(-1)
-    pieces = range(0, of.numel(), _MOST)
-    return torch.cat([torch.nonzero(of[first : first + _MOST]).view(-1) + first for first in pieces])
+def _nonzero(flags: torch.Tensor) -> torch.Tensor:
+    """Return the indices of nonzero elements (int64, increasing); the thread waits for the device."""
+    if flags.numel() <= _MAX_NONZERO:
+        return torch.nonzero(flags).view(-1)
+    pieces = range(0, flags.numel(), _MAX_NONZERO)
+    return torch.cat([torch.nonzero(flags[first : first + _MAX_NONZERO]).view(-1) + first for first in pieces])
 
 
 def _launch(keys: int, block: int) -> tuple[Callable[[Any], tuple[int]] | tuple[int], dict[str, int]]:
-    """Programs, and what is fixed when they are compiled."""
+    """Return the grid of a kernel, and its compile-time constants."""
     each = max(1, _PROGRAM // block)
     return (-(-keys // each),), {"KEYS": each, "BLOCK": block}

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``thc`` on a vector of a device: the same rounds and words as on the host, made by kernels.
 
-All kernels of a round, and the copies of what they make, are launched at once; whoever communicates then waits for one
-piece after the other. The residual of the own codes is made with them, before they are sent. What a quorum rarely
-needs, sums that lack some workers and residuals of words that were left out, is computed on the host.
+All kernels of a round, and the copies of their results, are launched at once. The communication thread then waits for
+one piece after the other. The residual is computed together with the codes, before they are sent. Two rare cases of a
+quorum are computed on the host: sums that lack some workers, and residuals of words that were left out.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ from lanesum.gpu.availability import require
 from lanesum.gpu.staging import Event, staging_for, to_host
 from lanesum.gpu.tensors import with_error_feedback
 
-#: Larger blocks do not fit the registers of a program.
-MOST_BLOCK = 1 << 14
-# Coordinates of a piece of a round: a launch costs tens of microseconds, in which a fast network sends half of it.
+#: Largest block: a larger one does not fit the registers of a program.
+MAX_BLOCK = 1 << 14
+# Coordinates of a piece of a round. A launch takes tens of microseconds; a fast network sends half a piece meanwhile.
 _PIECE = 1 << 22
-# Parts of as many values as SUM_BLOCK that a program sums: see lanesum.codecs.kernels.reference.square_sums.
+# Steps that the kernel of square sums unrolls, see lanesum.codecs.kernels.reference.square_sums.
 _SUM_UNROLL = 8
-#: Of the kernel that adds up squares: parts of a program, and options of the compiler.
+#: Constants of the kernel that sums squares: parts of a program, and options of the compiler.
 SQUARE_SUMS = {"PARTS": 16, "num_warps": 4, "enable_fp_fusion": False}
-# Values of a block for one warp, and registers of a thread, of which a multiprocessor has 65,536. Encoding keeps the
-# values until it knows the residual; decoding with fewer warps takes fewer instructions.
+# Values of a block for each warp, and registers of each thread; a multiprocessor has 65,536. Encoding keeps the values
+# until it has computed the residual. Decoding takes fewer instructions with fewer warps.
 _ENCODING = (1024, 128)
 _DECODING = (2048, 160)
 
 
 class _Kernel(Protocol):
-    """A kernel of Triton: indexed by its grid it becomes a function that launches it."""
+    """A Triton kernel; indexed by a grid, it is a function that launches it."""
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., object]: ...
 
 
 @dataclass(frozen=True)
 class Launches:
-    """How the kernels of a codec are launched, whose arithmetic ``coder`` has on the host."""
+    """Constants and grids of the kernels for a codec; ``coder`` has the same arithmetic on the host."""
 
     coder: BlockCoder
 
     def _block(self, per_warp: int, registers: int) -> dict[str, Any]:
-        """Constants of kernels for one block, and options of the compiler: without its fusions of products and sums."""
+        """Return constants of kernels for one block, and compiler options: products and sums must not be fused."""
         block = self.coder.block
         groups = max(1, block // 64)
         shape = {"BLOCK": block, "GROUPS": groups, "STAGES": groups.bit_length() - 1}
@@ -69,15 +69,15 @@ class Launches:
 
     @cached_property
     def decode(self) -> dict[str, Any]:
-        """Of the kernel that decodes."""
+        """Constants of the kernel that decodes."""
         return self._block(*_DECODING)
 
     @cached_property
     def encode(self) -> dict[str, Any]:
-        """Of the one that encodes."""
+        """Constants of the kernel that encodes."""
         grid, shape = self.coder.grid, self.coder.op.shape
         bits = shape.code_bits
-        # The kernel counts what is left out from either end.
+        # The kernel counts the integers left out from either end.
         assert grid.levels == outer_levels(bits, grid.granularity)
         left_out = grid.granularity + 1 - 2**bits
         missing = set(range(grid.granularity + 1)) - set(grid.levels)
@@ -92,8 +92,10 @@ class Launches:
         }
 
     def parts(self, run: Run) -> list[tuple[int, int, int, bool]]:
-        """First block, number of blocks, coordinates of each, and whether one may be shorter than the kernel's, of the
-        launches that a run takes: its last block may be shorter than the others."""
+        """Return the launches of a run: first block, number of blocks, coordinates of each, and the mask flag.
+
+        The last block of a run may be shorter than the others, and needs a launch with masks.
+        """
         block = self.coder.block
         whole = run.values.stop // block
         parts = []
@@ -105,9 +107,9 @@ class Launches:
 
 
 class DevicePlace:
-    """A tensor as ``lanesum.gpu.tensors.checked_tensor`` returns it; see :class:`lanesum.codecs.thc.backend.Place`."""
+    """One all-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned."""
 
-    # Everything is launched before the rounds.
+    # All work is launched before the rounds.
     ahead: None = None
     own_residual: None = None
 
@@ -153,7 +155,7 @@ class DevicePlace:
         return self._norms
 
     def prepare(self, peaks: Vector) -> None:
-        """Launches the encoding of all runs."""
+        """Launch the encoding of all runs."""
         coder, context = self._coder, self._context
         self._peaks = peaks
         shape = coder.op.shape
@@ -180,7 +182,7 @@ class DevicePlace:
                 self._encoded.append(self._staging.copy_to_host(made[part], self._codes[part]))
 
     def launch_square_sums(self, sums: torch.Tensor) -> None:
-        """Only the kernel, in the current stream, as the next two are: ``sums`` (float64) of the squares of parts."""
+        """Launch the kernel alone, in the current stream: ``sums`` (float64) of the squares of parts."""
         memory, part = self._context.memory, self._sum_part
         launch: _Kernel = self._kernels.square_sums
         launch[(-(-sums.numel() // SQUARE_SUMS["PARTS"]),)](
@@ -189,7 +191,7 @@ class DevicePlace:
         )  # fmt: skip
 
     def launch_encode(self, run: Run, made: torch.Tensor) -> None:
-        """A run's words to their place in the round's (``made``, int32); after ``prepare``."""
+        """Launch the kernel that writes a run's words to those of the round (``made``, int32); after ``prepare``."""
         context, vector = self._context, self._vector
         memory, residual = context.memory, self._residual
         offset, flip = dither_offset(context.worker, context.workers), context.worker & 1
@@ -209,7 +211,7 @@ class DevicePlace:
             self.launch_decode(self.runs[number], self._staging.copy_to_device(lanes.view(np.int32)))
 
     def launch_decode(self, run: Run, lanes: torch.Tensor) -> None:
-        """All workers' sums of a run (int32 words) to values."""
+        """Launch the kernel that decodes all workers' sums of a run (int32 words) to values."""
         launch: _Kernel = self._kernels.decode
         for first, blocks, length, masked in self._launches.parts(run):
             begin = (first - run.first) * self._coder.block * self._coder.op.shape.lane_bits // 32
@@ -235,7 +237,7 @@ class DevicePlace:
 
     @cached_property
     def _host(self) -> HostPlace:
-        """The same, after the code round, where the host does the rest."""
+        """The same vector on the host, which does the rest after the code round."""
         place = HostPlace(self._coder, self._on_host(), self._context)
         place.set_norms(self._norms)
         place.prepare(self._peaks)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of ``thc``: one program for one block, from its values to words or from its lanes to values.
+"""Triton kernels of ``thc``: one program for one block, from its values to words or from its lanes to values.
 
-They have the bits of :mod:`lanesum.codecs.thc.reference`: every operation on floats is one of IEEE 754 in the same
-order, so they are to be launched with ``enable_fp_fusion=False``, which keeps products and sums apart. A block is four
-tensors (GROUPS, 16) as in :mod:`lanesum.gpu.philox`: it is read once, kept in registers, and written once.
+They have the bits of :mod:`lanesum.codecs.thc.reference`, because they do the same IEEE 754 operations in the same
+order. Launch them with ``enable_fp_fusion=False``, which keeps products and sums apart. A block is four tensors
+(GROUPS, 16) as in :mod:`lanesum.gpu.philox`. It is read once, kept in registers, and written once.
 
-``size`` counts the vector's values, ``first`` is the number of the launch's first block, ``length`` counts coordinates
-of a block with its padding. With ``MASKED`` a block may be shorter than 64 ``GROUPS``.
+``size`` is the number of values of the vector, ``first`` the index of the launch's first block, ``length`` the number
+of coordinates of a block with its padding. With ``MASKED`` a block may be shorter than 64 ``GROUPS``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lanesum.gpu.philox import block_dithers
 
 _MAX = tl.constexpr(FLOAT32_MAX)
 _UNIT = tl.constexpr(UNIT)
-# Lanes of a sum of squares, as in :func:`lanesum.codecs.kernels.reference.square_sums`.
+# Lanes of a sum of squares, see :func:`lanesum.codecs.kernels.reference.square_sums`.
 _SUM_LANES = tl.constexpr(SUM_LANES)
 
 
@@ -30,7 +30,7 @@ _SUM_LANES = tl.constexpr(SUM_LANES)
 def square_sums(
     values, memory, sums, size, PART: tl.constexpr, PARTS: tl.constexpr, UNROLL: tl.constexpr, MEMORY: tl.constexpr
 ):  # fmt: skip
-    """Sums of the squares of ``PART`` values (plus the ``memory`` of each), ``PARTS`` of them in one program."""
+    """Sum the squares of ``PART`` values (plus their ``memory``); one program makes ``PARTS`` sums."""
     part = tl.program_id(0).to(tl.int64) * PARTS + tl.arange(0, PARTS)
     lane = tl.arange(0, _SUM_LANES)
     total = tl.zeros([PARTS, _SUM_LANES], tl.float64)
@@ -53,7 +53,7 @@ def square_sums(
 
 @triton.jit
 def _load(values, memory, at, left, MEMORY: tl.constexpr, MASKED: tl.constexpr):
-    """Values at ``at``, of which ``left`` are there, with what is remembered."""
+    """Load the values at ``at``, of which ``left`` exist, plus their ``memory``."""
     if MASKED:
         x = tl.load(values + at, mask=at < left, other=0.0)
         if MEMORY:
@@ -67,30 +67,32 @@ def _load(values, memory, at, left, MEMORY: tl.constexpr, MASKED: tl.constexpr):
 
 @triton.jit
 def _signs(signs, row, BLOCK: tl.constexpr):
-    """The words with the signs of each row's coordinates."""
+    """Load the words with the signs of each row's coordinates."""
     if BLOCK < 64:
         word = tl.load(signs + row * 0)
-        return word, word  # of the second one nothing is used
+        return word, word  # the second one is not used
     return tl.load(signs + row * 2), tl.load(signs + row * 2 + 1)
 
 
 @triton.jit
-def _flip(x, word, there, PLACE: tl.constexpr):
-    """``x`` with the signs of 16 columns, from bits ``PLACE`` on of ``word`` (one for each row); +0 where ``there`` is
-    0 instead of -1."""
+def _flip(x, word, keep, PLACE: tl.constexpr):
+    """Return ``x`` with the signs of 16 columns, from bits ``PLACE`` on of ``word`` (one for each row).
+
+    The result is +0 where ``keep`` is 0; elsewhere ``keep`` is -1.
+    """
     sign = (word << (31 - PLACE - tl.arange(0, 16)[None, :])) & -0x80000000
-    return ((x.to(tl.int32, bitcast=True) ^ sign) & there).to(tl.float32, bitcast=True)
+    return ((x.to(tl.int32, bitcast=True) ^ sign) & keep).to(tl.float32, bitcast=True)
 
 
 @triton.jit
 def _quantize(x, dither, factor, middle, offset, flip, coordinate, length,
               GRANULARITY: tl.constexpr, MISSING: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
               MASKED: tl.constexpr):  # fmt: skip
-    """Codes of 16 columns, and what they say: estimates as of :func:`lanesum.codecs.thc.reference.residual_blocks`.
+    """Return the codes of 16 columns, and their estimates as :func:`lanesum.codecs.thc.reference.residual_blocks` does.
 
-    ``middle``: of the grid in steps, or 0 where ``factor`` is 0, which makes code and level 0. ``MISSING``: bits of the
-    integers that are left out, ``LOW`` and ``HIGH`` of them, from either end every other one: counting them takes fewer
-    registers than a table.
+    ``middle`` is the middle of the grid in steps, or 0 where ``factor`` is 0, which makes code and level 0. ``MISSING``
+    has a bit for each integer that is not a level: ``LOW`` and ``HIGH`` of them, every other integer from either end.
+    Counting them takes fewer registers than a table.
     """
     position = tl.minimum(tl.maximum(x * factor + middle, 0.0), GRANULARITY * _UNIT * 1.0).to(tl.int32)
     shifted = (dither + offset) & (_UNIT - 1)
@@ -102,22 +104,22 @@ def _quantize(x, dither, factor, middle, offset, flip, coordinate, length,
         missing = tl.minimum((level + 1) >> 1, LOW) + tl.maximum(HIGH - ((GRANULARITY - level) >> 1), 0)
         code = level - missing + raised
         level += 2 * raised - between
-    said = ((level << 16) - shifted - ((GRANULARITY - 1) * _UNIT // 2)).to(tl.float32)
+    decoded = ((level << 16) - shifted - ((GRANULARITY - 1) * _UNIT // 2)).to(tl.float32)
     if MASKED:
         code = tl.where(coordinate < length, code, 0)
-        said = tl.where(coordinate < length, said, 0.0)
-    return code, said
+        decoded = tl.where(coordinate < length, decoded, 0.0)
+    return code, decoded
 
 
 @triton.jit
 def _pack(words, code, at, length,
           GROUPS: tl.constexpr, CODE: tl.constexpr, LANE: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
-    """Codes of 16 columns side by side in words; ``at``: the coordinate of each row's first column."""
+    """Store the codes of 16 columns side by side in words; ``at``: the coordinate of each row's first column."""
     PER_LANES: tl.constexpr = 32 // LANE
     PER_WORD: tl.constexpr = 32 // CODE
     column = tl.arange(0, 16) % PER_WORD
     place = (PER_LANES - 1 - column % PER_LANES) * LANE + column // PER_LANES * CODE
-    # Bits of different codes do not meet, so their sum is all of them.
+    # Bits of different codes do not overlap, so their sum is their union.
     packed = tl.sum(tl.reshape(code << place[None, :], [GROUPS, 16 // PER_WORD, PER_WORD]), 2)
     here = at + tl.arange(0, 16 // PER_WORD)[None, :] * PER_WORD
     if MASKED:
@@ -128,7 +130,7 @@ def _pack(words, code, at, length,
 
 @triton.jit
 def _pack_planes(words, code0, code1, at, length, CODE: tl.constexpr, MASKED: tl.constexpr):
-    """Codes of 32 coordinates, two times 16 columns, as ``CODE`` words of one bit of each."""
+    """Store the codes of 32 coordinates, two times 16 columns, as ``CODE`` words with one bit of each."""
     column = tl.arange(0, 16)[None, :]
     place = (3 - column % 4) * 8 + column // 4
     for plane in tl.static_range(CODE):
@@ -142,15 +144,15 @@ def _pack_planes(words, code0, code1, at, length, CODE: tl.constexpr, MASKED: tl
 
 @triton.jit
 def _restore(x, word, scale0, scale1, PLACE: tl.constexpr):
-    """Values of transformed estimates."""
+    """Return the values of transformed estimates."""
     x = _flip(x, word, tl.where(scale0 == 0, 0, -1), PLACE) * scale0 * scale1
     return tl.minimum(tl.maximum(x, -_MAX), _MAX)
 
 
 @triton.jit
-def _leave(residual, x, said, at, left, MASKED: tl.constexpr):
-    """What was not said."""
-    rest = tl.minimum(tl.maximum(x - said, -_MAX), _MAX)
+def _store_residual(residual, x, decoded, at, left, MASKED: tl.constexpr):
+    """Store the difference of the values and their estimates."""
+    rest = tl.minimum(tl.maximum(x - decoded, -_MAX), _MAX)
     if MASKED:
         tl.store(residual + at, rest, mask=at < left)
     else:
@@ -169,7 +171,7 @@ def encode(
     CODE: tl.constexpr, LANE: tl.constexpr, PLANES: tl.constexpr,
     MEMORY: tl.constexpr, RESIDUAL: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
-    """Values plus ``memory`` to words, and what these do not say to ``residual``."""
+    """Encode values plus ``memory`` to words, and store the compression error in ``residual``."""
     block = first + tl.program_id(0)
     start = block.to(tl.int64) * BLOCK
     left = tl.minimum(size - start, BLOCK).to(tl.int32)
@@ -248,19 +250,21 @@ def encode(
         scale0 = tl.load(scales + 2 * block)
         scale1 = tl.load(scales + 2 * block + 1)
         x00, x01, x10, x11 = hadamard(x00, x01, x10, x11, GROUPS, STAGES)
-        # Again, so that they do not occupy registers in between.
+        # Loaded again, so that they do not occupy registers in between.
         signs0, signs1 = _signs(signs, row, BLOCK)
-        _leave(residual, v00, _restore(x00, signs0, scale0, scale1, 0), at, left, MASKED)
-        _leave(residual, v01, _restore(x01, signs0, scale0, scale1, 16), at + 16, left, MASKED)
-        _leave(residual, v10, _restore(x10, signs1, scale0, scale1, 0), at + 32, left, MASKED)
-        _leave(residual, v11, _restore(x11, signs1, scale0, scale1, 16), at + 48, left, MASKED)
+        _store_residual(residual, v00, _restore(x00, signs0, scale0, scale1, 0), at, left, MASKED)
+        _store_residual(residual, v01, _restore(x01, signs0, scale0, scale1, 16), at + 16, left, MASKED)
+        _store_residual(residual, v10, _restore(x10, signs1, scale0, scale1, 0), at + 32, left, MASKED)
+        _store_residual(residual, v11, _restore(x11, signs1, scale0, scale1, 16), at + 48, left, MASKED)
 
 
 @triton.jit
 def _estimate(words, dither, at, multiplier, constant, length,
               GROUPS: tl.constexpr, LANE: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
-    """Estimates of 16 columns from sums in lanes, as of :func:`lanesum.codecs.thc.reference.estimate_blocks`; ``at``:
-    the coordinate of each row's first column."""
+    """Return the estimates of 16 columns from sums in lanes; ``at``: the coordinate of each row's first column.
+
+    The counterpart for arrays is :func:`lanesum.codecs.thc.reference.estimate_blocks`.
+    """
     PER_WORD: tl.constexpr = 32 // LANE
     WORDS: tl.constexpr = 16 // PER_WORD
     here = at // PER_WORD + tl.arange(0, WORDS)[None, :]
@@ -270,7 +274,7 @@ def _estimate(words, dither, at, multiplier, constant, length,
         packed = tl.load(words + here)
     place = (PER_WORD - 1 - tl.arange(0, PER_WORD)) * LANE
     lanes = tl.reshape((packed[:, :, None] >> place[None, None, :]) & ((1 << LANE) - 1), [GROUPS, 16])
-    # Modulo 2**32, as in the reference; only then it is a signed number.
+    # Modulo 2**32, as in the reference, before it becomes a signed number.
     estimate = ((lanes << 16) - ((dither * multiplier) & (_UNIT - 1)) - constant).to(tl.float32)
     if MASKED:
         estimate = tl.where(at + tl.arange(0, 16)[None, :] < length, estimate, 0.0)
@@ -278,7 +282,7 @@ def _estimate(words, dither, at, multiplier, constant, length,
 
 
 @triton.jit
-def _put(values, x, at, left, MASKED: tl.constexpr):
+def _store(values, x, at, left, MASKED: tl.constexpr):
     if MASKED:
         tl.store(values + at, x, mask=at < left)
     else:
@@ -294,7 +298,7 @@ def decode(
     size, first, length, round, key0, key1, multiplier, constant,
     BLOCK: tl.constexpr, GROUPS: tl.constexpr, STAGES: tl.constexpr, LANE: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
-    """Sums in lanes, from block number ``first`` on, to values; all workers are in them."""
+    """Decode sums of all workers in lanes, from block number ``first`` on, to values."""
     block = first + tl.program_id(0)
     start = block.to(tl.int64) * BLOCK
     left = tl.minimum(size - start, BLOCK).to(tl.int32)
@@ -311,7 +315,7 @@ def decode(
     scale0 = tl.load(scales + 2 * block)
     scale1 = tl.load(scales + 2 * block + 1)
     signs0, signs1 = _signs(signs, row, BLOCK)
-    _put(values, _restore(x00, signs0, scale0, scale1, 0), at, left, MASKED)
-    _put(values, _restore(x01, signs0, scale0, scale1, 16), at + 16, left, MASKED)
-    _put(values, _restore(x10, signs1, scale0, scale1, 0), at + 32, left, MASKED)
-    _put(values, _restore(x11, signs1, scale0, scale1, 16), at + 48, left, MASKED)
+    _store(values, _restore(x00, signs0, scale0, scale1, 0), at, left, MASKED)
+    _store(values, _restore(x01, signs0, scale0, scale1, 16), at + 16, left, MASKED)
+    _store(values, _restore(x10, signs1, scale0, scale1, 0), at + 32, left, MASKED)
+    _store(values, _restore(x11, signs1, scale0, scale1, 16), at + 48, left, MASKED)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server's logic without sockets: datagrams in, datagrams out. The authority for whatever no switch completed."""
+"""Protocol logic of the server without sockets: one datagram in, answers out."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Header, Packet, PacketError
 from lanesum.protocol.spec import HEADER_BYTES, VERSION, Kind
-from lanesum.server.jobs import Place, ServerJob
+from lanesum.server.jobs import ServerJob
 from lanesum.server.journal import remove_journals
-from lanesum.server.ledger import Decision
-from lanesum.server.served import Datagrams, Refusal, RefusedError, ServedJob
+from lanesum.server.served_job import Datagrams, Refusal, RefusedError, ServedJob
+from lanesum.server.slot_table import ServerDecision
 
-__all__ = ["Aggregator", "Decision", "Place", "Refusal", "ServerJob"]
+__all__ = ["Aggregator", "Refusal", "check_same_job"]
 
 
 class Aggregator:
-    """Jobs, and what is being summed for them.
+    """Serves jobs. It completes every chunk that no switch completed.
 
     Args:
-        journal_folder: where decisions of jobs with a quorum outlive this process; None keeps them in memory only.
+        journal_folder: folder for the results of jobs with a quorum, so that they survive this process; None keeps
+            them in memory only.
 
     Attributes:
         refused: datagrams that changed nothing, by reason (values of ``Refusal``).
-        decisions: contributions of members by what was done with them.
+        decisions: contributions of members, by decision.
     """
 
     def __init__(self, journal_folder: Path | None = None) -> None:
         self.journal_folder = journal_folder
         self.refused: collections.Counter[str] = collections.Counter()
-        self.decisions: collections.Counter[Decision] = collections.Counter()
+        self.decisions: collections.Counter[ServerDecision] = collections.Counter()
         self._served: dict[int, ServedJob] = {}
 
     @property
@@ -43,10 +44,12 @@ class Aggregator:
         return {number: served.job for number, served in self._served.items()}
 
     def admit(self, job: ServerJob) -> None:
-        """Serve ``job``; another incarnation with the same number is forgotten, and its journal removed.
+        """Serve ``job``; drop another incarnation with the same number, and remove its journal.
 
-        Admitting what is served already keeps everything; ``on_switches`` and ``history`` may differ then. Raises
-        ConfigurationError when anything else does under the same tag, or when the journal cannot be used.
+        Admitting a served job again keeps its state; only ``on_switches`` and ``kept_results`` may differ.
+
+        Raises:
+            ConfigurationError: something else differs under the same tag, or the journal cannot be used.
         """
         served = self._served.get(job.job)
         if served is not None and served.job.tag == job.tag:
@@ -54,15 +57,15 @@ class Aggregator:
             served.job = job
             return
         admitted = ServedJob(job, self.journal_folder)
-        self.forget(job.job, keep_tag=job.tag)
+        self.drop(job.job, keep_tag=job.tag)
         self._served[job.job] = admitted
 
     def remove(self, job: int) -> None:
-        """Forget a job, and remove its journal; unknown ones are none of our business."""
-        self.forget(job, keep_tag=None)
+        """Drop a job and remove its journal; an unknown number has no effect."""
+        self.drop(job, keep_tag=None)
 
-    def forget(self, job: int, *, keep_tag: int | None) -> None:
-        """Like ``remove``, but leaves the journal of the incarnation with ``keep_tag``."""
+    def drop(self, job: int, *, keep_tag: int | None) -> None:
+        """Drop a job and remove its journals, except the one of the incarnation with ``keep_tag``."""
         self._close(job)
         if self.journal_folder is not None:
             remove_journals(self.journal_folder, job, keep_tag=keep_tag)
@@ -73,14 +76,19 @@ class Aggregator:
             served.close()
 
     def close(self) -> None:
-        """Forget all jobs, but leave their journals: a later process goes on with them."""
+        """Drop all jobs and keep their journals, with which a later process continues."""
         for job in list(self._served):
             self._close(job)
 
     def handle(self, sender: Address, datagram: bytes, *, congested: bool = False) -> Datagrams:
-        """Answers to one datagram; never raises. Anything that is no valid contribution is counted in ``refused``.
+        """Return the answers to one datagram.
 
-        ``congested``: the datagram's IPv4 header was marked so (ECN).
+        Every datagram counts, in ``decisions`` or in ``refused`` (INV-4); none raises an error.
+
+        Args:
+            sender: source address.
+            datagram: UDP payload.
+            congested: its IPv4 header had the mark Congestion Experienced.
         """
         try:
             packet = Packet.unpack(datagram)
@@ -104,8 +112,8 @@ class Aggregator:
 
 
 def check_same_job(served: ServerJob, job: ServerJob) -> None:
-    """Raises ConfigurationError where ``job`` under the tag of ``served`` differs in more than may change."""
-    if dataclasses.replace(job, on_switches=served.on_switches, history=served.history) != served:
+    """Raise ConfigurationError if ``job`` differs from ``served`` in more than may change under one tag."""
+    if dataclasses.replace(job, on_switches=served.on_switches, kept_results=served.kept_results) != served:
         raise ConfigurationError(
             f"The server has job {job.job} under tag {job.tag:08x} already, and it is not the same job.",
             "A job that changes gets a new tag.",

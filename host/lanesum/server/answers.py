@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The datagrams that the server answers with. All of them are built from a chunk's owner, not from who asks."""
+"""Datagrams that the server answers with. They describe the owner of a chunk, not the packet that they answer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lanesum.aggregation.combine import Words
 from lanesum.aggregation.slots import Owner
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import HEADER_BYTES, Flag, Kind
-from lanesum.server.jobs import Place
-from lanesum.server.roster import Roster
+from lanesum.server.jobs import MemberIndex
+from lanesum.server.member_table import MemberTable
 
 
 def _header(kind: Kind, flags: int, asked: Header, owner: Owner) -> Header:
@@ -28,56 +28,59 @@ def _header(kind: Kind, flags: int, asked: Header, owner: Owner) -> Header:
     )
 
 
-def _add_fan_in(header: Header, roster: Roster) -> None:
-    if roster.two_levels:
-        header.fan_in_racks = roster.racks
+def _add_fan_in(header: Header, members: MemberTable) -> None:
+    if members.two_levels:
+        header.fan_in_racks = members.racks
     else:
-        header.fan_in_workers = len(roster.addresses)
+        header.fan_in_workers = len(members.addresses)
 
 
-def result(roster: Roster, asked: Header, owner: Owner, workers: int, total: Words, flags: int) -> bytes:
-    """The sum ``total`` over the set ``workers``; less than everybody is PARTIAL, and names them."""
+def result(members: MemberTable, asked: Header, owner: Owner, workers: int, total: Words, flags: int) -> bytes:
+    """Return the result ``total`` over the set ``workers``. If a worker is missing, it is PARTIAL (INV-4)."""
     header = _header(Kind.RESULT, flags, asked, owner)
-    _add_fan_in(header, roster)
+    _add_fan_in(header, members)
     payload = total
-    if workers != roster.everybody:
+    if workers != members.all_workers:
         header.flags |= Flag.PARTIAL
-        if roster.two_levels:
-            payload = np.concatenate((total, np.array(roster.bitmaps(workers), np.uint32)))
-    if roster.two_levels:
-        header.racks = roster.touched_racks(workers)
+        if members.two_levels:
+            payload = np.concatenate((total, np.array(members.bitmaps(workers), np.uint32)))
+    if members.two_levels:
+        header.racks = members.contributing_racks(workers)
     else:
-        header.workers = roster.bitmap(0, workers)
+        header.workers = members.bitmap(0, workers)
     return Packet(header, payload).pack()
 
 
 def with_flags(datagram: bytes, flags: int) -> bytes:
-    """The same packet with more flags set."""
+    """Return the same packet with additional flags."""
     header = Header.unpack(datagram)
     header.flags |= flags
     return header.pack() + datagram[HEADER_BYTES:]
 
 
-def pending(roster: Roster, asked: Header, owner: Owner, workers: int, receiver: int) -> bytes:
-    """To worker number ``receiver``: the set ``workers`` is there. BYPASS: send what is missing past all switches."""
+def pending(members: MemberTable, asked: Header, owner: Owner, workers: int, receiver: int) -> bytes:
+    """Return a pending packet for worker number ``receiver``: the contributions of ``workers`` have arrived.
+
+    Its flag BYPASS asks for the missing contributions past all switches.
+    """
     header = _header(Kind.PENDING, Flag.BYPASS, asked, owner)
-    _add_fan_in(header, roster)
-    header.workers = roster.bitmap(roster.places[receiver].rack, workers)
-    if roster.two_levels:
-        header.racks = roster.complete_racks(workers)
+    _add_fan_in(header, members)
+    header.workers = members.bitmap(members.indices[receiver].rack, workers)
+    if members.two_levels:
+        header.racks = members.complete_racks(workers)
     return header.pack()
 
 
-def gone(roster: Roster, asked: Header) -> bytes:
-    """There was a result for this chunk, and it is no longer kept."""
+def gone(members: MemberTable, asked: Header) -> bytes:
+    """Return a pending packet with flag GONE: the result of the chunk was evicted (INV-4)."""
     owner = Owner(asked.op, asked.job, asked.tag, asked.epoch, asked.chunk)
     header = _header(Kind.PENDING, Flag.GONE, asked, owner)
-    _add_fan_in(header, roster)
+    _add_fan_in(header, members)
     return header.pack()
 
 
-def conflict(asked: Header, owner: Owner, offender: Place) -> bytes:
-    """The contribution ``asked`` disagrees with the chunk's owner about operation or round size."""
+def conflict(asked: Header, owner: Owner, offender: MemberIndex) -> bytes:
+    """Return a conflict: operation or round size of ``asked`` differ from those of the chunk's owner (INV-4)."""
     header = _header(Kind.CONFLICT, 0, asked, owner)
     header.racks, header.workers = owner.round_words, asked.racks
     header.fan_in_workers = offender.worker & 0xFF

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller's end of the server's control service."""
+"""Client of the server's control service, for controllers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_TIMEOUT_S = 5.0
 
 
 class ServerError(LanesumError):
-    """The aggregation server refused, or cannot be reached."""
+    """The aggregation server refused a call, or cannot be reached."""
 
 
 class ServerUnreachableError(ServerError):
@@ -26,10 +26,14 @@ class ServerUnreachableError(ServerError):
 
 
 class RemoteServer:
-    """An aggregation server by the address of its control service, ``host:port``.
+    """An aggregation server, called through its control service.
 
-    Every method raises ServerUnreachableError after ``timeout_s``, and ServerError with the server's own words when it
-    refuses. All of them can be repeated: admitting or removing twice is the same as once.
+    All calls are idempotent. Every method raises ServerUnreachableError after ``timeout_s`` seconds, and ServerError
+    with the server's message if the server refuses.
+
+    Args:
+        address: address of the control service, ``host:port``.
+        timeout_s: time limit of a call, in seconds.
     """
 
     def __init__(self, address: str, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
@@ -37,21 +41,21 @@ class RemoteServer:
         self._timeout_s = timeout_s
 
     def admit(self, job: ServerJob) -> None:
-        """Serve ``job`` in place of whatever has its number under another tag."""
+        """Serve ``job`` instead of any job with its number and another tag."""
         self._call(ADMIT, {"job": job.to_json()})
 
     def remove(self, job: int) -> None:
-        """Forget a job and its decisions; a number that is not known is no error."""
+        """Drop a job and its results; an unknown number has no effect."""
         self._call(REMOVE, {"job": job})
 
     def status(self) -> ServerStatus:
-        """Instance, jobs and counters."""
+        """Return instance, jobs and counters."""
         reply = self._call(STATUS, {})
         try:
             return ServerStatus.from_message(reply)
         except ValueError as error:
             raise ServerError(
-                f"What the aggregation server at {self.address} says about itself cannot be read: {error}.",
+                f"The status of the aggregation server at {self.address} cannot be read: {error}.",
                 "Run the same version of lanesum at both ends.",
             ) from error
 

@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions in a file, so that they outlive the server's process.
+"""Journal: a file that keeps the results of a job with a quorum beyond the server's process.
 
-One file per job and tag: a ring of records of one size. Record ``n`` is in place ``n mod places``; there is one place
-more than decisions are kept, so that what a torn write spoils was no longer kept anyway, and the record before it
-says so in its horizon. A record is valid when its checksum is right and its datagram speaks of this job and tag.
+There is one file for each job and tag: a ring of records of one size. Record ``n`` is at index ``n mod capacity``. The
+ring has one record more than results are kept. So a torn write only damages a record that was evicted anyway, and the
+horizon of the record before it says so. A record is valid if its checksum is right and its datagram has this job and
+tag.
 
-What was written survives the end of the process, however sudden; after a power failure it may be lost, because waiting
-for the disk would take longer than a round.
+A written record survives the end of the process, however sudden. A power failure may lose it, because waiting for the
+disk would take longer than a round.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from lanesum.aggregation.slots import Owner
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Packet, PacketError
 from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
-from lanesum.server.history import Chunk, Recorded
 from lanesum.server.jobs import ServerJob
-from lanesum.server.roster import Roster
+from lanesum.server.member_table import MemberTable
+from lanesum.server.quorum_results import ChunkId, QuorumResult
 
 _CHECKSUM = struct.Struct(">I")
-# number, is there a horizon, its epoch and chunk, round words, bytes of the datagram
+# number, whether there is a horizon, its epoch and chunk, round words, bytes of the datagram
 _FIELDS = struct.Struct(">QBIIII")
 
 
@@ -36,7 +37,7 @@ def _file_name(job: int, tag: int) -> str:
 
 
 def remove_journals(folder: Path, job: int, *, keep_tag: int | None = None) -> None:
-    """Remove the journals of all incarnations of a job, but not of the one with ``keep_tag``."""
+    """Remove the journals of all incarnations of a job, except the one with ``keep_tag``."""
     kept = None if keep_tag is None else _file_name(job, keep_tag)
     for path in folder.glob(f"job-{job}-*.journal"):
         if path.name != kept:
@@ -44,22 +45,24 @@ def remove_journals(folder: Path, job: int, *, keep_tag: int | None = None) -> N
 
 
 class Journal:
-    """The file of one incarnation of a job, made when it is not there yet.
+    """The file of one incarnation of a job; created if it does not exist.
 
     Args:
-        folder: where journals are; made when it is not there.
-        job: the job; its ``decisions_kept`` gives the size of a new ring.
+        folder: folder of the journals; created if it does not exist.
+        job: the job; its ``result_capacity`` gives the size of a new ring.
+        members: the job's members.
 
     Attributes:
-        keep: decisions that the ring holds for sure.
-        recorded: decisions that were in the file, in order.
+        result_capacity: results that the ring keeps.
+        recorded: results that were in the file, in order.
 
-    Raises ConfigurationError when the file cannot be opened, its space is not to be had, or another server has it.
+    Raises:
+        ConfigurationError: the file cannot be opened, its space cannot be allocated, or another server has locked it.
     """
 
-    def __init__(self, folder: Path, job: ServerJob, roster: Roster) -> None:
+    def __init__(self, folder: Path, job: ServerJob, members: MemberTable) -> None:
         self._job, self._tag = job.job, job.tag
-        datagram_bytes = HEADER_BYTES + (job.accumulator_words + roster.bitmap_words) * WORD_BYTES
+        datagram_bytes = HEADER_BYTES + (job.accumulator_words + members.bitmap_words) * WORD_BYTES
         self._record_bytes = _CHECKSUM.size + _FIELDS.size + datagram_bytes
         path = folder / _file_name(job.job, job.tag)
         try:
@@ -68,48 +71,48 @@ class Journal:
         except OSError as error:
             raise _unusable(path, error) from error
         try:
-            # Two servers that decide the same job would be two truths.
+            # Two servers with one job would complete different results.
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._places = self._places_in_file(job)
-            os.posix_fallocate(self._file, 0, self._places * self._record_bytes)
+            self._capacity = self._capacity_in_file(job)
+            os.posix_fallocate(self._file, 0, self._capacity * self._record_bytes)
             self.recorded = self._read()
         except OSError as error:
             self.close()
             raise _unusable(path, error) from error
-        self.keep = self._places - 1
+        self.result_capacity = self._capacity - 1
 
-    def _places_in_file(self, job: ServerJob) -> int:
-        """A ring that is there keeps its size: in another one, numbers would have other places."""
-        places, rest = divmod(os.fstat(self._file).st_size, self._record_bytes)
-        return places if not rest and places > 2 * job.slots else job.decisions_kept + 1
+    def _capacity_in_file(self, job: ServerJob) -> int:
+        """Return the capacity of the ring. An existing one keeps it, because it determines the index of a number."""
+        capacity, rest = divmod(os.fstat(self._file).st_size, self._record_bytes)
+        return capacity if not rest and capacity > 2 * job.slots else job.result_capacity + 1
 
-    def write(self, decision: Recorded) -> None:
-        """Put a decision in its place. Raises OSError when it could not be written whole."""
-        record = self._pack(decision)
-        offset = decision.number % self._places * self._record_bytes
+    def write(self, result: QuorumResult) -> None:
+        """Write the record of a result. Raises OSError if it was not written completely."""
+        record = self._pack(result)
+        offset = result.number % self._capacity * self._record_bytes
         if os.pwrite(self._file, record, offset) != len(record):
-            raise OSError("a record of the journal was not written whole")
+            raise OSError("a record of the journal was not written completely")
 
     def close(self) -> None:
-        """Leave the file as it is; idempotent."""
+        """Close the file and leave it as it is; idempotent."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
-    def _pack(self, decision: Recorded) -> bytes:
-        horizon = decision.horizon
+    def _pack(self, result: QuorumResult) -> bytes:
+        horizon = result.horizon
         fields = _FIELDS.pack(
-            decision.number,
+            result.number,
             horizon is not None,
             0 if horizon is None else horizon.epoch,
             0 if horizon is None else horizon.chunk,
-            decision.owner.round_words,
-            len(decision.datagram),
+            result.owner.round_words,
+            len(result.datagram),
         )
-        body = (fields + decision.datagram).ljust(self._record_bytes - _CHECKSUM.size, b"\0")
+        body = (fields + result.datagram).ljust(self._record_bytes - _CHECKSUM.size, b"\0")
         return _CHECKSUM.pack(zlib.crc32(body)) + body
 
-    def _unpack(self, record: bytes) -> Recorded | None:
+    def _unpack(self, record: bytes) -> QuorumResult | None:
         body = record[_CHECKSUM.size :]
         if len(record) != self._record_bytes or _CHECKSUM.unpack_from(record)[0] != zlib.crc32(body):
             return None
@@ -122,19 +125,19 @@ class Journal:
         if (header.job, header.tag) != (self._job, self._tag):
             return None
         owner = Owner(header.op, header.job, header.tag, header.epoch, header.chunk, round_words)
-        return Recorded(number, owner, datagram, Chunk(epoch, chunk) if has_horizon else None)
+        return QuorumResult(number, owner, datagram, ChunkId(epoch, chunk) if has_horizon else None)
 
-    def _read(self) -> list[Recorded]:
+    def _read(self) -> list[QuorumResult]:
         records = (
-            self._unpack(os.pread(self._file, self._record_bytes, place * self._record_bytes))
-            for place in range(self._places)
+            self._unpack(os.pread(self._file, self._record_bytes, index * self._record_bytes))
+            for index in range(self._capacity)
         )
-        decisions = [decision for decision in records if decision is not None]
-        return sorted(decisions, key=lambda decision: decision.number)
+        results = [result for result in records if result is not None]
+        return sorted(results, key=lambda result: result.number)
 
 
 def _unusable(path: Path, error: OSError) -> ConfigurationError:
     return ConfigurationError(
-        f"The server cannot keep its decisions in {path}: {error.strerror or error}.",
-        "Give it a folder of its own that it may write to, with room to spare.",
+        f"The server cannot keep its results in {path}: {error.strerror or error}.",
+        "Give it a folder of its own that it may write to, with enough free space.",
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What takes datagrams from the server's sockets and sends the answers: in Python, or compiled."""
+"""Loops that receive datagrams from the server's sockets and send the answers: in Python, or native."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 
-from lanesum._internal.offload import Offload, may_join, may_take_joined
-from lanesum._internal.spin import longest_spin_s
+from lanesum._internal.offload import Offload, use_gro, use_gso
+from lanesum._internal.spin import max_spin_s
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.native_aggregator import NativeAggregator
-from lanesum.server.served import Datagrams
+from lanesum.server.served_job import Datagrams
 
 _log = logging.getLogger(__name__)
 
@@ -24,21 +24,21 @@ _STOP_POLL_MS = 100
 _ECN_BITS = 0x03  # of the TOS byte; both set: congestion experienced (RFC 3168)
 _ANCILLARY_BYTES = socket.CMSG_SPACE(4)
 
-# For tests: decides whether a datagram is lost. Arguments: True for one that came in, the address, the bytes.
+# For tests: returns True to drop a datagram. Arguments: True for a received one, its sender or receiver, its bytes.
 Loss = Callable[[bool, Address, bytes], bool]
 
 
-class PythonLoop:
-    """One thread on one socket, which stays the caller's.
+class PythonServerLoop:
+    """One thread on one socket, which the caller owns.
 
     Args:
         sock: see ``open_server_sockets``.
-        aggregator: answers.
-        lock: held meanwhile.
+        aggregator: handles the datagrams.
+        lock: held while ``aggregator`` handles a datagram.
         loss: for tests.
 
     Attributes:
-        broken: datagrams whose handling failed by a bug of ours; the log has the traceback.
+        broken: datagrams that could not be handled because of a bug; the log has the traceback.
     """
 
     def __init__(
@@ -53,10 +53,11 @@ class PythonLoop:
         self._thread = threading.Thread(target=self._serve, name="lanesum-server", daemon=True)
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; idempotent."""
+        """Stop the thread and wait for it; idempotent."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -70,13 +71,13 @@ class PythonLoop:
             try:
                 datagram, ancillary, _, sender = self._socket.recvmsg(MAX_DATAGRAM_BYTES, _ANCILLARY_BYTES)
             except (BlockingIOError, ConnectionRefusedError):
-                continue  # a worker that went away refused a result: its own deadline tells it
+                continue  # a worker whose socket is closed refused a result
             if self._loss is not None and self._loss(True, sender, datagram):
                 continue
             try:
                 with self._lock:
                     answers = self._aggregator.handle(sender, datagram, congested=_is_congested(ancillary))
-            except Exception:  # a server that has died over one packet would take all other jobs with it
+            except Exception:  # a server that ended over one packet would end all its jobs
                 self.broken += 1
                 _log_broken(datagram, sender)
                 continue
@@ -86,18 +87,17 @@ class PythonLoop:
                 try:
                     self._socket.sendto(answer, receiver)
                 except OSError:
-                    continue  # no room, no route or nobody there: lost, and the worker asks again
+                    continue  # lost like one that the network drops: the worker retransmits
 
 
-class NativeLoop:
-    """A compiled thread on each of some sockets, which stay the caller's.
+class NativeServerLoop:
+    """A native thread on each socket; the caller owns the sockets.
 
     Args:
         sockets: see ``open_server_sockets``.
-        aggregator: its jobs with a quorum are asked for answers here, all others without the interpreter.
-        lock: held while one with a quorum answers.
-        offload: whether datagrams may be joined on their way through the kernel (GSO, GRO). "auto": unless a switch
-            made of software may stand behind the device that has the server's address.
+        aggregator: its native core handles jobs without a quorum; Python handles the others.
+        lock: held while Python handles a datagram.
+        offload: use of UDP GSO and GRO, see ``use_gso``.
     """
 
     def __init__(
@@ -110,40 +110,39 @@ class NativeLoop:
         self._aggregator = aggregator
         self._lock = lock
         self._broken = 0
-        self._sockets = list(sockets)  # open until the threads have ended, also when nobody closes anything
+        self._sockets = list(sockets)  # a reference keeps them open until the threads have ended
         descriptors = [sock.fileno() for sock in sockets]
         native = aggregator.native
-        join = may_join(native, descriptors[:1], offload)
-        decide = weakref.WeakMethod(self._decide)  # garbage collection does not see what the compiled part holds
+        gso = use_gso(native, descriptors[:1], offload)
+        handle = weakref.WeakMethod(self._handle)  # garbage collection cannot follow references in native objects
 
-        def hand_up(sender: Address, datagram: bytes, congested: bool) -> Datagrams:
-            method = decide()
+        def delegate(sender: Address, datagram: bytes, congested: bool) -> Datagrams:
+            method = handle()
             return [] if method is None else method(sender, datagram, congested)
 
-        self._core = native.UdpServer(
-            aggregator.core, descriptors, join, may_take_joined(offload), longest_spin_s(), hand_up
-        )
-        # Threads must not come up for the interpreter's lock when it has gone.
+        self._core = native.UdpServer(aggregator.core, descriptors, gso, use_gro(offload), max_spin_s(), delegate)
+        # The threads acquire the GIL, so they have to end before the interpreter does.
         self._end = weakref.finalize(self, self._core.stop)
 
     @property
     def broken(self) -> int:
-        """See ``PythonLoop``."""
+        """See ``PythonServerLoop``."""
         return self._broken + int(self._core.broken())
 
     def start(self) -> None:
+        """Start the threads."""
         self._core.start()
 
     def stop(self) -> None:
-        """End the threads; idempotent."""
+        """Stop the threads and wait for them; idempotent."""
         self._end()
 
-    def _decide(self, sender: Address, datagram: bytes, congested: bool) -> Datagrams:
-        """Called by the threads for jobs with a quorum."""
+    def _handle(self, sender: Address, datagram: bytes, congested: bool) -> Datagrams:
+        """Handle a datagram of a job with a quorum. The native threads call this."""
         with self._lock:
             try:
                 return self._aggregator.handle(sender, datagram, congested=congested)
-            except Exception:  # see PythonLoop
+            except Exception:  # see PythonServerLoop
                 self._broken += 1
                 _log_broken(datagram, sender)
                 return []

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server's control service over gRPC, and the whole server as one process runs it."""
+"""Control service of the server over gRPC, and the server as one process runs it."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lanesum._internal.closing import Serving
 from lanesum._internal.offload import Offload
@@ -24,17 +24,23 @@ STATUS = "Status"
 DEFAULT_CONTROL_PORT = 50552
 DEFAULT_CONTROL = f"127.0.0.1:{DEFAULT_CONTROL_PORT}"
 
+_Value = TypeVar("_Value", int, str)
+
 
 class ServerService(Serving):
-    """Lets a controller admit and remove jobs at ``server``, and ask how it is.
+    """gRPC service with which a controller admits and removes jobs and reads the status.
 
-    Use as a context manager, or call ``start`` and ``close``; the server itself is started and closed by its owner.
+    Use as a context manager, or call ``start`` and ``close``. The caller starts and closes the server itself.
 
     Args:
-        server: what is controlled.
-        address: where to listen, ``host:port``; port 0 picks one, see attribute ``port``.
+        server: the server to control.
+        address: address to listen at, ``host:port``; port 0 selects a free one.
 
-    Raises ConfigurationError when the port is taken.
+    Attributes:
+        port: the port it listens at.
+
+    Raises:
+        ConfigurationError: the port is taken.
     """
 
     def __init__(self, server: AggregationServer, address: str) -> None:
@@ -55,14 +61,15 @@ class ServerService(Serving):
         return self._server.status().to_message()
 
     def start(self) -> None:
+        """Start listening."""
         self._service.start()
 
     def close(self) -> None:
-        """Stop listening; the jobs stay at the server. Idempotent."""
+        """Stop listening; the server keeps its jobs. Idempotent."""
         self._service.close()
 
 
-def _field(message: dict[str, Any], name: str, kind: type[Any]) -> Any:
+def _field(message: dict[str, Any], name: str, kind: type[_Value]) -> _Value:
     value = message.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise ConfigurationError(f"The message has no {name}, or none that is of type {kind.__name__}.")
@@ -78,15 +85,17 @@ def serve(
     threads: int | None = None,
     offload: Offload = "auto",
 ) -> Iterator[tuple[AggregationServer, ServerService]]:
-    """The aggregation server with its control service, both running while the context lasts.
+    """Run the aggregation server and its control service while the context lasts.
 
     Args:
         udp_address: IPv4 address and port that packets are addressed to.
         control_address: ``host:port`` for controllers.
-        journal_folder: where quorum decisions outlive the process; None keeps them in memory only.
-        threads, offload: see ``AggregationServer``.
+        journal_folder: see ``Aggregator``.
+        threads: see ``AggregationServer``.
+        offload: see ``AggregationServer``.
 
-    Raises ConfigurationError when either port is taken, or an argument cannot be.
+    Raises:
+        ConfigurationError: a port is taken, or an argument is invalid.
     """
     with (
         AggregationServer(udp_address, journal_folder=journal_folder, threads=threads, offload=offload) as server,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a server is, as a controller sees it."""
+"""Status of a server, as its control service reports it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from lanesum.server.jobs import ServerJob
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """How a server is.
+    """Identity, jobs and counters of a server.
 
     Attributes:
-        instance: another one than before: the server was started anew and knows no jobs.
+        instance: random text. A new one means that the server was restarted and has no jobs.
         address: IPv4 address and UDP port that packets are addressed to.
-        durable: quorum decisions outlive the server's process. Otherwise a job with a quorum needs a new tag after it.
-        jobs: by number.
-        decisions: contributions of members by what was done with them, since the server's start.
+        durable: results of jobs with a quorum survive the server's process. Otherwise such a job needs a new tag after
+            a restart.
+        jobs: the jobs, by number.
+        decisions: contributions of members since the server's start, by decision.
         refused: datagrams that changed nothing, by reason.
-        broken: datagrams that could not be handled by a bug.
+        broken: datagrams that could not be handled because of a bug.
     """
 
     instance: str
@@ -35,7 +36,7 @@ class ServerStatus:
     broken: int
 
     def to_message(self) -> dict[str, Any]:
-        """As JSON knows it."""
+        """Return the status as a JSON object."""
         return {
             "instance": self.instance,
             "address": list(self.address),
@@ -48,7 +49,7 @@ class ServerStatus:
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> ServerStatus:
-        """Raises ValueError for a message that is no status."""
+        """Read the output of ``to_message``. Raises ValueError for any other message."""
         try:
             jobs = [ServerJob.from_json(text) for text in message["jobs"]]
             ip, port = message["address"]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The aggregation server at a UDP address, in threads of its own."""
+"""Aggregation server at a UDP address, in threads of its own."""
 
 from __future__ import annotations
 
@@ -13,37 +13,40 @@ from lanesum._internal.closing import Serving
 from lanesum._internal.offload import Offload, check_offload
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.server.choose import AnyAggregator, make_aggregator
+from lanesum.server.factory import AnyAggregator, make_aggregator
 from lanesum.server.jobs import ServerJob
-from lanesum.server.loops import Loss, NativeLoop, PythonLoop
+from lanesum.server.loops import Loss, NativeServerLoop, PythonServerLoop
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.server.sockets import open_server_sockets
 from lanesum.server.status import ServerStatus
 
 __all__ = ["AggregationServer", "Loss", "Offload"]
 
-_MOST_THREADS_BY_DEFAULT = 4
+_MAX_DEFAULT_THREADS = 4
 
 
 class AggregationServer(Serving):
-    """Serves the jobs of its ``aggregator`` at ``address``, with its compiled part where that is there.
+    """Aggregation server at ``address``; native if the extension is available.
 
     Use as a context manager, or call ``start`` and ``close``.
 
     Args:
-        address: IPv4 address and UDP port; port 0 picks one, see attribute ``address``.
+        address: IPv4 address and UDP port; port 0 selects a free one.
         journal_folder: see ``Aggregator``.
-        loss: for tests; the server is then the one in Python.
-        threads: of the compiled server; when not given, one for every two processors that this process may use, since
-            the kernel's work for datagrams takes about as long, and four at most. In Python there is always one.
-        offload: of the compiled server, see ``NativeLoop``.
+        loss: for tests; selects the Python implementation.
+        threads: threads of the native server. The default is one for every two processors available to this process,
+            because the kernel's work for a datagram takes about as long, and at most four. Python always uses one.
+        offload: use of UDP GSO and GRO by the native server, see ``use_gso``.
 
     Attributes:
-        instance: random text, another one for every server: who meets a new one has to admit its jobs again.
-        lock: take it to use ``aggregator`` from another thread. Packets of jobs without a quorum are handled all the
-            same by the compiled server; one that is just being handled may still be when its job is removed.
+        address: the address, with the real port.
+        aggregator: the protocol logic.
+        instance: random text, new for every server. A controller that reads a new one admits its jobs again.
+        lock: guards ``aggregator``. The native threads handle packets of jobs without a quorum without it; a packet
+            that a thread is handling may still count while its job is removed.
 
-    Raises ConfigurationError when the port is taken, or an argument cannot be.
+    Raises:
+        ConfigurationError: the port is taken, or an argument is invalid.
     """
 
     def __init__(
@@ -56,9 +59,9 @@ class AggregationServer(Serving):
         offload: Offload = "auto",
     ) -> None:
         if threads is None:
-            threads = max(1, min(_MOST_THREADS_BY_DEFAULT, len(os.sched_getaffinity(0)) // 2))
+            threads = max(1, min(_MAX_DEFAULT_THREADS, len(os.sched_getaffinity(0)) // 2))
         if threads < 1:
-            raise ConfigurationError(f"threads = {threads}: the aggregation server has at least one.")
+            raise ConfigurationError(f"threads = {threads}: the aggregation server needs at least one.")
         check_offload(offload)
         self.instance = secrets.token_hex(8)
         self.lock = threading.Lock()
@@ -66,33 +69,33 @@ class AggregationServer(Serving):
         aggregator = self.aggregator
         self._sockets = open_server_sockets(address, threads if isinstance(aggregator, NativeAggregator) else 1)
         self.address: Address = self._sockets[0].getsockname()
-        self._loop: PythonLoop | NativeLoop
+        self._loop: PythonServerLoop | NativeServerLoop
         try:
             if isinstance(aggregator, NativeAggregator):
-                self._loop = NativeLoop(self._sockets, aggregator, self.lock, offload)
+                self._loop = NativeServerLoop(self._sockets, aggregator, self.lock, offload)
             else:
-                self._loop = PythonLoop(self._sockets[0], aggregator, self.lock, loss)
+                self._loop = PythonServerLoop(self._sockets[0], aggregator, self.lock, loss)
         except BaseException:
             self._close_sockets()
             raise
 
     @property
     def broken(self) -> int:
-        """Datagrams whose handling failed by a bug of ours; the log has the traceback."""
+        """Datagrams that could not be handled because of a bug; the log has the traceback."""
         return self._loop.broken
 
     def admit(self, job: ServerJob) -> None:
-        """See ``Aggregator.admit``; from any thread."""
+        """See ``Aggregator.admit``; thread-safe."""
         with self.lock:
             self.aggregator.admit(job)
 
     def remove(self, job: int) -> None:
-        """See ``Aggregator.remove``; from any thread."""
+        """See ``Aggregator.remove``; thread-safe."""
         with self.lock:
             self.aggregator.remove(job)
 
     def status(self) -> ServerStatus:
-        """Jobs and counters as they are now; from any thread."""
+        """Return jobs and counters; thread-safe."""
         aggregator = self.aggregator
         with self.lock:
             return ServerStatus(
@@ -106,10 +109,11 @@ class AggregationServer(Serving):
             )
 
     def start(self) -> None:
+        """Start the threads."""
         self._loop.start()
 
     def close(self) -> None:
-        """Stop the threads, give the sockets back and leave the journals to a later server; idempotent."""
+        """Stop the threads and close the sockets; the journals stay for a later server. Idempotent."""
         self._loop.stop()
         self._close_sockets()
         with self.lock:

@@ -327,7 +327,7 @@ class Session(Closing):
     def close(self) -> None:
         """Release sockets and kept memory; idempotent. All-reduces in flight end with SessionClosedError."""
         self._transport.close()
-        arrays.release_kept()
+        arrays.release_pooled()
 
 
 def _flat(array: NDArray[Any]) -> NDArray[np.float32]:

@@ -50,7 +50,7 @@ class _Costs:
 _NATIVE = _Costs(64 << 10, 5 << 20, 512, 8 << 10, 640, 80, 320)
 _PYTHON = _Costs(64 << 10, 1 << 10, 1024, 4 << 10, 1664, 200, 640)
 # A large result begins and ends at borders of huge pages, and may lie in a quarter more memory than it needs: see
-# host/native/src/memory/words.cpp.
+# host/native/src/memory/array_pool.cpp.
 _HUGE_PAGE_BYTES = 1 << 21
 _SPARE = 4
 

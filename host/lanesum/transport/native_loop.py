@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum._internal.offload import Offload, may_join, may_take_joined
-from lanesum._internal.spin import longest_spin_s
+from lanesum._internal.offload import Offload, use_gro, use_gso
+from lanesum._internal.spin import max_spin_s
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.loop import Wanted, cannot_send, closed_meanwhile
 from lanesum.transport.native_rounds import NativeRounds, NativeWindow, as_sent
@@ -53,7 +53,7 @@ class NativeLoop:
         self._rounds = rounds
         descriptors = sockets.filenos()
         self._core: Any = native.UdpRounds(
-            rounds.core, descriptors, may_join(native, descriptors, offload), may_take_joined(offload), longest_spin_s()
+            rounds.core, descriptors, use_gso(native, descriptors, offload), use_gro(offload), max_spin_s()
         )
         self._pause: Any = native.Pause
         self._reached = self._pause.REACHED

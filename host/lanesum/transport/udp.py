@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lanesum._internal.native import availability
 from lanesum._internal.offload import Offload, check_offload
-from lanesum._internal.udp_socket import Address, switch_stands_in
+from lanesum._internal.udp_socket import Address, is_shared_with_switch
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
@@ -145,7 +145,7 @@ class UdpTransport:
         self._in_flight = 0  # rounds begun and not finished
         try:
             self._sockets = ServerSockets(
-                ticket.local, ticket.servers, shared=switch_stands_in(ticket.local), wrap_socket=wrap_socket
+                ticket.local, ticket.servers, shared=is_shared_with_switch(ticket.local), wrap_socket=wrap_socket
             )
         except OSError as error:
             raise ConfigurationError(

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The server's threads and many workers on loopback, for some seconds: every sum is checked, while jobs come and go,
-// workers say things twice, switches sum for some of them, and somebody sends garbage. For the sanitizers.
+// Stress test of the server for the sanitizers: server threads and many workers on loopback, for some seconds. Every
+// sum is checked, while jobs are admitted and removed, contributions are duplicated, switches send aggregates, and random
+// datagrams arrive.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -32,7 +33,7 @@ constexpr std::size_t THREADS = 4;
 constexpr std::uint32_t RACK_WORKERS = 3;
 constexpr int TIMEOUT_US = 20'000;
 constexpr double SPIN_S = 20e-6;
-constexpr std::uint32_t OTHERS_JOB = 99;
+constexpr std::uint32_t DELEGATED_JOB = 99;
 constexpr std::uint32_t ROUND_WORDS = 40;
 
 using Clock = std::chrono::steady_clock;
@@ -97,12 +98,12 @@ private:
     int fd_;
 };
 
-/// What worker 0 contributes; worker n contributes n + 1 times that.
+/// Return a word of worker 0's contribution; worker n contributes n + 1 times this value.
 std::uint32_t value(std::uint32_t position, std::size_t word) {
     return (position * 2654435761u) ^ static_cast<std::uint32_t>(word * 40503u + 7);
 }
 
-/// One job of so many workers; its slots turn by themselves.
+/// A job with the sockets of its workers.
 struct Site {
     Site(std::uint32_t number, std::uint32_t workers, std::size_t words, std::uint32_t slots, bool racks) {
         job.job = number;
@@ -113,9 +114,9 @@ struct Site {
         job.two_levels = job.on_switches = racks;
         for (std::uint32_t worker = 0; worker < workers; ++worker) {
             sockets.push_back(std::make_unique<Socket>(0, false));
-            const Place place = racks ? Place{worker, worker / RACK_WORKERS, worker % RACK_WORKERS + 4}
-                                      : Place{worker, 0, worker};
-            job.members.push_back({sockets.back()->address(), place});
+            const MemberIndex index = racks ? MemberIndex{worker, worker / RACK_WORKERS, worker % RACK_WORKERS + 4}
+                                            : MemberIndex{worker, 0, worker};
+            job.members.push_back({sockets.back()->address(), index});
         }
     }
 
@@ -128,7 +129,7 @@ struct Site {
 class Client {
 public:
     Client(const Site &site, std::uint32_t worker, const sockaddr_in &server)
-        : site_(site), worker_(worker), dice_(worker * 1000 + site.job.job), fd_(site.sockets[worker]->fd()) {
+        : site_(site), worker_(worker), rng_(worker * 1000 + site.job.job), fd_(site.sockets[worker]->fd()) {
         site.sockets[worker]->connect_to(server);
     }
 
@@ -142,11 +143,12 @@ public:
         while (Clock::now() < deadline) {
             const ssize_t size = recv(fd_, buffer.data(), buffer.size(), 0);
             if (size < 0) {
-                std::uint32_t least = 0;  // the slot that is furthest behind
+                std::uint32_t slowest = 0;  // the slot with the fewest completed turns
                 for (std::uint32_t slot = 1; slot < slots; ++slot) {
-                    least = done_[slot] < done_[least] ? slot : least;
+                    slowest = done_[slot] < done_[slowest] ? slot : slowest;
                 }
-                contribute(least + done_[least] * slots, FLAG_RETRANSMISSION | (chance_below(2) != 0 ? FLAG_BYPASS : 0u));
+                const std::uint32_t bypass = chance_below(2) != 0 ? FLAG_BYPASS : 0u;
+                contribute(slowest + done_[slowest] * slots, FLAG_RETRANSMISSION | bypass);
                 continue;
             }
             take({buffer.data(), static_cast<std::size_t>(size)});
@@ -157,7 +159,7 @@ private:
     void take(std::span<const std::byte> datagram) {
         expect(datagram.size() >= HEADER_BYTES, "an answer is too short");
         const Header header = Header::unpack(datagram.data());
-        expect(header.job == site_.job.job && header.tag == site_.job.tag, "an answer to somebody else");
+        expect(header.job == site_.job.job && header.tag == site_.job.tag, "an answer of another job");
         const std::uint32_t turn = done_[header.slot];
         const bool outstanding = header.chunk == header.slot + turn * site_.job.slots;
         if (header.kind == KIND_RESULT) {
@@ -169,7 +171,7 @@ private:
             }
         } else {
             expect(header.kind == KIND_PENDING && datagram.size() == HEADER_BYTES, "neither result nor pending");
-            if (outstanding && (header.workers >> site_.job.members[worker_].place.bit & 1) == 0) {
+            if (outstanding && (header.workers >> site_.job.members[worker_].index.bit & 1) == 0) {
                 contribute(header.chunk, FLAG_RETRANSMISSION | FLAG_BYPASS);
             }
         }
@@ -199,7 +201,7 @@ private:
         header.words = static_cast<std::uint32_t>(site_.job.accumulator_words);
         const std::uint32_t chance = chance_below(64);
         if (site_.job.on_switches && worker_ % RACK_WORKERS == 0 && chance % 4 == 0) {
-            sum_for_rack(header);  // in place of its own
+            send_aggregate(header);  // instead of its own contribution
             return;
         }
         send_words(header, worker_ + 1);
@@ -212,23 +214,23 @@ private:
             }
             send(fd_, garbage, chance_below(sizeof garbage + 1), 0);
         } else if (chance == 2 && header.chunk >= 2 * slots) {
-            header.chunk -= 2 * slots;  // a packet that was under way for long
+            header.chunk -= 2 * slots;  // a packet that was in flight for two turns
             send_words(header, worker_ + 1);
         }
     }
 
-    /// What a switch sends, in the name of the rack's first worker.
-    void sum_for_rack(Header header) {
+    /// Send the aggregate of the rack, as a switch would, from the address of its first worker.
+    void send_aggregate(Header header) {
         header.flags |= FLAG_UPPER;
         std::uint32_t times = 0;
         for (std::uint32_t i = 0; i < RACK_WORKERS; ++i) {
-            header.workers |= 1u << site_.job.members[worker_ + i].place.bit;
+            header.workers |= 1u << site_.job.members[worker_ + i].index.bit;
             times += worker_ + i + 1;
         }
         send_words(header, times);
     }
 
-    std::uint32_t chance_below(std::uint32_t limit) { return static_cast<std::uint32_t>(dice_() % limit); }
+    std::uint32_t chance_below(std::uint32_t limit) { return static_cast<std::uint32_t>(rng_() % limit); }
 
     void send_words(const Header &header, std::uint32_t times) {
         std::vector<std::byte> &packet = packet_;
@@ -242,21 +244,21 @@ private:
 
     const Site &site_;
     std::uint32_t worker_;
-    std::mt19937 dice_;
+    std::mt19937 rng_;
     int fd_;
-    std::vector<std::uint32_t> done_;  // turns of each slot
+    std::vector<std::uint32_t> done_;  // completed turns of each slot
     std::vector<std::byte> packet_;
 };
 
-/// A controller with much to do.
-void meddle(Aggregator &aggregator, UdpServer &server, const Site &racks) {
+/// Change jobs all the time, as a busy controller.
+void change_jobs(Aggregator &aggregator, UdpServer &server, const Site &racks) {
     const Site other(50, 4, 64, 16, false);
-    const ServerJob again = other.job;
+    const ServerJob changing = other.job;
     for (std::uint32_t i = 0; Clock::now() < deadline; ++i) {
-        aggregator.admit(again);
+        aggregator.admit(changing);
         aggregator.set_on_switches(racks.job.job, i % 8 != 0);
-        aggregator.leave_to_others(again.job);
-        aggregator.remove(again.job);
+        aggregator.delegate(changing.job);
+        aggregator.remove(changing.job);
         std::uint64_t counted = server.broken();
         for (std::size_t j = 0; j < DECISION_NAMES.size(); ++j) {
             counted += aggregator.decisions(j);
@@ -265,18 +267,18 @@ void meddle(Aggregator &aggregator, UdpServer &server, const Site &racks) {
     }
 }
 
-/// Asks for a job that is not served in the compiled part.
-void ask_others(const sockaddr_in &server) {
-    const Socket asking(0, false);
-    asking.connect_to(server);
+/// Send contributions to a delegated job.
+void contribute_to_delegated(const sockaddr_in &server) {
+    const Socket socket(0, false);
+    socket.connect_to(server);
     std::byte packet[HEADER_BYTES], answer[HEADER_BYTES];
     Header header;
-    header.job = OTHERS_JOB;
+    header.job = DELEGATED_JOB;
     for (; Clock::now() < deadline; ++header.chunk) {
         header.pack(packet);
-        send(asking.fd(), packet, sizeof packet, 0);
-        const ssize_t size = recv(asking.fd(), answer, sizeof answer, 0);
-        expect(size < 0 || Header::unpack(answer).job == OTHERS_JOB, "not what the others said");
+        send(socket.fd(), packet, sizeof packet, 0);
+        const ssize_t size = recv(socket.fd(), answer, sizeof answer, 0);
+        expect(size < 0 || Header::unpack(answer).job == DELEGATED_JOB, "an answer not of the delegate");
     }
 }
 
@@ -298,14 +300,14 @@ int main(int arguments, char **texts) {
     Aggregator aggregator;
     UdpServer server(descriptors, aggregator, true, true, SPIN_S,
                      [](const sockaddr_in &sender, std::span<const std::byte> datagram, bool, Answers &answers) {
-                         const std::span<std::byte> copy = answers.room(HEADER_BYTES);
+                         const std::span<std::byte> copy = answers.allocate(HEADER_BYTES);
                          Header::unpack(datagram.data()).pack(copy.data());
                          answers.add(sender, copy);
                      });
     const Site flat(1, 6, 256, 32, false), racks(2, 2 * RACK_WORKERS, 1024, 8, true);
     aggregator.admit(flat.job);
     aggregator.admit(racks.job);
-    aggregator.leave_to_others(OTHERS_JOB);
+    aggregator.delegate(DELEGATED_JOB);
     server.start();
     {
         std::vector<std::jthread> threads;
@@ -314,8 +316,8 @@ int main(int arguments, char **texts) {
                 threads.emplace_back([site, worker, &address] { Client(*site, worker, address).run(); });
             }
         }
-        threads.emplace_back([&] { meddle(aggregator, server, racks); });
-        threads.emplace_back([&] { ask_others(address); });
+        threads.emplace_back([&] { change_jobs(aggregator, server, racks); });
+        threads.emplace_back([&] { contribute_to_delegated(address); });
     }
     server.stop();
     expect(server.broken() == 0, "datagrams could not be handled");

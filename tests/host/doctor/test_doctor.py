@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum doctor`` says what is used and what is missing, whatever is missing."""
+"""``lanesum doctor`` reports what lanesum uses and what is missing, whatever is missing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def by_name(findings: list[Finding]) -> dict[str, Finding]:
     return {finding.name: finding for finding in findings}
 
 
-def test_here_lanesum_can_be_used() -> None:
+def test_examine_finds_no_problem_here() -> None:
     findings = examine()
     assert usable(findings), [finding for finding in findings if finding.status is Status.PROBLEM]
     checks = by_name(findings)
@@ -56,7 +56,7 @@ def test_here_lanesum_can_be_used() -> None:
     assert all(finding.what.endswith((".", ")")) for finding in findings)
 
 
-def test_the_command_prints_every_check_and_the_verdict() -> None:
+def test_command_prints_every_check_and_the_verdict() -> None:
     result = doctor(LANESUM_NATIVE="off", COLUMNS="200")
     assert result.returncode == 0, result.stderr
     for finding in examine():
@@ -64,7 +64,7 @@ def test_the_command_prints_every_check_and_the_verdict() -> None:
     assert result.stdout.endswith("lanesum can be used.\n")
 
 
-def test_without_the_compiled_part_by_choice_nothing_has_to_be_done() -> None:
+def test_extension_off_by_choice_needs_no_next_step() -> None:
     fine, checks = report(doctor("--json", LANESUM_NATIVE="off"))
     assert fine
     for name in ("transport", "server"):
@@ -74,21 +74,21 @@ def test_without_the_compiled_part_by_choice_nothing_has_to_be_done() -> None:
             "what": "In Python. LANESUM_NATIVE=off.",
             "next_step": "",
         }
-    assert checks["lane operations"]["what"] == "By numpy."
+    assert checks["lane operations"]["what"] == "By NumPy."
 
 
-def test_a_choice_that_nobody_knows_is_a_problem() -> None:
+def test_unknown_value_of_variable_is_a_problem() -> None:
     result = doctor("--json", LANESUM_NATIVE="garbage")
     fine, checks = report(result)
     assert (fine, result.returncode) == (False, 1)
     assert checks["native"]["status"] == "problem"
-    assert "LANESUM_NATIVE=garbage is none of auto, off, required" in checks["native"]["what"]
+    assert "Invalid LANESUM_NATIVE='garbage': expected one of auto, off, required" in checks["native"]["what"]
     assert "auto" in checks["native"]["next_step"]
     assert "transport" not in checks
     assert doctor(LANESUM_NATIVE="garbage").stdout.endswith("until the problems are solved.\n")
 
 
-def test_what_is_required_and_missing_is_a_problem() -> None:
+def test_missing_required_extension_is_a_problem() -> None:
     hidden = "import sys; sys.modules['lanesum_native'] = None"
     result = doctor("--json", prelude=hidden, LANESUM_NATIVE="required")
     fine, checks = report(result)
@@ -101,28 +101,28 @@ def test_what_is_required_and_missing_is_a_problem() -> None:
     assert "./host/native" in checks["transport"]["next_step"]
 
 
-def test_the_compiled_part_and_its_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_implementations_report_native_and_lane_level(monkeypatch: pytest.MonkeyPatch) -> None:
     class Core:
         lane_level = staticmethod(lambda: "avx2")
         lane_levels = staticmethod(lambda: ["baseline", "avx2"])
 
     core: Any = Core
-    monkeypatch.setattr(software, "availability", lambda: Availability(core, "The compiled part is installed (x)."))
+    monkeypatch.setattr(software, "availability", lambda: Availability(core, "The native extension is installed (x)."))
     checks = by_name([*software.implementations(), *software.lanes()])
     assert {finding.status for finding in checks.values()} == {Status.OK}
-    assert checks["transport"].what == "Compiled. The compiled part is installed (x)."
+    assert checks["transport"].what == "Native. The native extension is installed (x)."
     assert "level avx2" in checks["lane operations"].what
 
 
-def test_a_compiled_part_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_of_old_extension_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     core: Any = object()
-    monkeypatch.setattr(software, "availability", lambda: Availability(core, "The compiled part is installed (x)."))
+    monkeypatch.setattr(software, "availability", lambda: Availability(core, "The native extension is installed (x)."))
     (finding,) = software.lanes()
     assert finding.status is Status.PROBLEM
     assert "older than lanesum" in finding.what
 
 
-def test_the_compiled_part_as_it_is_here() -> None:
+def test_lanes_name_the_level_in_use() -> None:
     found = native.availability()
     if found.core is None:
         pytest.skip(found.reason)
@@ -131,21 +131,21 @@ def test_the_compiled_part_as_it_is_here() -> None:
 
 
 def smi(folder: Path, answer: str, status: int = 0) -> None:
-    """A driver's tool that answers so."""
+    """Write an nvidia-smi with this output and exit status."""
     tool = folder / "nvidia-smi"
     tool.write_text(f"#!/bin/sh\ncat <<'END'\n{answer}\nEND\nexit {status}\n")
     tool.chmod(0o755)
 
 
 @pytest.mark.parametrize(("answer", "status"), [("", 0), ("No devices were found", 0), ("NVIDIA-SMI has failed", 9)])
-def test_without_a_gpu(answer: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_without_gpu_is_ok(answer: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     smi(tmp_path, answer, status)
     (finding,) = gpus.gpus()
-    assert finding.status is Status.OK and finding.what.startswith("None that nvidia-smi knows of")
+    assert finding.status is Status.OK and finding.what.startswith("None found by nvidia-smi")
 
 
-def test_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_reports_capability_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.delenv("LANESUM_GPU", raising=False)
@@ -156,7 +156,7 @@ def test_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (old.name, old.status) == ("GPU 1", Status.NOTE)
     assert "7.0; the kernels need 8.0" in old.what and old.next_step == "Set LANESUM_GPU=off."
     monkeypatch.setenv("LANESUM_GPU", "off")
-    assert all("copied to the host, because of LANESUM_GPU=off" in one.what for one in gpus.gpus())
+    assert all("copied to the host because of LANESUM_GPU=off" in one.what for one in gpus.gpus())
     monkeypatch.setenv("LANESUM_GPU", "on")
     (wrong,) = gpus.gpus()
     assert wrong.status is Status.PROBLEM and "LANESUM_GPU='on'" in wrong.what
@@ -173,7 +173,7 @@ def granting(size: int) -> Callable[..., socket.socket]:
     return lambda *_: Small(socket.AF_INET, socket.SOCK_DGRAM)
 
 
-def test_buffers_that_are_small_or_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sockets_compares_buffers_with_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     ticket = JobTicket(job=0, tag=0, worker=0, workers=2, slots=DEFAULT_WINDOW)
     window = buffer_bytes(ticket, DEFAULT_WINDOW)
     for granted, status, says in (
@@ -190,7 +190,7 @@ def test_buffers_that_are_small_or_too_small(monkeypatch: pytest.MonkeyPatch) ->
             assert (f"sysctl -w {setting}=" in checks[name].next_step) == (status is not Status.OK)
 
 
-def test_no_socket_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sockets_that_cannot_open_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> socket.socket:
         raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
 
@@ -200,7 +200,7 @@ def test_no_socket_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Cannot assign requested address" in finding.what
 
 
-def test_a_kernel_without_offload(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offload_without_kernel_support_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     class Old(socket.socket):
         def setsockopt(self, *_: Any) -> None:
             raise OSError(errno.ENOPROTOOPT, "Protocol not available")
@@ -212,7 +212,7 @@ def test_a_kernel_without_offload(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Protocol not available" in findings[0].what
 
 
-def test_missing_optional_packages_are_notes_with_the_command_that_installs_them() -> None:
+def test_missing_packages_are_notes_with_install_command() -> None:
     prelude = "\n".join(
         (
             "import sys, importlib.metadata",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of the sparse codecs, for shortest and longest blocks."""
+"""Kernels of the sparse codecs to compile, for the shortest and the longest blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPES = {
     "flags": "*u8",
 }
 _BLOCKS = (
-    "nonzero_blocks", "gather_integers", "insert", "peel", "scatter_floats", "subtract_said",
+    "nonzero_blocks", "gather_integers", "insert", "peel", "scatter_floats", "subtract_decoded",
 )  # fmt: skip
 _SHAPES = ({"KEYS": 1024, "BLOCK": 1}, {"KEYS": 1, "BLOCK": 1024})
 CASES = [

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of large arrays is used again, but never while somebody has it."""
+"""Array pool: memory of large arrays is used again, but never while an array uses it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LARGE = 8 * MIB
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept() -> Iterator[None]:
-    arrays.release_kept()
+def empty_pool() -> Iterator[None]:
+    arrays.release_pooled()
     yield
-    arrays.release_kept()
+    arrays.release_pooled()
 
 
 def large(size: int = LARGE, fill: int = 0) -> np.ndarray:
@@ -31,87 +31,87 @@ def large(size: int = LARGE, fill: int = 0) -> np.ndarray:
     return array
 
 
-def place(array: np.ndarray) -> int:
+def address(array: np.ndarray) -> int:
     return int(array.ctypes.data)
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.int32, np.float32, np.float64, np.uint8])
 @pytest.mark.parametrize("size", [0, 1, 5, MIB, 3 * MIB + 1])
-def test_looks_like_numpys(dtype: type, size: int) -> None:
+def test_empty_returns_a_plain_array(dtype: type, size: int) -> None:
     array = arrays.empty(size, dtype)
     assert array.shape == (size,) and array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable
     array[:] = 7
     assert (array == 7).all()
 
 
-def test_what_nobody_uses_is_used_again(native: ModuleType) -> None:
+def test_freed_memory_is_used_again(native: ModuleType) -> None:
     first = large()
-    at = place(first)
+    at = address(first)
     del first
-    assert native.kept_bytes() == LARGE
-    # A little smaller fits as well, and then nothing is left.
+    assert native.pooled_bytes() == LARGE
+    # The block fits a slightly smaller array, and then the pool is empty.
     second = large(LARGE - LARGE // 16)
-    assert place(second) == at and native.kept_bytes() == 0
+    assert address(second) == at and native.pooled_bytes() == 0
 
 
-def test_a_view_keeps_it(native: ModuleType) -> None:
+def test_memory_with_a_view_is_not_freed(native: ModuleType) -> None:
     first = large(fill=3)
     view = memoryview(first[5:50].view(np.uint8))
     del first
-    assert native.kept_bytes() == 0
+    assert native.pooled_bytes() == 0
     others = [large(fill=9) for _ in range(3)]
-    assert set(view) == {3} and len({place(one) for one in others}) == 3
+    assert set(view) == {3} and len({address(one) for one in others}) == 3
     view.release()
-    assert native.kept_bytes() == LARGE
+    assert native.pooled_bytes() == LARGE
 
 
-def test_other_sizes_get_memory_of_their_own(native: ModuleType) -> None:
+def test_other_sizes_get_new_memory(native: ModuleType) -> None:
     first = large()
-    at = place(first)
+    at = address(first)
     del first
     smaller, larger = large(LARGE // 2), large(2 * LARGE)
-    assert at not in (place(smaller), place(larger))
-    assert native.kept_bytes() == LARGE
+    assert at not in (address(smaller), address(larger))
+    assert native.pooled_bytes() == LARGE
 
 
-def test_keeps_no_more_than_was_in_use_at_once(native: ModuleType) -> None:
-    most = 40 * MIB
-    held = large(most)
+def test_pool_keeps_at_most_the_peak_in_use(native: ModuleType) -> None:
+    peak = 40 * MIB
+    held = large(peak)
     del held
-    for size in range(6, 40, 3):  # each one of a size that none before fits
+    for size in range(6, 40, 3):  # no block of an earlier size fits
         array = large(size * MIB)
         del array
-        assert native.kept_bytes() <= max(most, size * MIB + 2 * MIB)
+        assert native.pooled_bytes() <= max(peak, size * MIB + 2 * MIB)
 
 
-def test_forgets_a_size_that_nobody_needs_any_more(native: ModuleType) -> None:
+def test_pool_drops_blocks_of_unused_sizes(native: ModuleType) -> None:
     unusual = large(5 * LARGE)
     del unusual
     for _ in range(300):
         usual = large(4 * MIB)
         del usual
-    assert native.kept_bytes() == 4 * MIB
+    assert native.pooled_bytes() == 4 * MIB
 
 
-def test_gives_back_what_it_is_told_to(native: ModuleType) -> None:
+def test_release_pooled_frees_unused_blocks_only(native: ModuleType) -> None:
     used, unused = large(fill=1), large()
     del unused
-    arrays.release_kept()
-    assert native.kept_bytes() == 0 and (used == 1).all()
+    arrays.release_pooled()
+    assert native.pooled_bytes() == 0 and (used == 1).all()
 
 
-def test_small_ones_are_numpys(native: ModuleType) -> None:
-    small = arrays.empty(native.LEAST_KEPT_BYTES - 1, np.uint8)
+def test_small_array_is_not_pooled(native: ModuleType) -> None:
+    small = arrays.empty(native.MIN_POOLED_BYTES - 1, np.uint8)
     assert small.base is None
 
 
-def test_without_the_compiled_part(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_without_extension_uses_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "off")
     assert arrays.empty(LARGE, np.uint8).base is None
-    arrays.release_kept()  # nothing to do
+    arrays.release_pooled()  # no effect
 
 
-def test_threads_never_share_it(native: ModuleType) -> None:
+def test_threads_never_share_memory(native: ModuleType) -> None:
     wrong: list[int] = []
 
     def work(number: int) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled part that does not fit is told from one that does, before anybody uses it."""
+"""Availability of the native extension: one that does not fit this version is not used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lanesum.protocol.spec import VERSION
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes a module the installed one, until the test is over."""
+    """Return a function that installs a module as the native extension for this test."""
 
     def put(**attributes: Any) -> ModuleType:
         package, core = ModuleType("lanesum_native"), ModuleType("lanesum_native._core", "")
@@ -35,25 +35,23 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Any:
     return put
 
 
-def test_one_of_an_earlier_lanesum_is_not_used_and_says_what_it_lacks(
-    install: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    *there, one, other = native._LATEST
-    install(PROTOCOL_VERSION=VERSION, **dict.fromkeys(there, object))
+def test_availability_of_older_extension_names_what_is_missing(install: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    *present, one, other = native._REQUIRED
+    install(PROTOCOL_VERSION=VERSION, **dict.fromkeys(present, object))
     found = native.availability()
     assert found.core is None
-    assert found.reason == f"The compiled part has no {one} and no {other}: install it anew."
+    assert found.reason == f"The native extension has no {one} and no {other}: install it again."
     monkeypatch.setenv(native.VARIABLE, "required")
-    with pytest.raises(ConfigurationError, match=r"LANESUM_NATIVE=required, but: The compiled part has no"):
+    with pytest.raises(ConfigurationError, match=r"LANESUM_NATIVE=required, but: The native extension has no"):
         native.availability()
 
 
-def test_one_of_another_protocol_is_not_used(install: Any) -> None:
+def test_availability_of_other_protocol_version_is_none(install: Any) -> None:
     install(PROTOCOL_VERSION=VERSION + 1)
     assert native.availability().core is None
-    assert f"speaks protocol version {VERSION + 1}, not {VERSION}" in native.availability().reason
+    assert f"has protocol version {VERSION + 1}, not {VERSION}" in native.availability().reason
 
 
-def test_one_that_has_everything_is_used(install: Any) -> None:
-    core = install(PROTOCOL_VERSION=VERSION, **dict.fromkeys(native._LATEST, object))
+def test_availability_of_complete_extension_is_its_module(install: Any) -> None:
+    core = install(PROTOCOL_VERSION=VERSION, **dict.fromkeys(native._REQUIRED, object))
     assert native.availability().core is core

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One packet layout in both languages."""
+"""Packet headers: Python and C++ have the same layout."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ headers = st.builds(Header, **{field.name: st.integers(0, (1 << field.bits) - 1)
 
 
 @given(header=headers)
-def test_both_read_and_write_the_same_header(native: Any, header: Header) -> None:
+def test_header_is_the_same_in_both_languages(native: Any, header: Header) -> None:
     packed = header.pack()
     assert native.header_fields(packed) == dataclasses.asdict(header)
     assert native.repack_header(packed) == packed
 
 
-def test_what_is_too_short_is_refused(native: Any) -> None:
+def test_header_of_too_few_bytes_raises(native: Any) -> None:
     with pytest.raises(ValueError, match="shorter than a header"):
         native.header_fields(bytes(HEADER_BYTES - 1))

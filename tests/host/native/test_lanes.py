@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every level of vector instructions that this processor has does what ``lanesum.aggregation.combine`` says."""
+"""Lane operations: every level of vector instructions computes the same as ``lanesum.aggregation.combine``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from lanesum.protocol.spec import CODE_TABLE_ENTRIES, WORD_BYTES
 Words = NDArray[np.uint32]
 LEVELS = ("baseline", "avx2", "avx512")
 ALIGNMENT = 64
-MOST_WORDS = 200
-# For vector loops: nothing, less than a vector, whole ones of each width, and some over.
+MAX_WORDS = 200
+# Word counts for vector loops: none, less than a vector, whole vectors of each width, and remainders.
 SIZES = (0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 200)
-# Carries, signs, and every nibble.
+# Words with carries, signs, and every nibble.
 EDGES = (0, 1, 0x7F, 0xFF, 0xFF00FF, 0x7FFFFFFF, 0x80000000, 0x80808080, 0x76543210, 0xFEDCBA98, 0xFFFFFFFF)
 
 words = st.one_of(st.sampled_from(EDGES), st.integers(0, 0xFFFFFFFF))
@@ -32,7 +32,7 @@ words = st.one_of(st.sampled_from(EDGES), st.integers(0, 0xFFFFFFFF))
 
 @pytest.fixture(params=LEVELS)
 def level(request: pytest.FixtureRequest, native: Any) -> Iterator[str]:
-    """Every level, one after the other; what was chosen comes back afterwards."""
+    """Select each level in turn, and restore the level in use afterwards."""
     if request.param not in native.lane_levels():
         pytest.skip(f"This processor has no {request.param}.")
     before = native.lane_level()
@@ -43,12 +43,12 @@ def level(request: pytest.FixtureRequest, native: Any) -> Iterator[str]:
 
 
 def random_words(seed: int, count: int) -> Words:
-    drawn = random.Random(seed)
-    return np.array([drawn.choice((drawn.choice(EDGES), drawn.getrandbits(32))) for _ in range(count)], np.uint32)
+    rng = random.Random(seed)
+    return np.array([rng.choice((rng.choice(EDGES), rng.getrandbits(32))) for _ in range(count)], np.uint32)
 
 
 def at_offset(content: bytes, offset: int) -> NDArray[np.uint8]:
-    """These bytes, so many bytes after an address that is aligned for the widest vectors."""
+    """Copy ``content`` to memory ``offset`` bytes after an address aligned for the widest vectors."""
     space = np.zeros(len(content) + 2 * ALIGNMENT, np.uint8)
     start = -space.ctypes.data % ALIGNMENT + offset % ALIGNMENT
     view = space[start : start + len(content)]
@@ -61,7 +61,7 @@ def wire(values: Words, offset: int) -> NDArray[np.uint8]:
 
 
 def accumulator(values: Words, offset: int) -> Words:
-    """A copy, so many words after an aligned address."""
+    """Copy ``values`` to memory ``offset`` words after an aligned address."""
     return at_offset(values.tobytes(), offset * WORD_BYTES).view(np.uint32)
 
 
@@ -71,7 +71,7 @@ def expected(op: LaneOp, before: Words, sent: Words, *, wide: bool, table: bytes
 
 
 def check(native: Any, op: LaneOp, before: Words, sent: Words, offset: int, **how: Any) -> None:
-    """One contribution, in the middle of memory that must stay as it is."""
+    """Check one contribution, and that the words around the accumulator stay as they are."""
     surrounded = accumulator(np.concatenate([[7], before, [7]]).astype(np.uint32), offset)
     native.contribute(
         op,
@@ -88,9 +88,9 @@ def check(native: Any, op: LaneOp, before: Words, sent: Words, offset: int, **ho
 @pytest.mark.parametrize("op", LaneOp)
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("wide", [True, False])
-def test_contributions_of_all_sizes(native: Any, level: str, op: LaneOp, wide: bool, first: bool) -> None:
+def test_contribute_any_size_matches_reference(native: Any, level: str, op: LaneOp, wide: bool, first: bool) -> None:
     table = bytes(range(3, 3 + 5 * CODE_TABLE_ENTRIES, 5))
-    for size in range(0, MOST_WORDS + 1, 1 if wide else op.shape.accumulator_words_per_group):
+    for size in range(0, MAX_WORDS + 1, 1 if wide else op.shape.accumulator_words_per_group):
         before = random_words(size, size)
         sent = random_words(size + 1000, size if wide else op.shape.uplink_words(size))
         check(native, op, before, sent, offset=size, wide=wide, table=table, first=first)
@@ -98,11 +98,11 @@ def test_contributions_of_all_sizes(native: Any, level: str, op: LaneOp, wide: b
 
 @pytest.mark.parametrize("op", LaneOp)
 @given(data=st.data())
-def test_any_contribution(native: Any, op: LaneOp, data: st.DataObject) -> None:
+def test_contribute_random_words_matches_reference_at_all_levels(native: Any, op: LaneOp, data: st.DataObject) -> None:
     wide, first = data.draw(st.booleans()), data.draw(st.booleans())
     table = data.draw(st.none() | st.binary(min_size=CODE_TABLE_ENTRIES, max_size=CODE_TABLE_ENTRIES))
     group = 1 if wide else op.shape.uplink_words_per_group
-    groups = data.draw(st.lists(st.lists(words, min_size=group, max_size=group), max_size=MOST_WORDS // 2 // group))
+    groups = data.draw(st.lists(st.lists(words, min_size=group, max_size=group), max_size=MAX_WORDS // 2 // group))
     sent = np.array(groups, np.uint32).reshape(-1)
     size = sent.size if wide else op.shape.accumulator_words(sent.size)
     before = random_words(data.draw(st.integers(0, 1 << 20)), size)
@@ -115,7 +115,7 @@ def test_any_contribution(native: Any, op: LaneOp, data: st.DataObject) -> None:
         native.set_lane_level(chosen)
 
 
-def test_payloads_at_any_address(native: Any, level: str) -> None:
+def test_contribute_at_any_alignment_matches_reference(native: Any, level: str) -> None:
     before, sent = random_words(1, 64), random_words(2, 64)
     for op in LaneOp:
         part = sent[: op.shape.uplink_words(64)]
@@ -123,8 +123,8 @@ def test_payloads_at_any_address(native: Any, level: str) -> None:
             check(native, op, before, part, offset, wide=False, table=bytes(range(16)), first=False)
 
 
-def test_sums_wrap_and_bytes_carry(native: Any, level: str) -> None:
-    """As in the switch: it is the host that keeps lanes from overflowing."""
+def test_contribute_wraps_and_carries_like_the_switch(native: Any, level: str) -> None:
+    """The host keeps lanes from overflowing, not the operation."""
     for size in (1, 64, 67):
         for op, before, word, after in (
             (LaneOp.ADD32, 0xFFFFFFFF, 2, 1),
@@ -142,14 +142,14 @@ def test_sums_wrap_and_bytes_carry(native: Any, level: str) -> None:
         assert sums.tolist() == [0x060401FF, 0x07050300] * (size // 2)
 
 
-def test_without_a_table_every_code_counts_as_nothing(native: Any, level: str) -> None:
+def test_table8_without_table_adds_zero(native: Any, level: str) -> None:
     sums = np.full(34, 5, np.uint32)
     native.contribute(LaneOp.TABLE8, sums, wire(np.full(17, 0xFEDCBA98, np.uint32), 0))
     assert set(sums.tolist()) == {5}
 
 
 @pytest.mark.parametrize("op", LaneOp)
-def test_merging_accumulators(native: Any, level: str, op: LaneOp) -> None:
+def test_merge_matches_reference(native: Any, level: str, op: LaneOp) -> None:
     for size in SIZES:
         before, other = random_words(size, size), random_words(size + 1000, size)
         sums = accumulator(before, size)
@@ -157,7 +157,7 @@ def test_merging_accumulators(native: Any, level: str, op: LaneOp) -> None:
         np.testing.assert_array_equal(sums, combine(op, before, other))
 
 
-def test_words_to_the_wire_and_back(native: Any, level: str) -> None:
+def test_store_and_load_words_are_inverse(native: Any, level: str) -> None:
     for size in SIZES:
         for offset in (0, 1, 2, 3, 7, 33):
             values = random_words(size, size)
@@ -169,7 +169,7 @@ def test_words_to_the_wire_and_back(native: Any, level: str) -> None:
             np.testing.assert_array_equal(again, values)
 
 
-def test_results_are_made_in_place(native: Any, level: str) -> None:
+def test_store_words_works_in_place(native: Any, level: str) -> None:
     for size in SIZES:
         values = random_words(size, size)
         memory = values.copy()
@@ -179,13 +179,13 @@ def test_results_are_made_in_place(native: Any, level: str) -> None:
         np.testing.assert_array_equal(memory, values)
 
 
-def test_levels_go_from_narrow_to_wide_and_the_widest_is_taken(native: Any) -> None:
+def test_widest_level_is_the_default(native: Any) -> None:
     levels = native.lane_levels()
     assert levels == [name for name in LEVELS if name in levels]
     assert native.lane_level() == levels[-1]
 
 
-def test_what_does_not_fit_is_refused(native: Any) -> None:
+def test_arguments_of_wrong_size_raise(native: Any) -> None:
     sums = np.zeros(4, np.uint32)
     for refused in (
         lambda: native.contribute(LaneOp.ADD32, sums, np.zeros(15, np.uint8)),
@@ -202,6 +202,6 @@ def test_what_does_not_fit_is_refused(native: Any) -> None:
 
 
 @pytest.mark.parametrize("op", LaneOp)
-def test_rates_are_measured(native: Any, op: LaneOp) -> None:
-    """How high they are is the benchmark's business."""
+def test_lane_rate_is_positive(native: Any, op: LaneOp) -> None:
+    """The benchmark judges how high it is."""
     assert min(native.lane_rate(op, 64, 16, 0.0) + native.lane_rate(op, 64, 16, 0.0, first=True)) > 0

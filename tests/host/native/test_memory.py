@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What memory is said to be needed at most is more than what is measured, and not much more."""
+"""Memory bounds: measured memory stays below them, and they are not much larger."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Kind
-from lanesum.server import Aggregator, Place, ServerJob
-from lanesum.server.memory import job_memory
+from lanesum.server import Aggregator, MemberIndex, ServerJob
+from lanesum.server.memory_bound import max_job_memory_bytes
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.transport.errors import RoundSize
 from lanesum.transport.loop import PythonLoop
@@ -46,11 +46,11 @@ class _Mallinfo2(ctypes.Structure):
 
 
 def heap() -> Callable[[], int]:
-    """Bytes that are allocated, by whatever library."""
+    """Return a function that measures the bytes allocated by all libraries."""
     try:
         mallinfo2 = ctypes.CDLL(None).mallinfo2
     except AttributeError:
-        pytest.skip("this C library does not tell how much is allocated (needs glibc 2.33)")
+        pytest.skip("this C library has no mallinfo2 (needs glibc 2.33)")
     mallinfo2.restype = _Mallinfo2
 
     def measure() -> int:
@@ -60,12 +60,12 @@ def heap() -> Callable[[], int]:
     before = measure()
     block = bytearray(1 << 20)
     if measure() - before < len(block):
-        pytest.skip("another allocator stands in for the C library's, and does not tell (a sanitizer's)")
+        pytest.skip("another allocator replaces the one of the C library (a sanitizer's), without mallinfo2")
     return measure
 
 
 def traced() -> int:
-    """Bytes that were allocated at the time when that was most."""
+    """Return the peak of the bytes allocated by Python."""
     return tracemalloc.get_traced_memory()[1]
 
 
@@ -77,12 +77,12 @@ def ticket(slots: int, accumulator_words: int, servers: int = 1) -> JobTicket:
 
 
 def answer(rounds: Any, to: JobTicket, datagrams: list[memoryview], skip: set[int], now: float) -> None:
-    everybody = (1 << WORKERS) - 1
+    all_workers = (1 << WORKERS) - 1
     payload = np.zeros(to.accumulator_words, np.uint32)
     for header in [Header.unpack(datagram) for datagram in datagrams]:
         result = Header(
             kind=Kind.RESULT, job=1, tag=2, epoch=header.epoch, chunk=header.chunk, op=header.op,
-            workers=everybody, fan_in_workers=WORKERS,
+            workers=all_workers, fan_in_workers=WORKERS,
         )  # fmt: skip
         if header.chunk in skip and header.epoch == rounds.epoch:
             pending = Header(
@@ -94,7 +94,7 @@ def answer(rounds: Any, to: JobTicket, datagrams: list[memoryview], skip: set[in
 
 
 def work(rounds: Any, to: JobTicket, words: list[np.ndarray[Any, Any]], earlier: int) -> list[Any]:
-    """Small rounds first, which fill the history; then all of ``words`` under way, with as much as can be done."""
+    """Run small rounds, which fill the history; then all rounds of ``words`` in flight, as far as they get."""
     now = 0.0
     for _ in range(earlier):
         window = rounds.start(LaneOp.ADD32, words[0][: to.accumulator_words])
@@ -103,14 +103,14 @@ def work(rounds: Any, to: JobTicket, words: list[np.ndarray[Any, Any]], earlier:
             answer(rounds, to, [memoryview(bytes(one)) for one in rounds.due(now)], set(), now)
         rounds.finish(window)
     windows = [rounds.start(LaneOp.ADD32, one) for one in words]
-    skip = set(range(to.slots - 4, to.slots))  # the first round does not end
+    skip = set(range(to.slots - 4, to.slots))  # the first round does not complete
     for _ in range(2 * sum(window.chunks for window in windows) // to.slots + 20):
         now += 0.001
         answer(rounds, to, [memoryview(bytes(one)) for one in rounds.due(now)], skip, now)
     for window in windows[1:]:
         for chunk in range(window.chunks):
-            lacked = Header(kind=Kind.PENDING, job=1, tag=2, epoch=window.epoch, chunk=chunk, workers=2)
-            rounds.receive(lacked.pack(), now)
+            pending = Header(kind=Kind.PENDING, job=1, tag=2, epoch=window.epoch, chunk=chunk, workers=2)
+            rounds.receive(pending.pack(), now)
     rounds.due(now + 1)
     assert not windows[0].finished
     return [window.result() for window in windows if window.finished]
@@ -129,12 +129,12 @@ def make(native: ModuleType | None, to: JobTicket) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize(
     ("slots", "accumulator_words", "packets", "earlier", "slack"),
     [
-        (64, 360, (1000, 1000, 300), 150, 2.0),  # rounds are most of it
-        (512, 64, (600,), 1100, 8.0),  # history and slots are
+        (64, 360, (1000, 1000, 300), 150, 2.0),  # rounds dominate
+        (512, 64, (600,), 1100, 8.0),  # history and slots dominate
         (64, 32, (200,) * MAX_ACTIVE, 0, 8.0),
     ],
 )
-def test_a_worker_needs_no_more_than_said(
+def test_worker_memory_is_an_upper_bound(
     request: pytest.FixtureRequest,
     compiled: bool,
     slots: int,
@@ -148,8 +148,8 @@ def test_a_worker_needs_no_more_than_said(
     to = ticket(slots, accumulator_words)
     words = [np.ones(count * accumulator_words - 3, np.uint32) for count in packets]
     sizes = [RoundSize(LaneOp.ADD32, one.size) for one in words]
-    said = worker_memory(to, sizes, window=WINDOW, native=compiled)
-    first = make(native, to)  # what is loaded or cached once is nobody's
+    bound = worker_memory(to, sizes, window=WINDOW, native=compiled)
+    first = make(native, to)  # loads and caches everything that is not this worker's
     work(first[0], to, [one[: 8 * accumulator_words * slots] for one in words[:1]], 1)
     first[1].close()
     first[2].close()
@@ -168,11 +168,11 @@ def test_a_worker_needs_no_more_than_said(
         loop.close()
         sockets.close()
     del results
-    assert needed <= said.total, said
-    assert said.total <= slack * needed, f"{needed} bytes are needed, and {said} were said"
+    assert needed <= bound.total, bound
+    assert bound.total <= slack * needed, f"{needed} bytes are needed; the bound is {bound}"
 
 
-def test_more_rounds_than_there_can_be() -> None:
+def test_worker_memory_of_too_many_rounds_raises() -> None:
     with pytest.raises(ConfigurationError, match="rounds"):
         worker_memory(ticket(8, 8), [RoundSize(LaneOp.ADD32, 8)] * (MAX_ACTIVE + 1))
 
@@ -190,40 +190,41 @@ def contribute(
 @pytest.mark.parametrize("compiled", [False, True], ids=["python", "native"])
 @pytest.mark.parametrize("on_switches", [False, True])
 @pytest.mark.parametrize(("slots", "accumulator_words"), [(64, 360), (256, 32)])
-def test_a_job_needs_no_more_at_the_server_than_said(
+def test_job_memory_is_an_upper_bound(
     request: pytest.FixtureRequest, compiled: bool, on_switches: bool, slots: int, accumulator_words: int
 ) -> None:
     native: ModuleType | None = request.getfixturevalue("native") if compiled else None
     measure = heap() if compiled else traced
     workers = 6
     job = ServerJob(
-        job=1, tag=2, members={("10.0.0.1", 5000 + worker): Place.in_one_level(worker) for worker in range(workers)},
-        slots=slots, ops=(LaneOp.ADD32,), accumulator_words=accumulator_words, on_switches=on_switches,
+        job=1, tag=2, slots=slots,
+        members={("10.0.0.1", 5000 + worker): MemberIndex.in_one_level(worker) for worker in range(workers)},
+        ops=(LaneOp.ADD32,), accumulator_words=accumulator_words, on_switches=on_switches,
     )  # fmt: skip
-    said = job_memory(job, native=compiled)
+    bound = max_job_memory_bytes(job, native=compiled)
     payload = np.zeros(accumulator_words, np.uint32)
     gc.collect()
     if not compiled:
         tracemalloc.start()
     try:
         server: Any = Aggregator() if native is None else NativeAggregator(native)
-        # Whatever a server has for its jobs together is not this one's.
-        server.admit(replace(job, job=2, members={("10.0.0.9", 9): Place.in_one_level(0)}))
+        # The first job allocates what all jobs of a server share.
+        server.admit(replace(job, job=2, members={("10.0.0.9", 9): MemberIndex.in_one_level(0)}))
         contribute(server, 2, 0, 0, slots, payload, ("10.0.0.9", 9))
         before = measure()
         server.admit(job)
         for position in range(3 * slots):
-            for worker in range(workers - (position >= 2 * slots)):  # a turn with results, and one without
+            for worker in range(workers - (position >= 2 * slots)):  # two turns with results, and one without
                 contribute(server, 1, worker, position, slots, payload, ("10.0.0.1", 5000 + worker))
         gc.collect()
         needed = measure() - before
     finally:
         tracemalloc.stop()
-    assert 2 * slots * accumulator_words * 4 < needed <= said
-    assert said < 4 * needed + (256 << 10), f"{needed} bytes are needed, and {said} were said"
+    assert 2 * slots * accumulator_words * 4 < needed <= bound
+    assert bound < 4 * needed + (256 << 10), f"{needed} bytes are needed; the bound is {bound}"
 
 
-def test_a_quorum_is_not_told() -> None:
-    members = {("10.0.0.1", 5000 + worker): Place.in_one_level(worker) for worker in range(2)}
+def test_job_memory_with_quorum_raises() -> None:
+    members = {("10.0.0.1", 5000 + worker): MemberIndex.in_one_level(worker) for worker in range(2)}
     with pytest.raises(ConfigurationError, match="quorum"):
-        job_memory(ServerJob(job=1, tag=2, members=members, slots=8, quorum=1))
+        max_job_memory_bytes(ServerJob(job=1, tag=2, members=members, slots=8, quorum=1))

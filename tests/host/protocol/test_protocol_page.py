@@ -42,7 +42,7 @@ def block(name: str, end: str) -> list[str]:
 
 def test_generated_files_are_up_to_date() -> None:
     files = generate.generated_files(ROOT)
-    assert {path.name for path in files} == {"protocol.p4", "repeat.p4", "spec.hpp", "protocol.md"}
+    assert {path.name for path in files} == {"protocol.p4", "repeat.p4", "spec.hpp", "protocol.md", "style.md"}
     for path, text in files.items():
         assert path.read_text() == text, f"{path.name} is out of date: run `make generate`"
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A job with random words for every worker and chunk: makes its packets, and knows the sums that must come out."""
+"""A job with random words for every worker and chunk: its packets, and the sums that the server must return."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from lanesum.aggregation.combine import combine, expand
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Flag, Kind
-from lanesum.server import Place, ServerJob
-from lanesum.server.choose import AnyAggregator, make_aggregator
-from lanesum.server.roster import Roster, members_of
+from lanesum.server import MemberIndex, ServerJob
+from lanesum.server.factory import AnyAggregator, make_aggregator
+from lanesum.server.member_table import MemberTable, set_bits
 
 WORDS = 8
 CODE_TABLE = bytes(range(1, 17))
 ROUND_WORDS = 40
 
 
-def flat(workers: int, *, host: int = 1) -> dict[Address, Place]:
-    """One level."""
-    return {(f"10.0.{host}.{worker + 1}", 5000): Place.in_one_level(worker) for worker in range(workers)}
+def flat(workers: int, *, host: int = 1) -> dict[Address, MemberIndex]:
+    """Return the members of a job with one level."""
+    return {(f"10.0.{host}.{worker + 1}", 5000): MemberIndex.in_one_level(worker) for worker in range(workers)}
 
 
-def racks(*sizes: int) -> dict[Address, Place]:
-    """Two levels; neighbours are in different racks, and bits begin at 3."""
-    spots = sorted((bit, rack) for rack, size in enumerate(sizes) for bit in range(size))
+def racks(*sizes: int) -> dict[Address, MemberIndex]:
+    """Return members in two levels; neighbours are in different racks, and bits begin at 3."""
+    bits = sorted((bit, rack) for rack, size in enumerate(sizes) for bit in range(size))
     return {
-        (f"10.1.{worker // 250}.{worker % 250 + 1}", 5000): Place(worker, rack, (bit + 3) % 32)
-        for worker, (bit, rack) in enumerate(spots)
+        (f"10.1.{worker // 250}.{worker % 250 + 1}", 5000): MemberIndex(worker, rack, (bit + 3) % 32)
+        for worker, (bit, rack) in enumerate(bits)
     }
 
 
-def served(members: dict[Address, Place], **fields: Any) -> ServerJob:
+def served(members: dict[Address, MemberIndex], **fields: Any) -> ServerJob:
     return ServerJob(
         **{"job": 7, "tag": 0xC0FFEE, "members": members, "slots": 4, "code_table": CODE_TABLE,
            "accumulator_words": WORDS, **fields}
@@ -47,87 +47,87 @@ def served(members: dict[Address, Place], **fields: Any) -> ServerJob:
 
 
 class Workers:
-    """All workers of ``job``, in front of ``aggregator``."""
+    """All workers of ``job``, connected to ``aggregator``."""
 
     def __init__(self, job: ServerJob, aggregator: AnyAggregator | None = None, *, seed: int = 1) -> None:
         self.job = job
         self.aggregator = aggregator or make_aggregator()
         self.aggregator.admit(job)
-        self.roster = Roster(job)
+        self.members = MemberTable(job)
         self._seed = seed
 
     def restart(self, folder: Path) -> None:
-        """A new server on the journals of the last one."""
+        """Replace the server by a new one with the same journals."""
         self.aggregator.close()
         self.aggregator = make_aggregator(folder)
         self.aggregator.admit(self.job)
 
     def words(self, worker: int, chunk: int = 0, epoch: int = 0, op: LaneOp = LaneOp.ADD32) -> NDArray[np.uint32]:
-        """Uplink words: the same whenever they are sent."""
+        """Return uplink words: the same for every transmission."""
         rng = np.random.default_rng((self._seed, worker, chunk, epoch))
         return rng.integers(0, 1 << 32, op.shape.uplink_words(self.job.accumulator_words), np.uint32)
 
     def total(self, workers: int, chunk: int = 0, epoch: int = 0, op: LaneOp = LaneOp.ADD32) -> NDArray[np.uint32]:
-        """The sum over a set of workers, each once."""
-        wide = (expand(op, self.words(worker, chunk, epoch, op), self.job.code_table) for worker in members_of(workers))
+        """Return the sum over a set of workers, each counted once."""
+        wide = (expand(op, self.words(worker, chunk, epoch, op), self.job.code_table) for worker in set_bits(workers))
         return functools.reduce(functools.partial(combine, op), wide)
 
     def _header(self, chunk: int, epoch: int, op: LaneOp, fields: dict[str, Any]) -> Header:
         slots = self.job.slots
-        placed = {"slot": chunk % slots, "shadow": chunk // slots % 2, "racks": ROUND_WORDS}
-        return Header(**{"job": self.job.job, "tag": self.job.tag, "chunk": chunk, "epoch": epoch, "op": op, **placed,
+        position = {"slot": chunk % slots, "shadow": chunk // slots % 2, "racks": ROUND_WORDS}
+        return Header(**{"job": self.job.job, "tag": self.job.tag, "chunk": chunk, "epoch": epoch, "op": op, **position,
                          **fields})  # fmt: skip
 
     def packet(self, worker: int, /, chunk: int = 0, epoch: int = 0, op: LaneOp = LaneOp.ADD32, **fields: Any) -> bytes:
-        """A worker's contribution."""
-        header = self._header(chunk, epoch, op, {"workers": 1 << self.roster.places[worker].bit, **fields})
+        """Return a worker's contribution."""
+        header = self._header(chunk, epoch, op, {"workers": 1 << self.members.indices[worker].bit, **fields})
         return Packet(header, self.words(worker, chunk, epoch, op)).pack()
 
     def aggregate(
         self, workers: int, /, chunk: int = 0, epoch: int = 0, op: LaneOp = LaneOp.ADD32, **fields: Any
     ) -> bytes:
-        """What a rack's switch sends for a set of its workers."""
-        rack = self.roster.places[next(members_of(workers))].rack
-        named = {"workers": self.roster.bitmap(rack, workers), "fan_in_workers": workers.bit_count()}
+        """Return the aggregate of a rack's switch for a set of its workers."""
+        rack = self.members.indices[next(set_bits(workers))].rack
+        named = {"workers": self.members.bitmap(rack, workers), "fan_in_workers": workers.bit_count()}
         header = self._header(chunk, epoch, op, {"flags": Flag.UPPER, **named, **fields})
         return Packet(header, self.total(workers, chunk, epoch, op)).pack()
 
     def of_racks(self, racks: int, /, chunk: int = 0, **fields: Any) -> bytes:
-        """What an upper switch sends for whole racks."""
-        workers = self.roster.workers_in_racks(racks)
+        """Return the aggregate of an upper switch for whole racks."""
+        workers = self.members.workers_in_racks(racks)
         assert workers is not None
         fields = {"flags": Flag.UPPER, "workers": racks, "fan_in_racks": racks.bit_count(), **fields}
         return Packet(self._header(chunk, 0, LaneOp.ADD32, fields), self.total(workers, chunk)).pack()
 
     def send(self, worker: int, datagram: bytes | None = None, **how: Any) -> dict[int, Packet]:
-        """Answers to a contribution of ``worker`` (or to ``datagram`` in its name), by the worker that gets them."""
+        """Return the answers to a contribution of ``worker``, or to ``datagram`` from its address, by receiver."""
         return {
             self.job.members[address].worker: Packet.unpack(answer)
             for address, answer in self.handle(worker, datagram or self.packet(worker, **how))
         }
 
     def handle(self, worker: int, datagram: bytes) -> list[tuple[Address, bytes]]:
-        return self.aggregator.handle(self.roster.addresses[worker], datagram)
+        return self.aggregator.handle(self.members.addresses[worker], datagram)
 
     def contributors(self, result: Packet) -> int:
-        """The set of workers that a result is over, as its header and trailer say."""
+        """Return the set of workers that header and trailer of a result name."""
         header = result.header
         assert header.kind == Kind.RESULT
         if not header.flags & Flag.PARTIAL:
-            return self.roster.everybody
-        if not self.roster.two_levels:
+            return self.members.all_workers
+        if not self.members.two_levels:
             assert len(result.payload) == self.job.accumulator_words
-            workers = self.roster.workers_at(0, header.workers)
+            workers = self.members.workers_at(0, header.workers)
             assert workers is not None
             return workers
         trailer = result.payload[self.job.accumulator_words :].tolist()
-        assert len(trailer) == self.roster.bitmap_words
-        workers = sum(self.roster.workers_at(rack, bitmap) or 0 for rack, bitmap in enumerate(trailer))
-        assert header.racks == self.roster.touched_racks(workers)
+        assert len(trailer) == self.members.bitmap_words
+        workers = sum(self.members.workers_at(rack, bitmap) or 0 for rack, bitmap in enumerate(trailer))
+        assert header.racks == self.members.contributing_racks(workers)
         return workers
 
     def check(self, result: Packet) -> int:
-        """Asserts that a result is the exact sum over whom it names; returns them."""
+        """Assert that a result is the exact sum over the workers that it names; return them."""
         header = result.header
         workers = self.contributors(result)
         exact = self.total(workers, header.chunk, header.epoch, LaneOp(header.op))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs with a quorum: a chunk has one result, whoever asks, whenever, and across the server's death."""
+"""Jobs with a quorum: a chunk has one result, for every worker, at any time, and after a restart (INV-2)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Flag, Kind
-from lanesum.server import Decision, ServerJob
-from lanesum.server.choose import make_aggregator
+from lanesum.server import ServerDecision, ServerJob
+from lanesum.server.factory import make_aggregator
 from tests.host.server.contributions import ROUND_WORDS, Workers, flat, racks, served
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -29,30 +29,30 @@ def job(members: dict | None = None, **fields: object) -> ServerJob:
     return served(flat(4) if members is None else members, **{"quorum": 3, "on_switches": True, **fields})
 
 
-def decide(workers: Workers, *who: int, **how: int) -> Packet:
+def complete(workers: Workers, *contributors: int, **how: int) -> Packet:
     answers = {}
-    for worker in who:
+    for worker in contributors:
         assert answers == {}
         answers = workers.send(worker, **how)
     assert list(answers) == list(range(len(workers.job.members)))
     return answers[0]
 
 
-def test_result_names_its_contributors_and_late_ones_get_the_same() -> None:
+def test_partial_result_names_contributors_and_is_replayed() -> None:
     workers = Workers(job())
-    result = decide(workers, 3, 0, 2)
+    result = complete(workers, 3, 0, 2)
     assert workers.check(result) == 0b1101
     assert (result.header.flags, result.header.workers, result.header.fan_in_workers) == (Flag.PARTIAL, 0b1101, 4)
     (late,) = workers.handle(1, workers.packet(1))
-    assert late == (workers.roster.addresses[1], result.pack())
+    assert late == (workers.members.addresses[1], result.pack())
     assert workers.handle(1, workers.packet(1, flags=Flag.RETRANSMISSION)) == [late]
 
 
-def test_two_levels_name_contributors_behind_the_sum() -> None:
+def test_partial_result_in_two_levels_names_contributors() -> None:
     workers = Workers(job(racks(2, 1, 2), quorum=3))
-    in_rack_0 = workers.roster.workers_in_racks(0b001) or 0
+    in_rack_0 = workers.members.workers_in_racks(0b001) or 0
     workers.send(0, workers.aggregate(in_rack_0))
-    (other,) = [one for one in range(5) if workers.roster.places[one].rack == 1]
+    (other,) = [one for one in range(5) if workers.members.indices[one].rack == 1]
     result = workers.send(other)[4]
     assert workers.check(result) == in_rack_0 | 1 << other
     header = result.header
@@ -60,73 +60,73 @@ def test_two_levels_name_contributors_behind_the_sum() -> None:
     assert result.payload[-3:].tolist() == [0b11000, 0b01000, 0]
 
 
-def test_everybody_is_not_partial() -> None:
+def test_result_of_all_workers_is_not_partial() -> None:
     workers = Workers(job(racks(2, 2), quorum=3))
-    rack = workers.roster.workers_in_racks(0b01) or 0, workers.roster.workers_in_racks(0b10) or 0
+    rack = workers.members.workers_in_racks(0b01) or 0, workers.members.workers_in_racks(0b10) or 0
     workers.send((rack[0] & -rack[0]).bit_length() - 1, workers.aggregate(rack[0]))
     result = workers.send((rack[1] & -rack[1]).bit_length() - 1, workers.aggregate(rack[1]))[0]
     assert workers.check(result) == 0b1111
     assert result.header.flags == 0
 
 
-def test_history_answers_after_the_entry_is_taken_and_says_when_it_cannot() -> None:
-    workers = Workers(job(slots=1, history=4))
-    results = [decide(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(6)]
-    for chunk in (2, 3, 4, 5):  # the last four decisions
-        assert workers.handle(3, workers.packet(3, chunk)) == [(workers.roster.addresses[3], results[chunk])]
+def test_late_worker_gets_kept_result_or_gone() -> None:
+    workers = Workers(job(slots=1, kept_results=4))
+    results = [complete(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(6)]
+    for chunk in (2, 3, 4, 5):  # the last four results
+        assert workers.handle(3, workers.packet(3, chunk)) == [(workers.members.addresses[3], results[chunk])]
     for chunk in (0, 1):
         ((_, gone),) = workers.handle(3, workers.packet(3, chunk))
         header = Packet.unpack(gone).header
         assert (header.kind, header.flags, header.chunk, header.words) == (Kind.PENDING, Flag.GONE, chunk, 0)
-    assert workers.aggregator.decisions[Decision.REPORT_GONE] == 2
+    assert workers.aggregator.decisions[ServerDecision.REPORT_GONE] == 2
 
 
-def test_who_is_behind_what_all_others_have_is_told() -> None:
+def test_contribution_to_older_chunk_is_answered_gone() -> None:
     workers = Workers(job())
     workers.send(0, chunk=8)
     assert workers.send(3, chunk=0)[3].header.flags == Flag.GONE
 
 
-def test_history_holds_two_turns_of_all_slots() -> None:
-    assert job(slots=100, history=5).decisions_kept == 200
+def test_result_capacity_covers_two_turns_of_slots() -> None:
+    assert job(slots=100, kept_results=5).result_capacity == 200
 
 
-def test_late_aggregates_are_answered_to_all_in_them() -> None:
-    workers = Workers(job(flat(5), slots=1, history=2))
-    result = decide(workers, 0, 1, 2).pack()
+def test_late_aggregate_is_answered_to_its_workers() -> None:
+    workers = Workers(job(flat(5), slots=1, kept_results=2))
+    result = complete(workers, 0, 1, 2).pack()
     answers = workers.handle(3, workers.aggregate(0b11000, flags=Flag.UPPER | Flag.PARTIAL))
-    assert answers == [(workers.roster.addresses[worker], result) for worker in (3, 4)]
+    assert answers == [(workers.members.addresses[worker], result) for worker in (3, 4)]
     for chunk in (1, 2):
-        decide(workers, 0, 1, 2, chunk=chunk)
+        complete(workers, 0, 1, 2, chunk=chunk)
     answered = workers.send(3, workers.aggregate(0b11000))
     assert {worker: answer.header.flags for worker, answer in answered.items()} == {3: Flag.GONE, 4: Flag.GONE}
 
 
-def test_late_disagreement_is_told() -> None:
+def test_late_conflict_is_reported() -> None:
     workers = Workers(job())
-    decide(workers, 0, 1, 2)
+    complete(workers, 0, 1, 2)
     answers = workers.send(3, racks=ROUND_WORDS + 8)
     assert {answer.header.kind for answer in answers.values()} == {Kind.CONFLICT} and len(answers) == 4
     assert (answers[0].header.racks, answers[0].header.workers) == (ROUND_WORDS, ROUND_WORDS + 8)
 
 
-def test_decisions_outlive_the_server(tmp_path: Path) -> None:
+def test_results_survive_restart(tmp_path: Path) -> None:
     workers = Workers(job(), make_aggregator(tmp_path))
-    results = {chunk: decide(workers, chunk % 4, (chunk + 1) % 4, (chunk + 2) % 4, chunk=chunk) for chunk in range(5)}
+    results = {chunk: complete(workers, chunk % 4, (chunk + 1) % 4, (chunk + 2) % 4, chunk=chunk) for chunk in range(5)}
     workers.restart(tmp_path)
     for chunk, result in results.items():
         for worker in range(4):
             answers = workers.handle(worker, workers.packet(worker, chunk))
-            assert answers == [(workers.roster.addresses[worker], result.pack())]
+            assert answers == [(workers.members.addresses[worker], result.pack())]
     workers.send(0, chunk=5)
-    workers.restart(tmp_path)  # chunk 5 was open: its contributions come again
-    assert workers.check(decide(workers, 1, 2, 3, chunk=5)) == 0b1110
+    workers.restart(tmp_path)  # chunk 5 was open: workers retransmit their contributions
+    assert workers.check(complete(workers, 1, 2, 3, chunk=5)) == 0b1110
 
 
-def test_what_was_forgotten_stays_forgotten_after_a_restart(tmp_path: Path) -> None:
-    workers = Workers(job(slots=1, history=2), make_aggregator(tmp_path))
+def test_evicted_results_stay_evicted_after_restart(tmp_path: Path) -> None:
+    workers = Workers(job(slots=1, kept_results=2), make_aggregator(tmp_path))
     for chunk in range(7):
-        decide(workers, 0, 1, 2, chunk=chunk)
+        complete(workers, 0, 1, 2, chunk=chunk)
     workers.restart(tmp_path)
     for chunk in range(7):
         for worker in (3, 2, 1):
@@ -135,56 +135,56 @@ def test_what_was_forgotten_stays_forgotten_after_a_restart(tmp_path: Path) -> N
             assert header.flags == (Flag.PARTIAL if chunk >= 5 else Flag.GONE)
 
 
-def test_what_was_forgotten_is_known_whatever_the_order_of_decisions(tmp_path: Path) -> None:
-    workers = Workers(job(slots=1, history=2), make_aggregator(tmp_path))
+def test_eviction_out_of_order_survives_restart(tmp_path: Path) -> None:
+    workers = Workers(job(slots=1, kept_results=2), make_aggregator(tmp_path))
     for chunk in (7, 4, 6, 8):
-        decide(workers, 0, 1, 2, chunk=chunk)
+        complete(workers, 0, 1, 2, chunk=chunk)
     workers.restart(tmp_path)
     for chunk in (7, 5, 4):
         assert workers.send(3, chunk=chunk)[3].header.flags == Flag.GONE
     assert workers.send(3, chunk=9) == {}
 
 
-def test_decisions_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
-    workers = Workers(job(slots=1, history=2), make_aggregator(tmp_path))
+def test_result_numbers_continue_after_restart(tmp_path: Path) -> None:
+    workers = Workers(job(slots=1, kept_results=2), make_aggregator(tmp_path))
     results: list[bytes] = []
     for chunk in range(8):
-        results.append(decide(workers, 0, 1, 2, chunk=chunk).pack())
+        results.append(complete(workers, 0, 1, 2, chunk=chunk).pack())
         workers.restart(tmp_path)
         for kept in range(chunk + 1)[-2:]:
-            assert workers.handle(3, workers.packet(3, kept)) == [(workers.roster.addresses[3], results[kept])]
+            assert workers.handle(3, workers.packet(3, kept)) == [(workers.members.addresses[3], results[kept])]
 
 
-def test_a_torn_record_takes_nothing_with_it(tmp_path: Path) -> None:
-    """It overwrites the oldest record, which is no longer kept: that this one was decided must not get lost."""
-    workers = Workers(job(slots=1, history=2), make_aggregator(tmp_path))
+def test_torn_record_loses_no_kept_result(tmp_path: Path) -> None:
+    """A torn write damages the oldest record, whose result was evicted; the horizon must still say so."""
+    workers = Workers(job(slots=1, kept_results=2), make_aggregator(tmp_path))
     for chunk in range(4):
-        decide(workers, 0, 1, 2, chunk=chunk)
+        complete(workers, 0, 1, 2, chunk=chunk)
     before = (tmp_path / JOURNAL).read_bytes()
-    decide(workers, 0, 1, 2, chunk=4)
+    complete(workers, 0, 1, 2, chunk=4)
     after = (tmp_path / JOURNAL).read_bytes()
-    first = next(place for place in range(len(after)) if before[place] != after[place])
+    first = next(index for index in range(len(after)) if before[index] != after[index])
     (tmp_path / JOURNAL).write_bytes(after[: first + 2] + before[first + 2 :])
     workers.restart(tmp_path)
     assert [workers.send(3, chunk=chunk)[3].header.flags for chunk in (3, 2, 1, 0)] == [
         Flag.PARTIAL, Flag.PARTIAL, Flag.GONE, Flag.GONE,
     ]  # fmt: skip
-    assert workers.check(decide(workers, 3, 2, 1, chunk=4)) == 0b1110
+    assert workers.check(complete(workers, 3, 2, 1, chunk=4)) == 0b1110
 
 
-def test_a_ring_keeps_its_size(tmp_path: Path) -> None:
-    workers = Workers(job(slots=1, history=4), make_aggregator(tmp_path))
-    results = [decide(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(8)]
+def test_journal_keeps_its_capacity(tmp_path: Path) -> None:
+    workers = Workers(job(slots=1, kept_results=4), make_aggregator(tmp_path))
+    results = [complete(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(8)]
     size = (tmp_path / JOURNAL).stat().st_size
-    workers.job = dataclasses.replace(workers.job, history=2)
+    workers.job = dataclasses.replace(workers.job, kept_results=2)
     workers.restart(tmp_path)
     assert (tmp_path / JOURNAL).stat().st_size == size
-    assert workers.handle(3, workers.packet(3, 4)) == [(workers.roster.addresses[3], results[4])]
+    assert workers.handle(3, workers.packet(3, 4)) == [(workers.members.addresses[3], results[4])]
     assert workers.send(3, chunk=3)[3].header.flags == Flag.GONE
 
 
-# What workers do, in any order: a contribution of a worker (or of a switch for some) to a chunk; or the server dies,
-# in the middle of writing the decision that the next contribution brings about, or at rest.
+# Events in any order: a contribution of a worker or an aggregate of a switch to a chunk; a restart of the server, idle
+# or in the middle of writing the result that the next contribution completes.
 WORKERS = 5
 events = st.lists(
     st.one_of(
@@ -199,10 +199,10 @@ events = st.lists(
 
 @settings(deadline=None)
 @given(events=events, slots=st.sampled_from((1, 2, 8)), quorum=st.integers(1, WORKERS - 1))
-def test_all_answers_to_a_chunk_are_the_same_bytes(events: list, slots: int, quorum: int) -> None:
+def test_all_results_of_a_chunk_are_the_same_bytes(events: list, slots: int, quorum: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        workers = Workers(job(flat(WORKERS), slots=slots, quorum=quorum, history=1), make_aggregator(folder))
+        workers = Workers(job(flat(WORKERS), slots=slots, quorum=quorum, kept_results=1), make_aggregator(folder))
         path = folder / JOURNAL
         answered: dict[int, bytes] = {}
         torn: float | None = None
@@ -213,21 +213,21 @@ def test_all_answers_to_a_chunk_are_the_same_bytes(events: list, slots: int, quo
             if isinstance(event, float):
                 torn = event
                 continue
-            who, chunk = event
+            sender, chunk = event
             before = path.read_bytes()
-            if who < 0:
-                answers = workers.handle((-who & who).bit_length() - 1, workers.aggregate(-who, chunk))
+            if sender < 0:
+                answers = workers.handle((-sender & sender).bit_length() - 1, workers.aggregate(-sender, chunk))
             else:
-                answers = workers.handle(who, workers.packet(who, chunk))
+                answers = workers.handle(sender, workers.packet(sender, chunk))
             after = path.read_bytes()
             if torn is not None and before != after:
-                changed = [place for place in range(len(after)) if before[place] != after[place]]
+                changed = [index for index in range(len(after)) if before[index] != after[index]]
                 middle = changed[int(torn * (len(changed) - 1))]
                 workers.aggregator.close()
                 path.write_bytes(after[:middle] + before[middle:])
                 workers.restart(folder)
                 torn = None
-                continue  # no answer has left
+                continue  # no answer was sent
             for _, datagram in answers:
                 packet = Packet.unpack(datagram)
                 if packet.header.kind == Kind.RESULT:
@@ -236,7 +236,7 @@ def test_all_answers_to_a_chunk_are_the_same_bytes(events: list, slots: int, quo
         workers.aggregator.close()
 
 
-def test_a_decision_that_cannot_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_is_refused_when_journal_write_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workers = Workers(job(), make_aggregator(tmp_path))
     workers.send(0)
     workers.send(1)
@@ -250,14 +250,14 @@ def test_a_decision_that_cannot_be_written_is_none(tmp_path: Path, monkeypatch: 
     assert workers.send(0)[0].pack() == result.pack()
 
 
-def test_foreign_and_spoilt_records_are_ignored(tmp_path: Path) -> None:
+def test_foreign_and_damaged_records_are_ignored(tmp_path: Path) -> None:
     workers = Workers(job(), make_aggregator(tmp_path))
-    decide(workers, 0, 1, 2)
+    complete(workers, 0, 1, 2)
     workers.aggregator.close()
     (tmp_path / JOURNAL).rename(tmp_path / "job-7-00000005.journal")
     other = Workers(job(tag=5), make_aggregator(tmp_path))
-    assert other.send(3) == {}  # not a late worker of what the other incarnation decided
-    result = decide(other, 0, 1)
+    assert other.send(3) == {}  # not answered with a result of the other incarnation
+    result = complete(other, 0, 1)
     assert other.check(result) == 0b1011
     other.aggregator.close()
 
@@ -269,43 +269,43 @@ def test_foreign_and_spoilt_records_are_ignored(tmp_path: Path) -> None:
     assert other.send(0) == {}
 
 
-def test_a_cut_file_is_used_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_truncated_journal_keeps_its_whole_records(tmp_path: Path) -> None:
     workers = Workers(job(), make_aggregator(tmp_path))
-    results = [decide(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(3)]
+    results = [complete(workers, 0, 1, 2, chunk=chunk).pack() for chunk in range(3)]
     workers.aggregator.close()
     path = tmp_path / JOURNAL
     size = path.stat().st_size
-    records = size // (workers.job.decisions_kept + 1)
+    records = size // (workers.job.result_capacity + 1)
     os.truncate(path, records * 2 + records // 2)
     workers.restart(tmp_path)
     assert path.stat().st_size == size
     assert [workers.handle(3, workers.packet(3, chunk)) for chunk in (0, 1)] == [
-        [(workers.roster.addresses[3], result)] for result in results[:2]
+        [(workers.members.addresses[3], result)] for result in results[:2]
     ]
 
 
-def test_journals_of_other_incarnations_and_removed_jobs_go(tmp_path: Path) -> None:
+def test_journals_of_old_incarnations_are_removed(tmp_path: Path) -> None:
     workers = Workers(job(), make_aggregator(tmp_path))
     Workers(job(job=70), workers.aggregator)
     workers.aggregator.admit(job(tag=5))
     assert {path.name for path in tmp_path.iterdir()} == {"job-7-00000005.journal", "job-70-00c0ffee.journal"}
-    workers.aggregator.admit(served(flat(4), tag=6))  # all workers: nothing to decide
+    workers.aggregator.admit(served(flat(4), tag=6))  # without a quorum there is no journal
     assert {path.name for path in tmp_path.iterdir()} == {"job-70-00c0ffee.journal"}
     workers.aggregator.close()
-    make_aggregator(tmp_path).remove(70)  # a later server need not have admitted it
+    make_aggregator(tmp_path).remove(70)  # also without admitting it
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_journal_has_one_server(tmp_path: Path) -> None:
+def test_journal_locked_by_another_server_raises(tmp_path: Path) -> None:
     workers = Workers(job(), make_aggregator(tmp_path))
-    with pytest.raises(ConfigurationError, match="cannot keep its decisions"):
+    with pytest.raises(ConfigurationError, match="cannot keep its results"):
         make_aggregator(tmp_path).admit(workers.job)
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="Give it a folder"):
         make_aggregator(tmp_path / "file").admit(workers.job)
 
 
-def test_a_failed_admission_leaves_what_was_there(tmp_path: Path) -> None:
+def test_failed_admission_keeps_the_old_job(tmp_path: Path) -> None:
     workers = Workers(served(flat(4)), make_aggregator(tmp_path / "file"))
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError):
@@ -313,8 +313,8 @@ def test_a_failed_admission_leaves_what_was_there(tmp_path: Path) -> None:
     assert workers.aggregator.jobs == {7: workers.job}
 
 
-def test_answers_do_not_depend_on_who_asks() -> None:
-    """Neither flags nor fields of the packet that completes or asks get into the decided datagram."""
+def test_result_does_not_depend_on_last_packet() -> None:
+    """Neither flags nor fields of the packet that completes a chunk or asks for a replay are in the result."""
     workers = Workers(job())
     workers.send(0)
     workers.send(1)
@@ -325,7 +325,7 @@ def test_answers_do_not_depend_on_who_asks() -> None:
     assert workers.send(3, spare=1, flags=Flag.ECN)[3].pack() == result.pack()
 
 
-def test_files_are_given_back(tmp_path: Path) -> None:
+def test_journal_files_are_closed(tmp_path: Path) -> None:
     def opened() -> list[str]:
         links = (Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd"))
         return [os.readlink(link) for link in links if link.is_symlink() and str(tmp_path) in os.readlink(link)]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server's control service and the controller's end of it."""
+"""Control service of the server, and its client."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
         yield server, RemoteServer(f"{LOCALHOST}:{service.port}", timeout_s=60)
 
 
-def test_jobs_are_admitted_listed_and_removed(running: Running) -> None:
+def test_remote_server_admits_lists_and_removes_jobs(running: Running) -> None:
     server, remote = running
     jobs = {7: served(racks(2, 1), quorum=2, on_switches=True), 8: served(flat(2), job=8)}
     for job in jobs.values():
@@ -43,7 +43,7 @@ def test_jobs_are_admitted_listed_and_removed(running: Running) -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 2**32, 2**64, 10**30])
-def test_what_is_no_job_s_number_is_none_of_its_business(running: Running, number: int) -> None:
+def test_remove_unknown_number_has_no_effect(running: Running, number: int) -> None:
     _, remote = running
     job = served(flat(2))
     remote.admit(job)
@@ -51,7 +51,7 @@ def test_what_is_no_job_s_number_is_none_of_its_business(running: Running, numbe
     assert remote.status().jobs == {job.job: job}
 
 
-def test_status_counts(running: Running) -> None:
+def test_status_has_counters(running: Running) -> None:
     server, remote = running
     workers = Workers(served(flat(2)), server.aggregator)
     for worker in (0, 0, 1):
@@ -62,19 +62,19 @@ def test_status_counts(running: Running) -> None:
     assert status.refused == {"malformed": 1}
 
 
-def test_refusals_arrive_in_the_server_s_own_words(running: Running) -> None:
+def test_refusal_has_the_servers_message(running: Running) -> None:
     _, remote = running
     remote.admit(served(flat(2)))
     with pytest.raises(ServerError, match="A job that changes gets a new tag"):
         remote.admit(served(flat(3)))
 
 
-def test_without_journals_nothing_is_durable() -> None:
+def test_status_without_journals_is_not_durable() -> None:
     with serve((LOCALHOST, 0), f"{LOCALHOST}:0") as (_, service):
         assert not RemoteServer(f"{LOCALHOST}:{service.port}", timeout_s=60).status().durable
 
 
-def test_a_thousand_workers_pass(running: Running) -> None:
+def test_admit_1024_workers_fits_a_message(running: Running) -> None:
     _, remote = running
     job = served(racks(*[32] * 32))
     remote.admit(job)
@@ -92,7 +92,7 @@ def test_a_thousand_workers_pass(running: Running) -> None:
         (REMOVE, {"job": True}, "of type int"),
     ],
 )
-def test_bad_messages(running: Running, method: str, message: dict[str, Any], words: str) -> None:
+def test_invalid_message_is_refused(running: Running, method: str, message: dict[str, Any], words: str) -> None:
     _, remote = running
     with pytest.raises(json_grpc.RefusedCallError, match=words):
         json_grpc.call(remote.address, SERVICE, method, message, 60)
@@ -100,7 +100,7 @@ def test_bad_messages(running: Running, method: str, message: dict[str, Any], wo
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff", b"[]", b"{", b"7", b'{"job": '])
-def test_bytes_that_are_no_message(running: Running, data: bytes) -> None:
+def test_invalid_bytes_are_refused(running: Running, data: bytes) -> None:
     _, remote = running
     with grpc.insecure_channel(remote.address) as channel:
         with pytest.raises(grpc.RpcError) as caught:
@@ -109,7 +109,7 @@ def test_bytes_that_are_no_message(running: Running, data: bytes) -> None:
     assert remote.status().jobs == {}
 
 
-def test_another_service_s_answer_is_not_taken() -> None:
+def test_status_of_another_service_raises() -> None:
     replies: list[dict[str, Any]] = [{}, {"jobs": 5}, {"jobs": ["x"]}, {"jobs": [], "address": 1}]
     answering = iter(replies)
     with json_grpc.JsonService(f"{LOCALHOST}:0", SERVICE, {STATUS: lambda _: next(answering)}, owner="test") as service:
@@ -121,12 +121,12 @@ def test_another_service_s_answer_is_not_taken() -> None:
             remote.remove(1)
 
 
-def test_unreachable() -> None:
+def test_unreachable_server_raises() -> None:
     with pytest.raises(ServerUnreachableError, match=r"No aggregation server answers at .*:1 within 0\.2 s"):
         RemoteServer(f"{LOCALHOST}:1", timeout_s=0.2).status()
 
 
-def test_control_port_taken() -> None:
+def test_taken_control_port_raises() -> None:
     with serve((LOCALHOST, 0), f"{LOCALHOST}:0") as (server, service):
         address = f"{LOCALHOST}:{service.port}"
         with pytest.raises(ConfigurationError, match=f"aggregation server cannot listen at {address}"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server on real sockets: workers as threads, and a process that is killed."""
+"""Server on real sockets: workers in threads, and a server process that is killed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum._internal.spin import DEFAULT_US, longest_spin_s
+from lanesum._internal.spin import DEFAULT_US, max_spin_s
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Packet
 from lanesum.protocol.spec import Flag, Kind
-from lanesum.server import AggregationServer, Place, ServerJob
+from lanesum.server import AggregationServer, MemberIndex, ServerJob
 from lanesum.server.client import RemoteServer
-from lanesum.server.loops import NativeLoop, Offload
+from lanesum.server.loops import NativeServerLoop, Offload
 from lanesum.server.service import serve
 from tests.host.server.contributions import Workers, served
 
@@ -38,16 +38,16 @@ CHUNKS = 12
 
 
 class Sockets:
-    """A socket for each worker of a job, and the packets to send."""
+    """Sockets of all workers of a job, and their packets."""
 
     def __init__(self, workers: int, **fields: Any) -> None:
         self.sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(workers)]
         for sock in self.sockets:
             sock.bind((LOCALHOST, 0))
             sock.settimeout(30)
-        members = {sock.getsockname(): Place.in_one_level(worker) for worker, sock in enumerate(self.sockets)}
+        members = {sock.getsockname(): MemberIndex.in_one_level(worker) for worker, sock in enumerate(self.sockets)}
         self.job: ServerJob = served(members, **fields)
-        self.workers = Workers(self.job)  # only makes packets and checks sums; the server has its own aggregator
+        self.workers = Workers(self.job)  # builds packets and checks sums; the server has its own aggregator
 
     def close(self) -> None:
         for sock in self.sockets:
@@ -69,7 +69,7 @@ def sockets(workers: int, **fields: Any) -> Iterator[Sockets]:
         opened.close()
 
 
-def test_workers_in_threads_get_exact_sums() -> None:
+def test_server_with_workers_in_threads_is_exact() -> None:
     with AggregationServer((LOCALHOST, 0)) as server, sockets(3, slots=CHUNKS) as job:
         server.aggregator.admit(job.job)
         results: list[dict[int, bytes]] = [{}, {}, {}]
@@ -92,12 +92,12 @@ def test_workers_in_threads_get_exact_sums() -> None:
         assert server.aggregator.refused == {} and server.broken == 0
 
 
-def test_garbage_and_congestion_come_in_by_the_socket() -> None:
+def test_server_counts_garbage_and_reports_congestion() -> None:
     with AggregationServer((LOCALHOST, 0)) as server, sockets(2) as job:
         server.aggregator.admit(job.job)
         for garbage in (b"", b"x", bytes(65507), job.workers.packet(0)[:-3]):
             job.sockets[0].sendto(garbage, server.address)
-        for chunk, marks in enumerate([(0x03, 0x02), (0x02, 0x01)]):  # congestion experienced; or able to be told
+        for chunk, marks in enumerate([(0x03, 0x02), (0x02, 0x01)]):  # CE and ECT(0); ECT(0) and ECT(1)
             for worker, mark in enumerate(marks):
                 job.sockets[worker].setsockopt(socket.IPPROTO_IP, socket.IP_TOS, mark)
                 job.send(server.address, worker, chunk)
@@ -107,8 +107,10 @@ def test_garbage_and_congestion_come_in_by_the_socket() -> None:
         assert server.aggregator.refused == {"malformed": 3, "other version": 1}
 
 
-def test_a_bug_costs_one_datagram(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    # With a quorum: what the compiled server asks Python.
+def test_exception_in_handle_loses_one_datagram(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # With a quorum, so that the native server calls Python.
     with AggregationServer((LOCALHOST, 0)) as server, sockets(2, quorum=1) as job:
         server.aggregator.admit(job.job)
         handle = server.aggregator.handle
@@ -127,7 +129,7 @@ def test_a_bug_costs_one_datagram(monkeypatch: pytest.MonkeyPatch, caplog: pytes
         assert "could not be handled" in caplog.text
 
 
-def test_losses_are_repaired_by_replays() -> None:
+def test_lost_result_is_replayed() -> None:
     lost: list[bytes] = []
 
     def lose_first_result(incoming: bool, _address: Address, datagram: bytes) -> bool:
@@ -145,37 +147,37 @@ def test_losses_are_repaired_by_replays() -> None:
         assert np.array_equal(replay.payload, Packet.unpack(lost[0]).payload)
 
 
-def test_a_server_has_the_threads_that_its_process_was_told_to_give_it(implementation: str) -> None:
+def test_serve_starts_the_requested_threads(implementation: str) -> None:
     def threads() -> int:
         return [path.read_text() for path in Path("/proc/self/task").glob("*/comm")].count("lanesum-server\n")
 
     before = threads()
     with serve((LOCALHOST, 0), f"{LOCALHOST}:0", threads=3, offload="off"):
-        # Python's threads have names of their own only inside Python.
+        # Threads of Python have no name in /proc.
         assert threads() - before == (3 if implementation == "native" else 0)
 
 
-def test_a_port_has_one_server_however_many_threads() -> None:
+def test_second_server_on_port_raises() -> None:
     for first, second in ((1, 3), (3, 1), (3, 3)):
         with (
             AggregationServer((LOCALHOST, 0), threads=first) as server,
             pytest.raises(ConfigurationError, match=r"cannot bind 127\.0\.0\.1"),
         ):
             AggregationServer(server.address, threads=second)
-        with AggregationServer(server.address, threads=second):  # given back
+        with AggregationServer(server.address, threads=second):  # closed, so the port is free
             pass
     with pytest.raises(ConfigurationError, match="at least one"):
         AggregationServer((LOCALHOST, 0), threads=0)
 
 
 def _threads() -> tuple[int, int]:
-    """Compiled ones and Python's."""
-    compiled = (path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
+    """Return the numbers of native threads and of Python threads."""
+    native = (path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
     python = (thread.name for thread in threading.enumerate())
-    return list(compiled).count("lanesum-server"), list(python).count("lanesum-server")
+    return list(native).count("lanesum-server"), list(python).count("lanesum-server")
 
 
-def test_no_thread_is_left(implementation: str) -> None:
+def test_close_stops_all_threads(implementation: str) -> None:
     assert _threads() == (0, 0)
     with AggregationServer((LOCALHOST, 0), threads=3):
         assert _threads() == ((3, 0) if implementation == "native" else (0, 1))
@@ -184,7 +186,7 @@ def test_no_thread_is_left(implementation: str) -> None:
     assert _threads() == (0, 0)
 
 
-_FORGET = """
+_NOT_CLOSED = """
 from lanesum.server import AggregationServer
 server = AggregationServer(("127.0.0.1", 0), threads=2)
 server.start()
@@ -192,13 +194,13 @@ print("serves")
 """
 
 
-def test_nobody_has_to_close_before_the_process_ends() -> None:
-    done = subprocess.run([sys.executable, "-c", _FORGET], capture_output=True, text=True)
+def test_process_ends_without_close() -> None:
+    done = subprocess.run([sys.executable, "-c", _NOT_CLOSED], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "serves\n", "")
 
 
-def test_what_nobody_has_any_more_ends(implementation: str) -> None:
-    if implementation == "native":  # a thread of Python keeps what it works on
+def test_unreferenced_native_server_stops(implementation: str) -> None:
+    if implementation == "native":  # a Python thread keeps a reference
         AggregationServer((LOCALHOST, 0), threads=2).start()
         gc.collect()
         assert _threads() == (0, 0)
@@ -206,8 +208,8 @@ def test_what_nobody_has_any_more_ends(implementation: str) -> None:
 
 @pytest.mark.parametrize("offload", ["auto", "on", "off"])
 @pytest.mark.parametrize("quorum", [0, 4])
-def test_many_senders_meet_in_one_entry(offload: Offload, quorum: int) -> None:
-    """The kernel deals senders out to the threads."""
+def test_threads_share_entries_and_stay_exact(offload: Offload, quorum: int) -> None:
+    """The kernel distributes the senders of a job over the threads."""
     with AggregationServer((LOCALHOST, 0), threads=3, offload=offload) as server:
         with sockets(8, slots=CHUNKS, quorum=quorum) as job:
             server.admit(job.job)
@@ -223,7 +225,7 @@ def test_many_senders_meet_in_one_entry(offload: Offload, quorum: int) -> None:
         assert server.status().refused == {} and server.broken == 0
 
 
-def test_jobs_come_and_go_while_packets_arrive() -> None:
+def test_admit_and_remove_while_packets_arrive() -> None:
     stop = threading.Event()
     with AggregationServer((LOCALHOST, 0), threads=3) as server, sockets(4) as job:
 
@@ -251,47 +253,45 @@ def test_jobs_come_and_go_while_packets_arrive() -> None:
 
 @pytest.mark.parametrize("joinable", [True, False])
 @pytest.mark.parametrize("offload", ["auto", "on", "off"])
-def test_super_packets_only_where_no_software_switch_may_stand(offload: Offload, joinable: bool) -> None:
-    asked: list[tuple[bool, bool]] = []
+def test_native_loop_uses_gso_unless_switch_possible(offload: Offload, joinable: bool) -> None:
+    requested: list[tuple[bool, bool]] = []
 
     class Core:
         def __init__(
-            self, _aggregator: object, _sockets: object, gso: bool, gro: bool, _spin_s: float, _others: object
+            self, _aggregator: object, _sockets: object, gso: bool, gro: bool, _spin_s: float, _delegate: object
         ) -> None:
-            asked.append((gso, gro))
+            requested.append((gso, gro))
 
         def stop(self) -> None: ...
 
     native: Any = types.SimpleNamespace(UdpServer=Core, probe_offload=lambda _socket: (joinable, "a reason"))
     aggregator: Any = types.SimpleNamespace(core=None, native=native)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        NativeLoop([sock], aggregator, threading.Lock(), offload).stop()
-    assert asked == [(offload == "on" or (offload == "auto" and joinable), offload != "off")]
+        NativeServerLoop([sock], aggregator, threading.Lock(), offload).stop()
+    assert requested == [(offload == "on" or (offload == "auto" and joinable), offload != "off")]
 
 
-def test_an_unknown_offload_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="'perhaps' is none of auto, on, off"):
+def test_unknown_offload_raises() -> None:
+    with pytest.raises(ConfigurationError, match="Invalid offload 'perhaps': expected one of auto, on, off"):
         AggregationServer((LOCALHOST, 0), offload="perhaps")  # type: ignore[arg-type]
 
 
-def test_how_long_to_look_before_sleeping_comes_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, implementation: str
-) -> None:
+def test_spin_limit_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, implementation: str) -> None:
     monkeypatch.delenv("LANESUM_SPIN", raising=False)
-    assert longest_spin_s() == DEFAULT_US / 1e6
+    assert max_spin_s() == DEFAULT_US / 1e6
     monkeypatch.setenv("LANESUM_SPIN", "50")
-    assert longest_spin_s() == 50e-6
-    test_workers_in_threads_get_exact_sums()
+    assert max_spin_s() == 50e-6
+    test_server_with_workers_in_threads_is_exact()
     for wrong in ("", "1.5", "-1", "1001", "long"):
         monkeypatch.setenv("LANESUM_SPIN", wrong)
-        with pytest.raises(ConfigurationError, match=f"LANESUM_SPIN={wrong} is no number of microseconds from 0 to"):
-            longest_spin_s()
+        with pytest.raises(ConfigurationError, match=f"Invalid LANESUM_SPIN='{wrong}': expected an integer from 0 to"):
+            max_spin_s()
         if implementation == "native":
             with pytest.raises(ConfigurationError):
                 AggregationServer((LOCALHOST, 0))
 
 
-def test_port_taken_and_every_server_another_instance() -> None:
+def test_taken_port_raises_and_instances_differ() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         with pytest.raises(ConfigurationError, match=r"cannot bind 127\.0\.0\.1"):
             AggregationServer(server.address)
@@ -299,7 +299,7 @@ def test_port_taken_and_every_server_another_instance() -> None:
             AggregationServer((LOCALHOST, 70000))
         with AggregationServer((LOCALHOST, 0)) as other:
             assert server.instance != other.instance
-        other.close()  # once more
+        other.close()  # idempotent
 
 
 _SERVE = """
@@ -314,7 +314,7 @@ with serve(("127.0.0.1", int(sys.argv[1])), "127.0.0.1:0", Path(sys.argv[2])) as
 
 @contextlib.contextmanager
 def process(port: int, journals: Path) -> Iterator[tuple[Address, RemoteServer]]:
-    """A server in a process of its own, killed at the end."""
+    """Run a server in a process of its own, and kill it at the end."""
     command = [sys.executable, "-c", _SERVE, str(port), str(journals)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         try:
@@ -325,7 +325,7 @@ def process(port: int, journals: Path) -> Iterator[tuple[Address, RemoteServer]]
             running.send_signal(signal.SIGKILL)
 
 
-def test_a_killed_server_goes_on_with_its_decisions(tmp_path: Path) -> None:
+def test_killed_server_continues_with_its_results(tmp_path: Path) -> None:
     with sockets(3, quorum=2) as job:
         with process(0, tmp_path) as (address, remote):
             remote.admit(job.job)
@@ -333,10 +333,10 @@ def test_a_killed_server_goes_on_with_its_decisions(tmp_path: Path) -> None:
             for chunk, (one, other) in enumerate([(0, 1), (1, 2), (2, 0)]):
                 job.send(address, one, chunk)
                 job.send(address, other, chunk)
-            # Threads of the server may send what different workers have completed in any order.
+            # Threads of the server may send the results of different workers in any order.
             results = sorted(job.receive(0) for _ in range(3))
             assert [sorted(job.receive(worker) for _ in range(3)) for worker in (1, 2)] == [results] * 2
-            job.send(address, 1, 3)  # nobody hears of this one
+            job.send(address, 1, 3)  # no worker receives a result of this chunk
         with process(address[1], tmp_path) as (address, remote):
             second = remote.status()
             assert (second.instance != first.instance, second.jobs, second.durable) == (True, {}, True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the server must not take: refused by name, without an answer, and without a trace in anybody's sum."""
+"""Refused packets: counted by reason, not answered, and without effect on any sum (INV-4, INV-5)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lanesum.aggregation.slots import Order, Owner, order_of
+from lanesum.aggregation.slots import ChunkOrder, Owner, order_of
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import HEADER_DTYPE, Header, Packet
 from lanesum.protocol.spec import HEADER, HEADER_BYTES, Flag, Kind
-from lanesum.server import Place, ServerJob
+from lanesum.server import MemberIndex, ServerJob
 from lanesum.server.aggregator import Refusal
-from lanesum.server.history import Chunk, History
 from lanesum.server.native_aggregator import NativeAggregator
-from lanesum.server.served import ServedJob
+from lanesum.server.quorum_results import ChunkId, QuorumResultCache
+from lanesum.server.served_job import ServedJob
 from tests.host.server.contributions import Workers, flat, racks, served
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -30,7 +30,7 @@ UPPER = Flag.UPPER
 
 
 def refused(workers: Workers, datagram: bytes, *, worker: int = 0) -> dict[str, int]:
-    """Reasons, after a datagram that must not be answered; the chunk is then completed as if nothing had been."""
+    """Return the reasons after a datagram that gets no answer; the chunk then completes as if it had not arrived."""
     assert workers.handle(worker, datagram) == []
     reasons = dict(workers.aggregator.refused)
     complete(workers, chunk=3)
@@ -38,10 +38,9 @@ def refused(workers: Workers, datagram: bytes, *, worker: int = 0) -> dict[str, 
 
 
 def complete(workers: Workers, **how: Any) -> None:
-    everybody = range(len(workers.job.members))
-    answers = [workers.send(worker, **how) for worker in everybody]
+    answers = [workers.send(worker, **how) for worker in range(len(workers.job.members))]
     assert not any(answers[:-1])
-    assert workers.check(answers[-1][0]) == workers.roster.everybody
+    assert workers.check(answers[-1][0]) == workers.members.all_workers
 
 
 @pytest.mark.parametrize(
@@ -53,13 +52,13 @@ def complete(workers: Workers, **how: Any) -> None:
         (slice(-1), Refusal.MALFORMED),
     ],
 )
-def test_truncated(cut: slice, reason: Refusal) -> None:
+def test_handle_truncated_datagram_is_malformed(cut: slice, reason: Refusal) -> None:
     workers = Workers(served(flat(3)))
     assert refused(workers, workers.packet(0, chunk=3)[cut]) == {reason: 1}
 
 
 @pytest.mark.parametrize("more", [1, 4, 65000])
-def test_oversized(more: int) -> None:
+def test_handle_oversized_datagram_is_malformed(more: int) -> None:
     workers = Workers(served(flat(3)))
     assert refused(workers, workers.packet(0, chunk=3) + bytes(more)) == {Refusal.MALFORMED: 1}
 
@@ -81,22 +80,22 @@ def test_oversized(more: int) -> None:
         ({"flags": UPPER, "workers": 0b001}, Refusal.FORGED),
     ],
 )
-def test_fields(fields: dict[str, int], reason: Refusal) -> None:
+def test_handle_wrong_field_is_refused_by_reason(fields: dict[str, int], reason: Refusal) -> None:
     workers = Workers(served(flat(3), ops=(LaneOp.ADD32, LaneOp.EXPAND8)))
     header = dataclasses.replace(Packet.unpack(workers.packet(0, chunk=3)).header, **fields)
     assert refused(workers, Packet(header, workers.words(0, 3)).pack()) == {reason: 1}
 
 
 @pytest.mark.parametrize("words", [0, 1, 3, 5, 1000])
-def test_word_count(words: int) -> None:
+def test_handle_wrong_word_count_is_refused(words: int) -> None:
     workers = Workers(served(flat(3)))
     header = Packet.unpack(workers.packet(0, chunk=3)).header
     assert refused(workers, Packet(header, np.ones(words, np.uint32)).pack()) == {Refusal.SIZE: 1}
 
 
-def test_strangers() -> None:
+def test_handle_unknown_sender_is_refused() -> None:
     workers = Workers(served(flat(3)))
-    ip, port = workers.roster.addresses[0]
+    ip, port = workers.members.addresses[0]
     for sender in ((ip, port + 1), ("192.0.2.1", port)):
         assert workers.aggregator.handle(sender, workers.packet(0)) == []
     assert workers.aggregator.refused == {Refusal.MEMBER: 2}
@@ -106,32 +105,32 @@ def test_strangers() -> None:
     "fields",
     [
         {"workers": 0},
-        {"workers": 0b111},  # bit 0 is nobody's: bits begin at 3
+        {"workers": 0b111},  # bit 0 has no worker: bits begin at 3
         {"workers": 1 << 31},
         {"workers": 0b11000 | 1 << 31},
-        {"workers": 0b10000},  # without the worker whose address it bears
+        {"workers": 0b10000},  # without the sender
         {"workers": 0, "fan_in_racks": 1},
         {"workers": 0b100, "fan_in_racks": 1},  # there are two racks
-        {"workers": 0b10, "fan_in_racks": 1},  # not the sender's
+        {"workers": 0b10, "fan_in_racks": 1},  # without the sender's rack
     ],
 )
-def test_impossible_bitmaps(fields: dict[str, int]) -> None:
+def test_handle_impossible_bitmap_is_refused(fields: dict[str, int]) -> None:
     workers = Workers(served(racks(2, 2), on_switches=True))
-    assert workers.roster.places[0] == Place(0, 0, 3)
+    assert workers.members.indices[0] == MemberIndex(0, 0, 3)
     datagram = workers.aggregate(0b0001, chunk=3, **fields)
     assert refused(workers, datagram) == {Refusal.BITMAP: 1}
 
 
-def test_aggregates_are_wide() -> None:
+def test_handle_narrow_aggregate_is_refused() -> None:
     workers = Workers(served(racks(2, 2), on_switches=True))
     header = Packet.unpack(workers.aggregate(0b0001, op=LaneOp.EXPAND8)).header
     narrow = Packet(header, workers.words(0, op=LaneOp.EXPAND8)).pack()
     assert refused(workers, narrow) == {Refusal.SIZE: 1}
 
 
-def test_memory_is_bounded() -> None:
-    """Entries for two turns of the slots, however many chunks are begun; a piece for each worker."""
-    workers = Workers(served(flat(5), quorum=4, on_switches=True, history=10))
+def test_entries_and_results_are_bounded() -> None:
+    """There are at most two entries for each slot, however many chunks are begun."""
+    workers = Workers(served(flat(5), quorum=4, on_switches=True, kept_results=10))
     job = served_in_python(workers)
     for epoch in range(40):
         for chunk in range(8):
@@ -140,8 +139,8 @@ def test_memory_is_bounded() -> None:
             if epoch % 2:
                 for worker in range(5):
                     workers.send(worker, chunk=chunk, epoch=epoch)
-    assert job is not None and len(job._ledger) == 8
-    assert job._history is not None and len(job._history) == 10
+    assert job is not None and len(job._slots) == 8
+    assert job._results is not None and len(job._results) == 10
 
 
 FIELDS = {field.name: st.integers(0, (1 << field.bits) - 1) for field in HEADER if field.name != "words"}
@@ -161,62 +160,62 @@ datagrams = st.one_of(
     two_levels=st.booleans(),
     quorum=st.integers(0, 4),
 )
-def test_nothing_is_fatal_and_a_later_chunk_is_exact(arriving: list, two_levels: bool, quorum: int) -> None:
+def test_handle_random_packets_keeps_later_chunk_exact(arriving: list, two_levels: bool, quorum: int) -> None:
     members = racks(2, 2) if two_levels else flat(4)
-    workers = Workers(served(members, on_switches=True, quorum=quorum, history=3))
+    workers = Workers(served(members, on_switches=True, quorum=quorum, kept_results=3))
     for sender, what in arriving:
         if isinstance(what, tuple):
             worker, chunk, fields, *set_of = what
             if set_of:
-                rack = workers.roster.workers_in_racks(1 << workers.roster.places[worker].rack) or 0
+                rack = workers.members.workers_in_racks(1 << workers.members.indices[worker].rack) or 0
                 what = workers.aggregate(set_of[0] & rack or rack, chunk)
             else:
                 what = workers.packet(worker, chunk)
             packet = Packet.unpack(what)
             what = Packet(dataclasses.replace(packet.header, **fields), packet.payload).pack()
-        address = ("192.0.2.9", 1) if sender == 4 else workers.roster.addresses[sender]
+        address = ("192.0.2.9", 1) if sender == 4 else workers.members.addresses[sender]
         for receiver, answer in workers.aggregator.handle(address, what):
             assert receiver in members
             Packet.unpack(answer)
-    # Members may have begun any round: a later chunk is one that is newer than what they said.
+    # The packets may have named any epoch. A later chunk is one that is newer than all of them.
     job = served_in_python(workers)
-    history = None if job is None else job._history
+    results = None if job is None else job._results
     owner = _owner(workers, job)
-    epochs = [(begun + 1) % (1 << 32) for begun in (owner.epoch, *(one.epoch for one in _decided(history)))]
-    epoch = next((one for one in epochs if _is_open(Header(epoch=one, chunk=2), owner, history)), None)
+    epochs = [(begun + 1) % (1 << 32) for begun in (owner.epoch, *(one.epoch for one in _chunks_in(results)))]
+    epoch = next((one for one in epochs if _is_open(Header(epoch=one, chunk=2), owner, results)), None)
     assume(epoch is not None)
-    results = {}
+    answers_seen = {}
     for worker in range(4):
         for answer in workers.send(worker, chunk=2, epoch=epoch).values():
             assert answer.header.kind == Kind.RESULT
-            results[answer.pack()] = answer
-    assert len(results) == 1
-    assert workers.check(next(iter(results.values()))).bit_count() == (quorum or 4)
+            answers_seen[answer.pack()] = answer
+    assert len(answers_seen) == 1
+    assert workers.check(next(iter(answers_seen.values()))).bit_count() == (quorum or 4)
 
 
 def served_in_python(workers: Workers) -> ServedJob | None:
     aggregator = workers.aggregator
-    python = aggregator._deciding if isinstance(aggregator, NativeAggregator) else aggregator
+    python = aggregator._quorum_jobs if isinstance(aggregator, NativeAggregator) else aggregator
     return python._served.get(workers.job.job)
 
 
 def _owner(workers: Workers, job: ServedJob | None) -> Owner:
-    """Whose the entry of chunk 2 is."""
+    """Return the owner of the entry of chunk 2."""
     if job is not None:
-        entry = job._ledger._entries.get((2, 0))
+        entry = job._slots._entries.get((2, 0))
         return Owner(0, 0, 0, 0, 0) if entry is None else entry.owner
     return Owner(0, 0, 0, *(workers.aggregator.core.owner(workers.job.job, 2, 0) or (0, 0)))
 
 
-def _decided(history: History | None) -> list[Chunk]:
-    if history is None:
+def _chunks_in(results: QuorumResultCache | None) -> list[ChunkId]:
+    if results is None:
         return []
-    return [*history._kept, *([history._horizon] if history._horizon is not None else [])]
+    return [*results._results, *([results._horizon] if results._horizon is not None else [])]
 
 
-def _is_open(header: Header, owner: Owner, history: History | None) -> bool:
+def _is_open(header: Header, owner: Owner, results: QuorumResultCache | None) -> bool:
     order = order_of(dataclasses.replace(header, job=owner.job, tag=owner.tag), owner)
-    return order is Order.NEWER and (history is None or not (history.find(header) or history.forgot(header)))
+    return order is ChunkOrder.NEWER and (results is None or not (results.find(header) or results.is_evicted(header)))
 
 
 BAD_JOBS: list[tuple[dict[str, Any], str]] = [
@@ -224,7 +223,7 @@ BAD_JOBS: list[tuple[dict[str, Any], str]] = [
     ({"tag": -1}, "tag = -1"),
     ({"slots": 0}, "slots = 0"),
     ({"quorum": 4}, "quorum = 4"),
-    ({"history": 0}, "history = 0"),
+    ({"kept_results": 0}, "kept_results = 0"),
     ({"accumulator_words": 1}, "accumulator_words = 1"),
     (
         {"accumulator_words": 5, "ops": (LaneOp.EXPAND8,)},
@@ -232,29 +231,29 @@ BAD_JOBS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"code_table": b"short"}, "16 bytes"),
     ({"members": {}}, "no members"),
-    ({"members": {("10.0.0.1", 1): Place(1, 0, 1)}}, "not numbered"),
-    ({"members": {("10.0.0.1", 1): Place(0, 0, 1), ("10.0.0.2", 1): Place(1, 0, 1)}}, "same rack and bit"),
-    ({"members": {("10.0.0.1", 1): Place(0, 32, 0)}}, "beyond 32 x 32"),
-    ({"members": {("10.0.0.1", 0): Place(0, 0, 0)}}, "port 0"),
-    ({"members": {("w1", 5000): Place(0, 0, 0)}}, "no IPv4 address"),
-    ({"members": {("10.0.0.1", n + 1): Place(n, 0, n) for n in range(33)}}, "beyond 32 x 32"),
+    ({"members": {("10.0.0.1", 1): MemberIndex(1, 0, 1)}}, "not numbered"),
+    ({"members": {("10.0.0.1", 1): MemberIndex(0, 0, 1), ("10.0.0.2", 1): MemberIndex(1, 0, 1)}}, "same rack and bit"),
+    ({"members": {("10.0.0.1", 1): MemberIndex(0, 32, 0)}}, "beyond 32 x 32"),
+    ({"members": {("10.0.0.1", 0): MemberIndex(0, 0, 0)}}, "port 0"),
+    ({"members": {("w1", 5000): MemberIndex(0, 0, 0)}}, "no IPv4 address"),
+    ({"members": {("10.0.0.1", n + 1): MemberIndex(n, 0, n) for n in range(33)}}, "beyond 32 x 32"),
 ]
 
 
 @pytest.mark.parametrize(("fields", "message"), BAD_JOBS, ids=[message for _, message in BAD_JOBS])
-def test_jobs_that_cannot_be(fields: dict[str, Any], message: str) -> None:
+def test_server_job_with_invalid_value_raises(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         served(**{"members": flat(3), **fields})
 
 
-def test_jobs_survive_json() -> None:
-    job = served(racks(2, 1), quorum=2, on_switches=True, history=7, ops=(LaneOp.MAX,))
+def test_server_job_survives_json() -> None:
+    job = served(racks(2, 1), quorum=2, on_switches=True, kept_results=7, ops=(LaneOp.MAX,))
     assert ServerJob.from_json(job.to_json()) == job
     assert ServerJob.from_json(served(flat(2), code_table=None).to_json()).code_table is None
 
 
 @pytest.mark.parametrize("text", ["", "5", "[]", "{}", "null", '{"job": 1}'])
-def test_texts_that_are_no_jobs(text: str) -> None:
+def test_from_json_of_other_text_raises(text: str) -> None:
     with pytest.raises(ConfigurationError, match="Not a job for the server"):
         ServerJob.from_json(text)
 
@@ -272,7 +271,7 @@ def test_texts_that_are_no_jobs(text: str) -> None:
         ('"job": 7', '"colour": 7, "job": 7'),
     ],
 )
-def test_jobs_with_a_wrong_value(old: str, new: str) -> None:
+def test_from_json_with_wrong_value_raises(old: str, new: str) -> None:
     text = served(flat(2)).to_json()
     assert old in text
     with pytest.raises(ConfigurationError, match="Not a job for the server"):

@@ -14,7 +14,7 @@ from lanesum import codecs
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session
 from lanesum_lab.codec_simulation import simulate
-from tests.host.session.test_session import LOCALHOST, random_loss, run_workers, tickets_for
+from tests.host.session.workers import LOCALHOST, random_loss, run_workers, tickets_for
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -34,8 +34,8 @@ def gradient(worker: int, tensor: str, number: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", CODECS)
-def test_sums_have_the_bits_of_the_codec_alone(name: str) -> None:
-    """Two tensors at a time, so that rounds that come early or late show; a few packets are lost."""
+def test_baseline_over_network_has_bits_of_codec_alone(name: str) -> None:
+    """Two tensors are in flight at a time, so that a wrong order of rounds shows; a few packets are lost."""
     if name.startswith("lgc") and importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed.")
 

@@ -1,7 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every codec through sessions and an aggregation server: the bits of the codec alone, for all lanes, types of floats
-and values that are not finite."""
+"""Every codec over sessions and a server: results have the bits of the codec alone, for all lanes and data types."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ from lanesum.errors import ConfigurationError
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session
 from lanesum_lab import codec_simulation as simulate
-from tests.host.session.test_session import LOCALHOST, random_loss, run_workers, tickets_for
+from tests.host.session.workers import LOCALHOST, random_loss, run_workers, tickets_for
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
 WORKERS = 3
-# A piece is 2**17 coordinates: this is one and some, with a last block that is padded.
+# A piece has 2**17 coordinates: the first size takes two pieces, the last block of which is padded.
 SIZES = (140_007, 1, 4096, 31)
 
 
@@ -42,7 +41,7 @@ def job(server: AggregationServer, codec: codecs.Codec, **fields: Any) -> list[A
     [{"bits": 3}, {"bits": 4}, {"bits": 4, "lanes": 16}, {"bits": 5}, {"bits": 8}],
     ids=lambda options: "-".join(map(str, options.values())),
 )
-def test_thc_has_the_bits_of_the_codec_alone(options: dict[str, int], loss: float) -> None:
+def test_thc_over_network_has_bits_of_codec_alone(options: dict[str, int], loss: float) -> None:
     codec = THC(workers=WORKERS, **options)
     with AggregationServer((LOCALHOST, 0), loss=random_loss(2, loss)) as server:
         tickets = job(server, codec)
@@ -63,14 +62,14 @@ def test_thc_has_the_bits_of_the_codec_alone(options: dict[str, int], loss: floa
 
 @pytest.mark.parametrize("codec", ["thc", "fixed", "auto"])
 @pytest.mark.parametrize("kind", [np.float16, np.float64, ">f8", np.longdouble])
-def test_any_floats_come_back_as_float32(codec: str, kind: Any) -> None:
+def test_all_reduce_of_other_floats_returns_float32(codec: str, kind: Any) -> None:
     one = codecs.get(codec, workers=WORKERS)
     given = [gradient(worker, 6000, kind).reshape(60, 100) for worker in range(WORKERS)]
     with AggregationServer((LOCALHOST, 0)) as server:
         tickets = job(server, one)
         results = run_workers(
             tickets,
-            # Every other row: what is summed need not be contiguous.
+            # Every other row: the array need not be contiguous.
             lambda session: session.all_reduce(given[session.ticket.worker][::2], average=True),
             codec=codec,
         )
@@ -82,7 +81,7 @@ def test_any_floats_come_back_as_float32(codec: str, kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.uint8, np.bool_, np.complex64, "S3", object])
-def test_what_is_no_float_is_refused_and_the_session_goes_on(kind: Any) -> None:
+def test_all_reduce_of_non_floats_raises_and_session_continues(kind: Any) -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1)
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
@@ -96,7 +95,7 @@ def test_what_is_no_float_is_refused_and_the_session_goes_on(kind: Any) -> None:
 @pytest.mark.parametrize("size", [50, 9000])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", codecs.names())
-def test_values_that_are_not_finite_are_named(name: str, bad: float, size: int) -> None:
+def test_all_reduce_of_non_finite_value_names_it(name: str, bad: float, size: int) -> None:
     codec = codecs.get(name, workers=1)
     table = None if codec.code_table is None else codec.code_table.tobytes()
     x = gradient(0, size)
@@ -104,13 +103,13 @@ def test_values_that_are_not_finite_are_named(name: str, bad: float, size: int) 
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1, code_table=table)
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
-        # A policy tells all workers, by the parameter; the others say where it is, before anything is sent.
+        # A policy raises on all workers and names the parameter. Other codecs name the element and send nothing.
         place = "gradient of 'layer1'" if name == "policy" else "'layer1': element 37 is -?(nan|inf)"
         with Session(ticket, codec=codec) as session, pytest.raises(CodecError, match=place):
             session.all_reduce(x, name="layer1")
 
 
-def test_a_float64_beyond_float32_is_not_finite() -> None:
+def test_all_reduce_of_float64_beyond_float32_raises() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1)
         server.aggregator.admit(ServerJob.from_tickets([ticket]))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds that go from beginning to end in one call: the same as step by step, whatever happens in the middle."""
+"""Rounds that run from beginning to end in one call: the same results as step by step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import ObservedRound, Session
 from lanesum.transport import JobTicket, UdpTransport
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
-from tests.host.session.test_session import run_workers
+from tests.host.session.workers import run_workers
 from tests.host.transport.test_loop import FOREVER_S, HOST, tickets, wait_until_sending
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -55,7 +55,7 @@ def step_by_step(transport: UdpTransport, words: np.ndarray) -> tuple[np.ndarray
 
 
 @pytest.mark.parametrize("quorum", [0, 2])
-def test_both_ways_have_the_same_results_and_counts(server: AggregationServer, quorum: int) -> None:
+def test_exchange_and_steps_have_same_results_and_counts(server: AggregationServer, quorum: int) -> None:
     ways: list[Callable[[UdpTransport, np.ndarray], tuple[np.ndarray, np.ndarray]]] = [in_one_call, step_by_step]
     given = [[np.random.default_rng([w, size]).integers(0, 2**32, size, np.uint32) for size in SIZES] for w in (0, 1)]
     with ExitStack() as cleanup:
@@ -73,14 +73,14 @@ def test_both_ways_have_the_same_results_and_counts(server: AggregationServer, q
         for transport in transports:
             assert transport._in_flight == 0
         counts = [transport.stats.counts() for transport in transports]
-        # A late worker may make the other one send again.
+        # A late worker may cause retransmissions of the other one.
         for name in ("rounds", "foreign_packets", "conflicts", "partial_results"):
             assert counts[0][name] == counts[1][name] == (len(SIZES) if name == "rounds" else 0)
         first_sends = [one["packets_sent"] - one["retransmissions"] for one in counts]
         assert first_sends == [sum(max(1, -(-size // 64)) for size in SIZES)] * 2
 
 
-def test_a_wake_in_the_middle_changes_nothing(server: AggregationServer) -> None:
+def test_wake_during_exchange_changes_nothing(server: AggregationServer) -> None:
     words = np.arange(1000, dtype=np.uint32)
     one, other = (UdpTransport(ticket, deadline_s=FOREVER_S) for ticket in admitted(server, 2))
     with closing(one), closing(other), ThreadPoolExecutor(1) as pool:
@@ -89,15 +89,15 @@ def test_a_wake_in_the_middle_changes_nothing(server: AggregationServer) -> None
         one.wake()
         assert in_one_call(other, words)[0].tolist() == (2 * words).tolist()
         assert waiting.result()[0].tolist() == (2 * words).tolist()
-        one.wake()  # for nobody: the next one is not over at once
+        one.wake()  # no wait to interrupt; the next round must not end at once
         waiting = pool.submit(in_one_call, one, words)
         assert in_one_call(other, words)[0].tolist() == (2 * words).tolist()
         assert waiting.result()[0].tolist() == (2 * words).tolist()
 
 
 @pytest.mark.parametrize("deadline_s", [0.01, 0.12])
-def test_its_deadline_is_that_of_all_rounds(server: AggregationServer, deadline_s: float) -> None:
-    """Shorter and longer than the compiled part looks after signals."""
+def test_exchange_without_progress_raises_after_deadline(server: AggregationServer, deadline_s: float) -> None:
+    """Deadlines shorter and longer than the interval at which the native extension checks for signals."""
     ticket, _ = admitted(server, 2)
     with closing(UdpTransport(ticket, deadline_s=deadline_s)) as transport:
         with pytest.raises(AggregationTimeoutError, match=f"round 0: no progress for {deadline_s:g} s"):
@@ -106,8 +106,8 @@ def test_its_deadline_is_that_of_all_rounds(server: AggregationServer, deadline_
             in_one_call(transport, np.ones(3, np.uint32))
 
 
-def test_another_round_under_way_is_not_in_its_way(server: AggregationServer) -> None:
-    """Nor done for in its place: what was begun before is there, and is finished after it."""
+def test_exchange_beside_earlier_round_keeps_order(server: AggregationServer) -> None:
+    """The earlier round stays in flight and is finished after the exchange."""
     words = np.arange(500, dtype=np.uint32)
     one, other = (UdpTransport(ticket, deadline_s=FOREVER_S) for ticket in admitted(server, 2))
     with closing(one), closing(other), ThreadPoolExecutor(1) as pool:
@@ -122,7 +122,7 @@ def test_another_round_under_way_is_not_in_its_way(server: AggregationServer) ->
         assert one._in_flight == 0 and one.stats.rounds == 2
 
 
-def test_a_signal_ends_an_all_reduce_that_waits_and_the_session() -> None:
+def test_signal_during_all_reduce_ends_session() -> None:
     session = Session(tickets((HOST, 9), 2)[0], codec="fixed", deadline_s=FOREVER_S)
 
     def interrupt() -> None:
@@ -140,7 +140,7 @@ def test_a_signal_ends_an_all_reduce_that_waits_and_the_session() -> None:
 
 
 class _Rounds:
-    """Sums whole numbers in one round after another, of which some are not plain: each doubles the sum before."""
+    """Sums integers in consecutive rounds, some of which are not plain; each doubles the sum before it."""
 
     name = "rounds"
     code_table = None
@@ -171,8 +171,8 @@ class _Rounds:
 
 
 @pytest.mark.parametrize("kinds", ["p", "ppp", "o", "pop", "pgp", "g"])
-def test_all_reduces_go_straight_as_far_as_their_rounds_are_plain(server: AggregationServer, kinds: str) -> None:
-    """Worker 0 does; worker 1 takes the same ones as they were submitted."""
+def test_run_alone_and_submitted_have_same_sums(server: AggregationServer, kinds: str) -> None:
+    """Worker 0 runs plain rounds directly; worker 1 submits the same all-reduces."""
     given = [np.arange(300, dtype=np.float32), np.ones(7, np.float32)]
 
     def work(session: Session) -> list[np.ndarray]:
@@ -185,8 +185,8 @@ def test_all_reduces_go_straight_as_far_as_their_rounds_are_plain(server: Aggreg
             assert total.tolist() == (one * 2 ** len(kinds)).tolist()
 
 
-def test_what_is_submitted_in_the_middle_comes_afterwards(server: AggregationServer) -> None:
-    """By an observer of the first round; rounds keep the order that they have at a worker who waits for nothing."""
+def test_submission_by_observer_keeps_order_of_rounds(server: AggregationServer) -> None:
+    """The observer of the first round submits. The order is that of a worker that submits both at once."""
     given = [np.arange(300, dtype=np.float32), np.ones(7, np.float32)]
 
     def work(ticket: JobTicket) -> list[np.ndarray]:

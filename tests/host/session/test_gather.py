@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduces of few values take a short cut, which nobody can tell from the long way."""
+"""All-reduces of few values use ``UdpTransport.gather``: the same rounds and bits as the codec's steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lanesum.session import Session
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
-from tests.host.session.test_session import run_workers
+from tests.host.session.workers import run_workers
 from tests.host.transport.test_loop import FOREVER_S, HOST, tickets, wait_until_sending
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -47,13 +47,13 @@ def vector(worker: int, size: int) -> np.ndarray:
 
 
 @contextmanager
-def short_cuts() -> Iterator[list[bool]]:
-    """For each all-reduce that tried it, whether one took it."""
+def gather_attempts() -> Iterator[list[bool]]:
+    """Record, for each all-reduce that tried to gather, whether it did."""
     taken: list[bool] = []
-    way = AllReduceScheduler.gather
+    gather = AllReduceScheduler.gather
 
     def watched(self: AllReduceScheduler, *arguments: Any) -> Any:
-        values = way(self, *arguments)
+        values = gather(self, *arguments)
         taken.append(values is not None)
         return values
 
@@ -62,8 +62,8 @@ def short_cuts() -> Iterator[list[bool]]:
 
 
 @pytest.mark.parametrize("average", [False, True])
-def test_it_has_the_bits_of_the_long_way(server: AggregationServer, average: bool) -> None:
-    """Workers that take it, and one that does not because somebody observes it, sum the same rounds."""
+def test_gather_has_bits_of_codec_steps(server: AggregationServer, average: bool) -> None:
+    """A worker that gathers and one that does not, because it has an observer, sum the same rounds."""
     three = admitted(server, 2)
 
     def work(session: Session) -> list[bytes]:
@@ -73,7 +73,7 @@ def test_it_has_the_bits_of_the_long_way(server: AggregationServer, average: boo
         assert session._num_all_reduces == len(SIZES) and session.stats.rounds == len(SIZES)
         return [one.tobytes() for one in sums]
 
-    with short_cuts() as taken:
+    with gather_attempts() as taken:
         outcomes: dict[int, list[bytes]] = {}
 
         def one(ticket: JobTicket) -> None:
@@ -92,8 +92,8 @@ def test_it_has_the_bits_of_the_long_way(server: AggregationServer, average: boo
     assert len(taken) == len(SIZES) and len(set(taken)) == 1
 
 
-def test_compiled_workers_take_it(server: AggregationServer, implementation: str) -> None:
-    with short_cuts() as taken:
+def test_small_all_reduce_gathers_with_native_extension(server: AggregationServer, implementation: str) -> None:
+    with gather_attempts() as taken:
         run_workers(admitted(server, 2), lambda session: session.all_reduce(vector(0, 100)), codec="fixed")
     assert taken == [implementation == "native"] * 2
 
@@ -108,15 +108,15 @@ def test_compiled_workers_take_it(server: AggregationServer, implementation: str
         np.zeros(8, ">f4"),
     ],
 )
-def test_others_do_not(server: AggregationServer, given: np.ndarray) -> None:
-    with short_cuts() as taken:
+def test_other_arrays_do_not_gather(server: AggregationServer, given: np.ndarray) -> None:
+    with gather_attempts() as taken:
         for sums in run_workers(admitted(server, 2), lambda session: session.all_reduce(given), codec="fixed"):
             assert sums.shape == given.shape and not sums.any()
     assert taken == []
 
 
-def test_a_quorum_takes_the_long_way(server: AggregationServer) -> None:
-    with short_cuts() as taken:
+def test_job_with_quorum_does_not_gather(server: AggregationServer) -> None:
+    with gather_attempts() as taken:
         for sums in run_workers(
             admitted(server, 2, quorum=2), lambda session: session.all_reduce(np.ones(8, np.float32)), codec="fixed"
         ):
@@ -124,8 +124,8 @@ def test_a_quorum_takes_the_long_way(server: AggregationServer) -> None:
     assert taken == [False, False]
 
 
-def test_a_late_worker_is_waited_for(server: AggregationServer) -> None:
-    """Longer than one call of the compiled part lasts."""
+def test_gather_waits_for_late_worker(server: AggregationServer) -> None:
+    """The worker is later than one call of the native extension lasts."""
 
     def work(session: Session) -> np.ndarray:
         session.all_reduce(np.zeros(1, np.float32))
@@ -138,9 +138,7 @@ def test_a_late_worker_is_waited_for(server: AggregationServer) -> None:
     assert first.tobytes() == second.tobytes() == expected.tobytes()
 
 
-def test_after_one_in_flight(server: AggregationServer) -> None:
-    """What was submitted before comes before it."""
-
+def test_small_all_reduce_after_one_in_flight_keeps_order(server: AggregationServer) -> None:
     def work(session: Session) -> tuple[np.ndarray, np.ndarray]:
         pending = session.all_reduce_async(np.full(3000, 2, np.float32))
         return session.all_reduce(np.ones(8, np.float32)), pending.result()
@@ -150,7 +148,7 @@ def test_after_one_in_flight(server: AggregationServer) -> None:
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_refused_as_everywhere(server: AggregationServer, wrong: float) -> None:
+def test_gather_of_non_finite_value_raises(server: AggregationServer, wrong: float) -> None:
     (ticket,) = admitted(server, 1)
     with Session(ticket, codec="fixed") as session:
         values = np.ones(40, np.float32)
@@ -161,7 +159,7 @@ def test_what_is_not_finite_is_refused_as_everywhere(server: AggregationServer, 
             session.all_reduce(np.ones(8, np.float32))
 
 
-def test_vectors_of_different_lengths_are_told(server: AggregationServer) -> None:
+def test_gather_of_different_lengths_raises(server: AggregationServer) -> None:
     outcomes = run_workers(
         admitted(server, 2),
         lambda session: session.all_reduce(np.ones(100 + session.ticket.worker, np.float32)),
@@ -172,7 +170,7 @@ def test_vectors_of_different_lengths_are_told(server: AggregationServer) -> Non
 
 
 @pytest.mark.parametrize("deadline_s", [0.01, 0.12])
-def test_its_deadline(server: AggregationServer, deadline_s: float) -> None:
+def test_gather_without_progress_raises_after_deadline(server: AggregationServer, deadline_s: float) -> None:
     ticket, _ = admitted(server, 2)
     with Session(ticket, codec="fixed", deadline_s=deadline_s) as session:
         with pytest.raises(AggregationTimeoutError, match=f"no progress for {deadline_s:g} s"):
@@ -181,7 +179,7 @@ def test_its_deadline(server: AggregationServer, deadline_s: float) -> None:
             session.all_reduce(np.ones(8, np.float32))
 
 
-def test_an_interrupt_ends_the_session(server: AggregationServer) -> None:
+def test_interrupt_during_gather_ends_session(server: AggregationServer) -> None:
     ticket, _ = admitted(server, 2)
     with Session(ticket, codec="fixed", deadline_s=FOREVER_S) as session:
 

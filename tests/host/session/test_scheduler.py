@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduces under way at the same time: the same sums as one after another, in whatever order workers wait."""
+"""Concurrent all-reduces: the same sums as one after another, in whatever order workers wait."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import AllReduceHandle, ObservedRound, Session
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
-from tests.host.session.test_session import LOCALHOST, random_loss, run_workers, tickets_for
+from tests.host.session.workers import LOCALHOST, random_loss, run_workers, tickets_for
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -46,8 +46,8 @@ def server() -> Iterator[AggregationServer]:
 @pytest.mark.parametrize("quorum", [0, 3])
 @pytest.mark.parametrize("loss", [0.0, 0.05])
 @pytest.mark.parametrize("name", ["thc", "fixed"])
-def test_in_flight_or_one_after_another_is_the_same(name: str, loss: float, quorum: int) -> None:
-    """Worker 0 waits for each before the next, worker 1 for the last one first, worker 2 asks whether they are done."""
+def test_concurrent_all_reduces_have_same_sums_in_any_order(name: str, loss: float, quorum: int) -> None:
+    """Worker 0 waits for each before the next, worker 1 for the last one first, worker 2 polls ``done``."""
     with AggregationServer((LOCALHOST, 0), loss=random_loss(3, loss)) as server:
         tickets = tickets_for(server, 3, quorum=quorum)
         server.aggregator.admit(ServerJob.from_tickets(tickets))
@@ -60,7 +60,7 @@ def test_in_flight_or_one_after_another_is_the_same(name: str, loss: float, quor
             pending = [session.all_reduce_async(vector) for vector in given]
             if worker == 1:
                 return [one.result() for one in reversed(pending)][::-1]
-            # Whoever does something else in between is no faster for it, but gets there.
+            # A worker that polls makes progress, too.
             while not all([one.done() for one in pending]):
                 threading.Event().wait(1e-3)
             return [one.result() for one in pending]
@@ -74,8 +74,8 @@ def test_in_flight_or_one_after_another_is_the_same(name: str, loss: float, quor
         assert error < (1e-11 if name == "fixed" else 0.15)
 
 
-def test_rounds_of_the_next_begin_before_those_of_the_one_before_have_ended(server: AggregationServer) -> None:
-    """And in their order; the other worker takes one all-reduce after another."""
+def test_submit_starts_rounds_before_earlier_ones_end(server: AggregationServer) -> None:
+    """They start in order. The other worker runs one all-reduce after another."""
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
     begun = threading.Event()
@@ -86,7 +86,7 @@ def test_rounds_of_the_next_begin_before_those_of_the_one_before_have_ended(serv
             begun.wait()
             return [session.all_reduce(vector) for vector in vectors(1)[:3]]
         pending = [session.all_reduce_async(vector) for vector in vectors(0)[:3]]
-        # Nothing can have come back: the other has not begun.
+        # No result can have arrived: the other worker has not begun.
         in_flight.append(session._transport._in_flight)
         begun.set()
         return [one.result() for one in pending]
@@ -99,7 +99,7 @@ def test_rounds_of_the_next_begin_before_those_of_the_one_before_have_ended(serv
 
 
 class _OneRound:
-    """Sums whole numbers; says how many rounds it takes, rightly or not."""
+    """Sums integers in ``rounds`` rounds, while its shapes promise one."""
 
     name = "one-round"
     code_table = None
@@ -121,8 +121,8 @@ class _OneRound:
         return Result(total.words.view(np.int32).astype(np.float32))
 
 
-def test_a_codec_must_say_how_many_rounds_it_takes(server: AggregationServer) -> None:
-    """Others' rounds may have the numbers of those that it has not told of."""
+def test_codec_with_more_rounds_than_shapes_raises(server: AggregationServer) -> None:
+    """Later all-reduces may have started rounds of these numbers."""
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
 
@@ -133,7 +133,7 @@ def test_a_codec_must_say_how_many_rounds_it_takes(server: AggregationServer) ->
     run_workers(tickets, work, codec=_OneRound(2))
 
 
-def test_an_error_is_that_of_all_under_way(server: AggregationServer) -> None:
+def test_error_ends_all_in_flight(server: AggregationServer) -> None:
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
     with Session(tickets[0], codec="fixed", deadline_s=1.5) as session:
@@ -146,7 +146,7 @@ def test_an_error_is_that_of_all_under_way(server: AggregationServer) -> None:
             session.all_reduce(np.ones(3, np.float32))
 
 
-def test_what_cannot_be_encoded_ends_the_session_when_its_turn_comes(server: AggregationServer) -> None:
+def test_vector_that_cannot_be_encoded_ends_session(server: AggregationServer) -> None:
     (ticket,) = tickets_for(server, 1)
     server.aggregator.admit(ServerJob.from_tickets([ticket]))
     with Session(ticket, codec=codec("thc", 1)) as session:
@@ -159,7 +159,7 @@ def test_what_cannot_be_encoded_ends_the_session_when_its_turn_comes(server: Agg
             session.all_reduce_async(np.ones(3, np.int32))
 
 
-def test_workers_that_disagree_in_the_second_are_all_told(server: AggregationServer) -> None:
+def test_mismatch_in_second_all_reduce_raises_on_all_workers(server: AggregationServer) -> None:
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
 
@@ -172,10 +172,8 @@ def test_workers_that_disagree_in_the_second_are_all_told(server: AggregationSer
         assert isinstance(outcome, MismatchError) and "600 words" in str(outcome) and "601 words" in str(outcome)
 
 
-def test_rounds_may_end_just_before_somebody_waits_for_them(
-    server: AggregationServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The attendant takes packets as well, whenever nobody else does: nothing is left to wait for then."""
+def test_wait_for_rounds_that_ended_before_returns(server: AggregationServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The transport's background thread receives packets, too, so no round may be left to wait for."""
     wait = AllReduceScheduler._wait_for_packets
 
     def wait_when_all_has_come(self: AllReduceScheduler) -> bool:
@@ -196,10 +194,8 @@ def test_rounds_may_end_just_before_somebody_waits_for_them(
 
 
 @pytest.mark.parametrize(("codecs", "quorum"), [(12, 0), (2, 2)])
-def test_more_rounds_that_begin_together_than_can_be_under_way(
-    server: AggregationServer, codecs: int, quorum: int
-) -> None:
-    """Eight, and one where there is a quorum."""
+def test_group_larger_than_rounds_in_flight_completes(server: AggregationServer, codecs: int, quorum: int) -> None:
+    """At most eight rounds are in flight, and one with a quorum."""
     tickets = tickets_for(server, 2, quorum=quorum)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
     parts = tuple(Part(f"p{number}", 100 * number, 100 * (number + 1)) for number in range(codecs))
@@ -214,7 +210,7 @@ def test_more_rounds_that_begin_together_than_can_be_under_way(
     assert run_workers(tickets, work, deadline_s=5.0) == [expected] * 2
 
 
-def test_somebody_else_may_wake_who_waits(server: AggregationServer) -> None:
+def test_wake_from_other_thread_interrupts_wait(server: AggregationServer) -> None:
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
     woken: list[bool] = []
@@ -229,7 +225,7 @@ def test_somebody_else_may_wake_who_waits(server: AggregationServer) -> None:
         assert not pending.wait()
 
 
-def test_leaving_finishes_what_is_under_way(server: AggregationServer) -> None:
+def test_leave_finishes_all_reduces_in_flight(server: AggregationServer) -> None:
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
 
@@ -240,7 +236,7 @@ def test_leaving_finishes_what_is_under_way(server: AggregationServer) -> None:
     assert run_workers(tickets, work, codec="fixed") == [(True, 2.0), (True, 2.0)]
 
 
-def test_who_closes_does_not_leave_anybody_waiting(server: AggregationServer) -> None:
+def test_close_ends_all_reduces_in_flight(server: AggregationServer) -> None:
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
     with Session(tickets[0], codec="fixed") as session:
@@ -250,15 +246,15 @@ def test_who_closes_does_not_leave_anybody_waiting(server: AggregationServer) ->
             pending.result()
 
 
-def test_observers_see_every_round_once(server: AggregationServer) -> None:
+def test_observer_gets_every_round_once(server: AggregationServer) -> None:
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
     seen: list[ObservedRound] = []
     lock = threading.Lock()
 
-    def observe(finished: ObservedRound) -> None:
+    def observe(observed: ObservedRound) -> None:
         with lock:
-            seen.append(finished)
+            seen.append(observed)
 
     def work(session: Session) -> list[float]:
         pending: list[AllReduceHandle] = [session.all_reduce_async(np.full(3000, n, np.float32)) for n in range(4)]

@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduces whose rounds depend on sums before, of other tensors: the next one's rounds start as soon as it is known
-that the one before makes no more, and not sooner. Against a transport that brings results when it is told to."""
+"""Order of rounds, with codecs whose rounds depend on sums: the next all-reduce starts once the last round is known.
+
+The transport is a fake one, whose results arrive when the test says so.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ SIZE = 20_000
 
 
 class Flight:
-    """A round of one worker."""
+    """A round in flight of the only worker."""
 
     def __init__(self, op: LaneOp, words: np.ndarray, pieces: RoundPieces | None) -> None:
         self.op, self.words, self.pieces = op, words, pieces
@@ -44,7 +46,7 @@ class Flight:
 
 
 class Transport:
-    """All rounds that were begun, in order."""
+    """Records all rounds that were begun, in order."""
 
     can_begin = True
     ticket = types.SimpleNamespace(quorum=0, accumulator_words=360, workers=1, worker=0, job=1)
@@ -75,7 +77,7 @@ class Transport:
 
 
 class Job:
-    """One worker, with codecs that know tensors ``a`` and ``b``."""
+    """A job of one worker, whose codec has reduced tensors ``a`` and ``b`` before."""
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
@@ -105,7 +107,7 @@ def some(seed: int, density: float = 0.01) -> np.ndarray:
     return (generator.integers(1, 1000, SIZE) * (generator.random(SIZE) < density)).astype(np.float32)
 
 
-def knowing(kind: Any, **options: Any) -> Any:
+def experienced(kind: Any, **options: Any) -> Any:
     codec = kind(workers=1, **options)
     for number in range(4):
         for tensor in ("a", "b"):
@@ -116,14 +118,14 @@ def knowing(kind: Any, **options: Any) -> Any:
 GROUP = ["MAX", "OR", "ADD32"]
 
 
-def test_a_sketch_is_out_of_the_way_once_scale_and_index_have_come() -> None:
-    job = Job(knowing(Sketch))
+def test_next_starts_once_sketch_has_scale_and_index() -> None:
+    job = Job(experienced(Sketch))
     a, b = job.submit("a", some(1)), job.submit("b", some(2))
     job.scheduler.progress()
     assert job.ops() == GROUP
     job.arrive(0)
     assert job.ops() == GROUP
-    job.arrive(1)  # all keys can be read: whatever the cells hold
+    job.arrive(1)  # all keys can be read, so no further round follows
     assert job.ops() == GROUP * 2 and not a.done
     for number in (3, 4, 5, 2):
         job.arrive(number)
@@ -131,12 +133,12 @@ def test_a_sketch_is_out_of_the_way_once_scale_and_index_have_come() -> None:
     assert (a.result.values == some(1)).all() and (b.result.values == some(2)).all()
 
 
-def test_keys_that_are_left_over_come_before_the_next_all_reduce() -> None:
-    job = Job(knowing(Sketch))
+def test_unreadable_keys_are_sent_before_next_starts() -> None:
+    job = Job(experienced(Sketch))
     a, b = job.submit("a", some(1, density=0.1)), job.submit("b", some(2))
     for number in (0, 1):
         job.arrive(number)
-    assert job.ops() == GROUP  # another round is to come, which takes the sums of this one
+    assert job.ops() == GROUP  # another round follows, which depends on the sums of this one
     job.arrive(2)
     assert job.ops() == [*GROUP, "ADD32", *GROUP]
     for number in (3, 4, 5, 6):
@@ -145,8 +147,8 @@ def test_keys_that_are_left_over_come_before_the_next_all_reduce() -> None:
     assert b.result is not None and (b.result.values == some(2)).all()
 
 
-def test_the_values_of_a_union_are_the_last_round() -> None:
-    job = Job(knowing(Union))
+def test_next_starts_once_union_has_sent_values() -> None:
+    job = Job(experienced(Union))
     a, b = job.submit("a", some(1)), job.submit("b", some(2))
     assert job.ops() == GROUP[:2]
     job.arrive(0)
@@ -158,8 +160,8 @@ def test_the_values_of_a_union_are_the_last_round() -> None:
     assert b.result is not None and (b.result.values == some(2)).all()
 
 
-def test_the_same_tensor_waits_for_its_sum() -> None:
-    job = Job(knowing(Sketch))
+def test_same_tensor_starts_after_its_earlier_sum() -> None:
+    job = Job(experienced(Sketch))
     a, again = job.submit("a", some(1)), job.submit("a", some(2))
     for number in (0, 1):
         job.arrive(number)
@@ -168,8 +170,8 @@ def test_the_same_tensor_waits_for_its_sum() -> None:
     assert a.done and job.ops() == GROUP * 2
 
 
-def test_a_policy_is_out_of_the_way_when_all_its_codecs_are() -> None:
-    job = Job(knowing(Policy, rules=(Rule("sketch"),)))
+def test_next_starts_once_all_codecs_of_policy_are_done() -> None:
+    job = Job(experienced(Policy, rules=(Rule("sketch"),)))
     a, b = job.submit("a", some(1)), job.submit("b", some(2))
     for number in (1, 2):
         job.arrive(number)
@@ -180,9 +182,9 @@ def test_a_policy_is_out_of_the_way_when_all_its_codecs_are() -> None:
     assert b.result is not None and (b.result.values == some(2)).all()
 
 
-def test_a_round_after_the_last_one_is_an_error() -> None:
-    class Liar:
-        name, code_table, workers = "liar", None, 1
+def test_round_after_last_one_raises() -> None:
+    class WrongLast:
+        name, code_table, workers = "wrong-last", None, 1
         traits = CodecTraits(depends_on_past_sums=True)
 
         def describe(self) -> str:
@@ -196,7 +198,7 @@ def test_a_round_after_the_last_one_is_an_error() -> None:
                 yield Round(LaneOp.ADD32, x.view(np.uint32), last=always)
             return Result(x)
 
-    job = Job(Liar())
+    job = Job(WrongLast())
     a = job.submit("a", some(1))
     job.arrive(0)
     assert isinstance(a.error, CodecError)

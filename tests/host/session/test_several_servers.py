@@ -20,13 +20,13 @@ from lanesum.server.udp import Loss
 from lanesum.session import Session
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError
-from tests.host.session.test_session import LOCALHOST, free_udp_ports, random_loss, run_workers
+from tests.host.session.workers import LOCALHOST, free_udp_ports, random_loss, run_workers
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
 
 class Site:
-    """Servers, and the slots that each was asked about; ``loss``: of each server."""
+    """Aggregation servers, and the slots of the packets that each has received; ``share``: lost packets of each."""
 
     def __init__(self, servers: int, stack: contextlib.ExitStack, share: float = 0.0) -> None:
         self.asked: list[collections.Counter[int]] = [collections.Counter() for _ in range(servers)]
@@ -46,7 +46,7 @@ class Site:
         return watch
 
     def tickets(self, workers: int, **fields: object) -> list[JobTicket]:
-        """Of a job that all servers have."""
+        """Return the tickets of a job that all servers have admitted."""
         tickets = [
             JobTicket(
                 **{"job": 7, "tag": 0xC0FFEE, "slots": 16, "seed": 5, **fields},  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ def stack() -> Iterator[contextlib.ExitStack]:
 
 
 @pytest.mark.parametrize(("servers", "share"), [(2, 0.0), (3, 0.1)])
-def test_sums_are_exact_and_every_server_has_its_own_slots(
+def test_sums_over_servers_are_exact_and_slots_are_disjoint(
     stack: contextlib.ExitStack, servers: int, share: float
 ) -> None:
     site = Site(servers, stack, share)
@@ -91,8 +91,8 @@ def test_sums_are_exact_and_every_server_has_its_own_slots(
         assert set(asked) == set(range(number, 16, servers))
 
 
-def test_a_quorum_decides_at_every_server_for_its_own_slots(stack: contextlib.ExitStack) -> None:
-    """The third worker comes when all is decided, and gets the same, from whichever server has it."""
+def test_quorum_at_several_servers_gives_late_worker_same_sums(stack: contextlib.ExitStack) -> None:
+    """The third worker comes after all results are decided."""
     site = Site(2, stack)
     tickets = site.tickets(3, quorum=2)
 
@@ -105,7 +105,7 @@ def test_a_quorum_decides_at_every_server_for_its_own_slots(stack: contextlib.Ex
     assert late == first[0] == first[1]
 
 
-def test_one_of_two_servers_dies_and_comes_back_without_its_sums(stack: contextlib.ExitStack) -> None:
+def test_restart_of_one_server_keeps_sums_exact(stack: contextlib.ExitStack) -> None:
     site = Site(2, stack, 0.05)
     tickets = site.tickets(2)
 
@@ -125,7 +125,7 @@ def test_one_of_two_servers_dies_and_comes_back_without_its_sums(stack: contextl
     assert site.servers[1].status().decisions["contribute_and_complete"] > 0
 
 
-def test_a_server_that_stays_away_is_among_those_named(stack: contextlib.ExitStack) -> None:
+def test_timeout_names_absent_server(stack: contextlib.ExitStack) -> None:
     site = Site(2, stack)
     tickets = site.tickets(2)
     site.servers[1].close()
@@ -142,9 +142,7 @@ def test_a_server_that_stays_away_is_among_those_named(stack: contextlib.ExitSta
 
 
 @pytest.mark.parametrize("wrong", ["other order", "one missing"])
-def test_workers_with_other_lists_of_servers_end_and_hear_where_to_look(
-    stack: contextlib.ExitStack, wrong: str
-) -> None:
+def test_timeout_with_different_server_lists_names_them(stack: contextlib.ExitStack, wrong: str) -> None:
     site = Site(2, stack)
     one, other = site.tickets(2)
     servers = one.servers[::-1] if wrong == "other order" else one.servers[:1]
@@ -162,8 +160,8 @@ def test_workers_with_other_lists_of_servers_end_and_hear_where_to_look(
     assert any("still missing: worker" in str(outcome) for outcome in outcomes)
 
 
-def test_a_disagreement_at_one_server_is_told_to_every_worker(stack: contextlib.ExitStack) -> None:
-    """The first chunk's server says so first; that of the second chunk has been asked by one worker only."""
+def test_mismatch_at_one_server_raises_on_all_workers(stack: contextlib.ExitStack) -> None:
+    """The server of the first chunk reports it. That of the second chunk has packets of one worker only."""
     site = Site(2, stack)
     outcomes = run_workers(
         site.tickets(3),
@@ -174,7 +172,7 @@ def test_a_disagreement_at_one_server_is_told_to_every_worker(stack: contextlib.
     assert all(isinstance(outcome, MismatchError) for outcome in outcomes)
 
 
-def test_tickets_name_different_servers() -> None:
+def test_ticket_with_equal_servers_is_refused() -> None:
     ticket = JobTicket(job=1, tag=2, worker=0, workers=2, slots=4, servers=(("10.0.0.1", 19539), ("10.0.0.2", 19539)))
     assert JobTicket.from_json(ticket.to_json()) == ticket
     assert (ticket.server, ticket.server_names) == (("10.0.0.1", 19539), "10.0.0.1:19539, 10.0.0.2:19539")

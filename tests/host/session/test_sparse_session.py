@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse codecs over UDP, with and without loss: exact sums, and errors where a job or a tensor does not suit them."""
+"""Sparse codecs over UDP, with and without loss: exact sums, and errors for unsuitable jobs and tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import ObservedRound, Session
 from lanesum.transport.errors import MismatchError
-from tests.host.session.test_session import LOCALHOST, random_loss, run_workers, tickets_for
+from tests.host.session.workers import LOCALHOST, random_loss, run_workers, tickets_for
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -28,7 +28,7 @@ def sparse(worker: int, size: int, number: int) -> np.ndarray:
 
 @pytest.mark.parametrize("codec", ["sketch", "union", "auto"])
 @pytest.mark.parametrize("loss", [0.0, 0.05])
-def test_sparse_sums_are_exact_over_the_network(codec: str, loss: float) -> None:
+def test_sparse_sums_over_network_are_exact(codec: str, loss: float) -> None:
     seen: list[ObservedRound] = []
     with AggregationServer((LOCALHOST, 0), loss=random_loss(1, loss)) as server:
         tickets = tickets_for(server, 3)
@@ -49,8 +49,8 @@ def test_sparse_sums_are_exact_over_the_network(codec: str, loss: float) -> None
 
 
 @pytest.mark.parametrize("codec", ["sketch", "auto", "topk", "policy"])
-def test_all_reduces_of_one_tensor_may_be_submitted_together(codec: str) -> None:
-    """What one is like depends on the one before: it begins when that has ended, on all workers."""
+def test_all_reduces_of_one_tensor_run_in_order(codec: str) -> None:
+    """Each depends on the sum of the one before, so it begins after that one has ended, on all workers."""
     with AggregationServer((LOCALHOST, 0)) as server:
         tickets = tickets_for(server, 2)
         server.aggregator.admit(ServerJob.from_tickets(tickets))
@@ -70,7 +70,7 @@ def test_all_reduces_of_one_tensor_may_be_submitted_together(codec: str) -> None
         assert all((result[number] == expected).all() for result in results)
 
 
-def test_scalars_and_empty_arrays_keep_their_shape() -> None:
+def test_scalars_and_empty_arrays_keep_shape() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         tickets = tickets_for(server, 2)
         server.aggregator.admit(ServerJob.from_tickets(tickets))
@@ -85,11 +85,11 @@ def test_scalars_and_empty_arrays_keep_their_shape() -> None:
             assert result[2].shape == (2, 50, 30) and (result[2] == 2).all()
 
 
-def test_lengths_that_differ_are_told() -> None:
+def test_lengths_that_differ_raise() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         tickets = tickets_for(server, 2)
         server.aggregator.admit(ServerJob.from_tickets(tickets))
-        # As many words of an index: only the lengths themselves tell.
+        # Both indexes have equally many words: only the compared lengths show the difference.
         outcomes = run_workers(
             tickets,
             lambda session: session.all_reduce(np.ones(4001 + session.ticket.worker, np.float32)),
@@ -100,7 +100,7 @@ def test_lengths_that_differ_are_told() -> None:
         assert isinstance(outcome, MismatchError) and "4,001 to 4,002 values" in str(outcome)
 
 
-def test_a_value_that_is_not_finite_ends_the_session() -> None:
+def test_non_finite_value_is_named() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         tickets = tickets_for(server, 1)
         server.aggregator.admit(ServerJob.from_tickets(tickets))
@@ -110,7 +110,7 @@ def test_a_value_that_is_not_finite_ends_the_session() -> None:
 
 
 @pytest.mark.parametrize("codec", ["sketch", "union", "auto"])
-def test_a_job_with_a_quorum_is_refused(codec: str) -> None:
+def test_job_with_quorum_is_refused(codec: str) -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         tickets = tickets_for(server, 3, quorum=2)
         with pytest.raises(ConfigurationError, match=f"Codec {codec} needs every worker"):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from lanesum.aggregation.combine import combine, expand
 from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
 from lanesum.server import Aggregator, ServerJob
-from lanesum.server.jobs import DEFAULT_HISTORY
+from lanesum.server.jobs import DEFAULT_KEPT_RESULTS
 from lanesum.transport import JobTicket, TransportStats
 from lanesum.transport.choose import AnyRounds, AnyWindow, make_rounds
 from lanesum.transport.errors import TransportError
@@ -111,7 +111,7 @@ class VirtualJob:
         unknown: Collection[int] = (),
         starts: dict[int, float] | None = None,
         window: int = 64,
-        history: int = DEFAULT_HISTORY,
+        history: int = DEFAULT_KEPT_RESULTS,
         **fields: Any,
     ) -> None:
         self.tickets = [ticket(worker, len(plans), **fields) for worker in range(len(plans))]
@@ -134,7 +134,7 @@ class VirtualJob:
 
     def new_point(self) -> Aggregator:
         point = Aggregator()
-        point.admit(dataclasses.replace(ServerJob.from_tickets(self.tickets), history=self._history))
+        point.admit(dataclasses.replace(ServerJob.from_tickets(self.tickets), kept_results=self._history))
         return point
 
     def restart(self) -> None:

@@ -22,7 +22,7 @@ from bmv2_tests.star import NON_MEMBER, Job, Star, worker_host
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.server import ServerJob
-from lanesum.server.ledger import Decision
+from lanesum.server.slot_table import ServerDecision
 from lanesum_control.model import NO_ROLE, Role
 from lanesum_lab.attack import kinds as attack
 from lanesum_lab.attack.attacker import Attacker
@@ -157,7 +157,7 @@ class Outcome:
 
     received: list[list[bytes]]
     counts: Counts
-    at_server: dict[Decision, int]
+    at_server: dict[ServerDecision, int]
 
 
 def outcome(world: World, star: Star, before: dict[str, int] | None) -> Outcome:

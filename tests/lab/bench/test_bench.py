@@ -12,6 +12,7 @@ import pytest
 from lanesum.protocol import LaneOp
 from lanesum_lab import veth
 from lanesum_lab.bench import switch as bench
+from lanesum_lab.targets import bmv2
 
 pytestmark = pytest.mark.long
 
@@ -27,7 +28,7 @@ def test_figures_and_what_was_left_out() -> None:
         assert 0 < figure["min_pps"] <= figure["median_pps"] <= figure["max_pps"]
         assert figure["runs"] == 2
         assert (figure["ratio_to_bmv2"] is None) == ("BMv2 on veth" in result["left_out"])
-    if not veth.obstacle() and shutil.which(bench.bmv2.PROGRAM) is None:
+    if not veth.obstacle() and shutil.which(bmv2.PROGRAM) is None:
         assert "is not on PATH" in result["left_out"]["BMv2 on veth"]
 
 
@@ -38,7 +39,7 @@ def test_without_root_only_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -
     assert set(result["left_out"].values()) == {"network namespaces need root"}
 
 
-def test_a_switch_that_loses_packets_gets_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_switch_that_loses_packets_has_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "obstacle", lambda: "not here")
     real = bench.EmbeddedSwitch.process
 

@@ -164,11 +164,11 @@ class THC:
         if not is_tensor(x):
             return HostPlace(self.coder, checked_vector(x, context, self.workers), context)
         from lanesum.gpu.tensors import checked_tensor
-        from lanesum.gpu.thc import MOST_BLOCK as MOST_ON_DEVICE
+        from lanesum.gpu.thc import MAX_BLOCK as MAX_DEVICE_BLOCK
         from lanesum.gpu.thc import DevicePlace
 
         x = checked_tensor(x, context, self.workers)
-        return DevicePlace(self.coder, x, context) if self.block <= MOST_ON_DEVICE else None
+        return DevicePlace(self.coder, x, context) if self.block <= MAX_DEVICE_BLOCK else None
 
     def _on_host(self, x: Any, context: CodecContext) -> Steps:
         from lanesum.gpu.tensors import copy_and_make_steps, with_error_feedback

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Memory of large arrays as lanesum/arrays.py sees it.
-#include "memory/words.hpp"
+// Python bindings of the array pool, used by lanesum/_internal/arrays.py.
+#include "memory/array_pool.hpp"
 
 #include <nanobind/ndarray.h>
 
@@ -18,7 +18,7 @@ Array words(std::size_t count) {
     struct Owner {
         memory::Words words;
     };
-    auto owner = std::make_unique<Owner>(memory::make_words(count));
+    auto owner = std::make_unique<Owner>(memory::allocate_words(count));
     std::uint32_t *at = owner->words.get();
     const nb::capsule capsule(owner.get(), [](void *one) noexcept { delete static_cast<Owner *>(one); });
     owner.release();
@@ -28,10 +28,10 @@ Array words(std::size_t count) {
 }  // namespace
 
 void define_memory(nb::module_ &module) {
-    module.attr("LEAST_KEPT_BYTES") = memory::LEAST_KEPT_BYTES;
-    module.def("make_words", words);
-    module.def("kept_bytes", memory::kept_bytes);
-    module.def("release_kept", memory::release_kept);
+    module.attr("MIN_POOLED_BYTES") = memory::MIN_POOLED_BYTES;
+    module.def("allocate_words", words);
+    module.def("pooled_bytes", memory::pooled_bytes);
+    module.def("release_pooled", memory::release_pooled);
 }
 
 }  // namespace lanesum::bindings

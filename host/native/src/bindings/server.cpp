@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The server for Python: lanesum/server/native_aggregator.py and loops.py.
+// Python bindings of the server, used by lanesum/server/native_aggregator.py and loops.py.
 #include <arpa/inet.h>
 
 #include <cstring>
@@ -31,7 +31,7 @@ using namespace lanesum::server;
 /// ip, port, worker, rack, bit
 using BoundMember = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
-/// With what one caller at a time needs; the lock on the interpreter sees to that.
+/// Aggregator with the answers and counters of one caller. The GIL admits one caller at a time.
 struct BoundAggregator {
     Aggregator aggregator;
     Answers answers;
@@ -59,11 +59,11 @@ void require(bool holds, const char *what) {
     }
 }
 
-/// Checks what would be out of bounds here; everything else about a job was checked when ServerJob was made.
+/// Check the values that index memory here; ServerJob in Python has checked all others.
 void admit(BoundAggregator &self, std::uint32_t job, std::uint32_t tag, const std::vector<BoundMember> &members,
            std::uint32_t slots, const std::vector<std::uint32_t> &ops, const std::optional<nb::bytes> &code_table,
            std::size_t accumulator_words, bool two_levels, bool on_switches) {
-    require(!members.empty() && members.size() <= WorkerSet::MOST, "too few or too many members");
+    require(!members.empty() && members.size() <= WorkerSet::MAX_SIZE, "too few or too many members");
     require(slots >= 1 && slots <= MAX_SLOTS, "too few or too many slots");
     require(accumulator_words >= 1 && accumulator_words <= MAX_WORDS, "too few or too many words");
     ServerJob admitted;
@@ -91,11 +91,11 @@ void admit(BoundAggregator &self, std::uint32_t job, std::uint32_t tag, const st
     self.aggregator.admit(admitted);
 }
 
-/// None for a contribution to a job that is served in Python.
+/// Return the answers to one datagram; None for a contribution to a delegated job.
 std::optional<nb::list> handle_one(BoundAggregator &self, const std::string &ip, std::uint16_t port, nb::bytes datagram,
                                    bool congested) {
     self.answers.clear();
-    // Port 0 is nobody's, nor is what is no address.
+    // No member has port 0, which stands for an invalid address here.
     const sockaddr_in sender = parsed(ip, port).value_or(sockaddr_in{});
     const std::span bytes(static_cast<const std::byte *>(datagram.data()), datagram.size());
     if (!handle(*self.aggregator.jobs(), sender, bytes, congested, self.answers, self.counters)) {
@@ -103,12 +103,12 @@ std::optional<nb::list> handle_one(BoundAggregator &self, const std::string &ip,
     }
     nb::list answers;
     for (const Answers::Answer &answer : self.answers.list()) {
-        answers.append(nb::make_tuple(as_tuple(answer.to), as_bytes(answer.bytes)));
+        answers.append(nb::make_tuple(as_tuple(answer.receiver), as_bytes(answer.bytes)));
     }
     return answers;
 }
 
-/// Counters that are not 0, by name.
+/// Return the counters that are not 0, by name.
 nb::dict decisions(const BoundAggregator &self) {
     nb::dict counted;
     for (std::size_t i = 0; i < DECISION_NAMES.size(); ++i) {
@@ -129,7 +129,7 @@ nb::dict refused(const BoundAggregator &self) {
     return counted;
 }
 
-/// Epoch and chunk that an entry belongs to.
+/// Return epoch and chunk of the owner of an entry; None if it was never used.
 std::optional<std::tuple<std::uint32_t, std::uint32_t>> owner(const BoundAggregator &self, std::uint32_t job,
                                                               std::uint32_t slot, std::uint32_t shadow) {
     const std::shared_ptr<const Jobs> jobs = self.aggregator.jobs();
@@ -137,25 +137,25 @@ std::optional<std::tuple<std::uint32_t, std::uint32_t>> owner(const BoundAggrega
     if (found == jobs->end() || found->second == nullptr) {
         return std::nullopt;
     }
-    Ledger &ledger = found->second->ledger();
-    require(slot < ledger.slots() && shadow < 2, "no such entry");
-    const std::lock_guard guard(ledger.stripe(slot).lock);
-    const Entry *entry = ledger.find(slot, shadow);
+    ServerSlotTable &slots = found->second->slots();
+    require(slot < slots.slots() && shadow < 2, "no such entry");
+    const std::lock_guard guard(slots.stripe(slot).lock);
+    const ServerEntry *entry = slots.find(slot, shadow);
     if (entry == nullptr) {
         return std::nullopt;
     }
     return std::tuple(entry->owner.epoch, entry->owner.chunk);
 }
 
-/// Threads wait for the lock on the interpreter when they hand a datagram up, so nobody who has it waits for them.
+/// UdpServer with a Python callable as delegate. Its threads acquire the GIL for that, so ``stop`` releases it.
 class BoundUdpServer {
 public:
     BoundUdpServer(BoundAggregator &aggregator, const std::vector<int> &sockets, bool gso, bool gro, double spin_s,
-                   nb::callable others)
-        : others_(std::move(others)),
+                   nb::callable delegate)
+        : delegate_(std::move(delegate)),
           server_(sockets, aggregator.aggregator, gso, gro, spin_s,
                   [this](const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
-                         Answers &answers) { hand_up(sender, datagram, congested, answers); }) {}
+                         Answers &answers) { call_delegate(sender, datagram, congested, answers); }) {}
 
     ~BoundUdpServer() { stop(); }
 
@@ -169,28 +169,28 @@ public:
     std::uint64_t broken() const { return server_.broken(); }
 
 private:
-    void hand_up(const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested, Answers &answers) {
+    void call_delegate(const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested, Answers &answers) {
         const nb::gil_scoped_acquire acquired;
-        for (const nb::handle one : others_(as_tuple(sender), as_bytes(datagram), congested)) {
+        for (const nb::handle one : delegate_(as_tuple(sender), as_bytes(datagram), congested)) {
             const auto [to, bytes] = nb::cast<std::tuple<std::tuple<std::string, std::uint16_t>, nb::bytes>>(one);
-            const std::span<std::byte> copy = answers.room(bytes.size());
+            const std::span<std::byte> copy = answers.allocate(bytes.size());
             std::memcpy(copy.data(), bytes.data(), bytes.size());
             answers.add(parsed(std::get<0>(to), std::get<1>(to)).value(), copy);
         }
     }
 
-    nb::callable others_;
+    nb::callable delegate_;
     UdpServer server_;
 };
 
 }  // namespace
 
 void define_server(nb::module_ &module) {
-    nb::class_<BoundAggregator>(module, "Aggregator", "Jobs without a quorum, and what is being summed for them.")
+    nb::class_<BoundAggregator>(module, "Aggregator", "Server state of all jobs without a quorum.")
         .def(nb::init<>())
         .def("admit", &admit, nb::arg("job"), nb::arg("tag"), nb::arg("members"), nb::arg("slots"), nb::arg("ops"),
              nb::arg("code_table").none(), nb::arg("accumulator_words"), nb::arg("two_levels"), nb::arg("on_switches"))
-        .def("leave_to_others", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.leave_to_others(job); },
+        .def("delegate", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.delegate(job); },
              nb::arg("job"))
         .def("set_on_switches",
              [](BoundAggregator &self, std::uint32_t job, bool on) { self.aggregator.set_on_switches(job, on); },
@@ -200,9 +200,9 @@ void define_server(nb::module_ &module) {
         .def("decisions", &decisions)
         .def("refused", &refused)
         .def("owner", &owner, nb::arg("job"), nb::arg("slot"), nb::arg("shadow"));
-    nb::class_<BoundUdpServer>(module, "UdpServer", "The server on sockets that stay the caller's.")
-        .def(nb::init<BoundAggregator &, const std::vector<int> &, bool, bool, double, nb::callable>(), nb::arg("aggregator"),
-             nb::arg("sockets"), nb::arg("gso"), nb::arg("gro"), nb::arg("spin_s"), nb::arg("others"),
+    nb::class_<BoundUdpServer>(module, "UdpServer", "Server threads on sockets that the caller owns.")
+        .def(nb::init<BoundAggregator &, const std::vector<int> &, bool, bool, double, nb::callable>(),
+             nb::arg("aggregator"), nb::arg("sockets"), nb::arg("gso"), nb::arg("gro"), nb::arg("spin_s"), nb::arg("delegate"),
              nb::keep_alive<1, 2>())
         .def("start", &BoundUdpServer::start)
         .def("stop", &BoundUdpServer::stop)

@@ -8,17 +8,18 @@
 
 namespace lanesum::server {
 
+// INV-4: each datagram counts, by decision or by reason of refusal.
 void Counters::count(const Outcome &outcome) {
-    std::atomic<std::uint64_t> &counter = std::holds_alternative<Decision>(outcome)
-                                              ? decisions_[static_cast<std::size_t>(std::get<Decision>(outcome))]
+    std::atomic<std::uint64_t> &counter = std::holds_alternative<ServerDecision>(outcome)
+                                              ? decisions_[static_cast<std::size_t>(std::get<ServerDecision>(outcome))]
                                               : refused_[static_cast<std::size_t>(std::get<Refusal>(outcome))];
-    // One writer: no need for the processor to lock the bus.
+    // There is one writer, so an atomic increment is not necessary.
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 template <typename Change>
 void Aggregator::change(Change change) {
-    std::shared_ptr<const Jobs> before;  // freed after the lock
+    std::shared_ptr<const Jobs> before;  // freed after the lock is released
     const std::lock_guard guard(lock_);
     auto after = std::make_shared<Jobs>(*jobs_);
     change(*after);
@@ -30,7 +31,7 @@ void Aggregator::admit(const ServerJob &job) {
     change([&](Jobs &jobs) { jobs[job.job] = std::move(served); });
 }
 
-void Aggregator::leave_to_others(std::uint32_t job) {
+void Aggregator::delegate(std::uint32_t job) {
     change([&](Jobs &jobs) { jobs[job] = nullptr; });
 }
 
@@ -105,7 +106,7 @@ bool handle(const Jobs &jobs, const sockaddr_in &sender, std::span<const std::by
     try {
         counters.count(found->second->contribute(sender, header, datagram.data() + HEADER_BYTES, congested, answers));
     } catch (...) {
-        answers.cut(before);
+        answers.truncate(before);
         throw;
     }
     return true;

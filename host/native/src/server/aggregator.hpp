@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The server's logic without sockets; as in lanesum/server/aggregator.py. Jobs with a quorum are known here, and served
-// by somebody else.
+// Protocol logic of the server without sockets, as in lanesum/server/aggregator.py. Jobs with a quorum are only
+// registered here: Python serves them.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 #include <unordered_map>
 
 #include "server/answers.hpp"
-#include "server/served.hpp"
+#include "server/served_job.hpp"
 
 namespace lanesum::server {
 
-/// What was done with datagrams. Written by one thread at a time, read by any.
-class alignas(64) Counters {  // no two threads' on one cache line
+/// Counters of datagrams by outcome. One thread at a time writes them; any thread may read them.
+class alignas(64) Counters {  // a cache line of its own: no false sharing between threads
 public:
     void count(const Outcome &outcome);
 
@@ -31,29 +31,29 @@ private:
     std::array<std::atomic<std::uint64_t>, REFUSAL_NAMES.size()> refused_{};
 };
 
-/// Jobs by number, as they were at some time; null for those that somebody else serves.
+/// Snapshot of the jobs by number; null for a delegated job.
 using Jobs = std::unordered_map<std::uint32_t, std::shared_ptr<ServedJob>>;
 
-/// For any number of threads.
+/// Thread-safe set of jobs.
 class Aggregator {
 public:
-    /// Serves ``job`` in place of whatever has its number.
+    /// Serve ``job``, and drop any other job with its number.
     void admit(const ServerJob &job);
 
-    /// Somebody else serves it.
-    void leave_to_others(std::uint32_t job);
+    /// Register a job that the caller serves: ``handle`` returns false for its contributions.
+    void delegate(std::uint32_t job);
 
     void set_on_switches(std::uint32_t job, bool on_switches);
 
     void remove(std::uint32_t job);
 
-    /// A snapshot: admitting and removing do not wait for who works with an earlier one.
+    /// Return a snapshot. Changes do not wait for threads that use an earlier one.
     std::shared_ptr<const Jobs> jobs() const;
 
-    /// For one more thread that handles datagrams; they stay as long as the aggregator.
+    /// Return counters for one more thread; they live as long as the aggregator.
     Counters &new_counters();
 
-    /// Of all threads together, by the number of the decision or refusal.
+    /// Return the sum over all threads, by index of DECISION_NAMES or REFUSAL_NAMES.
     std::uint64_t decisions(std::size_t decision) const;
     std::uint64_t refused(std::size_t refusal) const;
 
@@ -61,15 +61,15 @@ private:
     template <typename Change>
     void change(Change change);
 
-    mutable std::mutex lock_;  // guards the pointer and the list, not what jobs_ points to, which never changes
+    mutable std::mutex lock_;  // guards the pointer and the list; the snapshot itself never changes
     std::shared_ptr<const Jobs> jobs_ = std::make_shared<const Jobs>();
     std::deque<Counters> counters_;
 };
 
-/// Answers to one datagram, and counts it.
+/// Handle one datagram: count it and add its answers to ``answers``.
 ///
-/// @param answers where they go; with an exception (std::bad_alloc) none have.
-/// @return false for a contribution to a job that somebody else serves: neither answered nor counted.
+/// Throws std::bad_alloc and adds no answer then.
+/// @return false for a contribution to a delegated job, which is neither answered nor counted.
 bool handle(const Jobs &jobs, const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
             Answers &answers, Counters &counters);
 

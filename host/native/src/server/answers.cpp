@@ -4,7 +4,7 @@
 
 namespace lanesum::server {
 
-std::span<std::byte> Answers::room(std::size_t bytes) {
+std::span<std::byte> Answers::allocate(std::size_t bytes) {
     if (blocks_.empty() || BLOCK_BYTES - used_ < bytes) {
         const std::size_t next = blocks_.empty() ? 0 : block_ + 1;
         if (next == blocks_.size()) {
@@ -14,7 +14,7 @@ std::span<std::byte> Answers::room(std::size_t bytes) {
         used_ = 0;
     }
     std::byte *begin = blocks_[block_].get() + used_;
-    used_ += (bytes + 63) / 64 * 64;  // the next one begins with a cache line of its own
+    used_ += (bytes + 63) / 64 * 64;  // each datagram begins at a cache line
     used_ = used_ < BLOCK_BYTES ? used_ : BLOCK_BYTES;
     return {begin, bytes};
 }
@@ -39,20 +39,20 @@ Header AnswerHeaders::header(Kind kind, std::uint32_t flags, const Header &asked
 }
 
 void AnswerHeaders::add_fan_in(Header &header) const {
-    if (roster_.two_levels()) {
-        header.fan_in_racks = roster_.racks();
+    if (members_.two_levels()) {
+        header.fan_in_racks = members_.racks();
     } else {
-        header.fan_in_workers = roster_.size();
+        header.fan_in_workers = members_.size();
     }
 }
 
 Header AnswerHeaders::result(const Header &asked, const Owner &owner, std::uint32_t flags) const {
     Header result = header(KIND_RESULT, flags, asked, owner);
     add_fan_in(result);
-    if (roster_.two_levels()) {
-        result.racks = roster_.occupied();
+    if (members_.two_levels()) {
+        result.racks = members_.rack_bitmap();
     } else {
-        result.workers = roster_.bitmap(0, roster_.everybody());
+        result.workers = members_.bitmap(0, members_.all_workers());
     }
     result.words = static_cast<std::uint32_t>(job_.accumulator_words);
     return result;
@@ -62,14 +62,14 @@ Header AnswerHeaders::pending(const Header &asked, const Owner &owner, const Wor
                               std::uint32_t rack) const {
     Header pending = header(KIND_PENDING, FLAG_BYPASS, asked, owner);
     add_fan_in(pending);
-    pending.workers = roster_.bitmap(rack, workers);
-    if (roster_.two_levels()) {
-        pending.racks = roster_.complete_racks(workers);
+    pending.workers = members_.bitmap(rack, workers);
+    if (members_.two_levels()) {
+        pending.racks = members_.complete_racks(workers);
     }
     return pending;
 }
 
-Header AnswerHeaders::conflict(const Header &asked, const Owner &owner, const Place &offender) const {
+Header AnswerHeaders::conflict(const Header &asked, const Owner &owner, const MemberIndex &offender) const {
     Header conflict = header(KIND_CONFLICT, 0, asked, owner);
     conflict.racks = owner.round_words;
     conflict.workers = asked.racks;

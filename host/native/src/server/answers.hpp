@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The datagrams that the server answers with (as in lanesum/server/answers.py), and a batch of them.
+// Datagrams that the server answers with, as in lanesum/server/answers.py, and a batch of them.
 #pragma once
 
 #include <cstddef>
@@ -10,62 +10,63 @@
 #include <vector>
 
 #include "protocol/header.hpp"
-#include "server/ledger.hpp"
-#include "server/roster.hpp"
+#include "server/member_table.hpp"
+#include "server/slot_table.hpp"
 
 namespace lanesum::server {
 
-/// Answers to some datagrams. They have their own copies of everything, so that entries may change at once; one copy
-/// serves all its receivers. For one thread at a time.
+/// Batch of answers, for one thread at a time. It copies all bytes, so that entries may change at once; all receivers
+/// of a datagram share one copy.
 class Answers {
 public:
     struct Answer {
-        sockaddr_in to;
+        sockaddr_in receiver;
         std::span<const std::byte> bytes;
     };
 
-    /// Space for a datagram; it stays until ``clear``. Throws std::bad_alloc.
-    std::span<std::byte> room(std::size_t bytes);
+    /// Allocate space for a datagram; it is valid until ``clear``. Throws std::bad_alloc.
+    std::span<std::byte> allocate(std::size_t bytes);
 
-    void add(const Member &to, std::span<const std::byte> bytes) { add(to.address, bytes); }
-    void add(const sockaddr_in &to, std::span<const std::byte> bytes) { list_.push_back({to, bytes}); }
+    void add(const Member &receiver, std::span<const std::byte> bytes) { add(receiver.address, bytes); }
+    void add(const sockaddr_in &receiver, std::span<const std::byte> bytes) { list_.push_back({receiver, bytes}); }
 
     std::span<const Answer> list() const { return list_; }
 
-    /// Takes back what was added after there were ``many``.
-    void cut(std::size_t many) { list_.resize(many); }
+    /// Remove all answers but the first ``count``.
+    void truncate(std::size_t count) { list_.resize(count); }
 
-    /// Forgets all, and keeps the memory.
+    /// Remove all answers, and keep the memory.
     void clear();
 
 private:
-    static constexpr std::size_t BLOCK_BYTES = 1 << 20;  // more than any datagram
+    static constexpr std::size_t BLOCK_BYTES = 1 << 20;  // larger than any datagram
 
     std::vector<Answer> list_;
     std::vector<std::unique_ptr<std::byte[]>> blocks_;
-    std::size_t block_ = 0;  // the one being filled
-    std::size_t used_ = 0;   // of it
+    std::size_t block_ = 0;  // index of the block in use
+    std::size_t used_ = 0;   // bytes used of it
 };
 
-/// Headers of answers to an entry of ``job``.
+/// Headers of the answers of one job.
 class AnswerHeaders {
 public:
-    AnswerHeaders(const ServerJob &job, const Roster &roster) : job_(job), roster_(roster) {}
+    AnswerHeaders(const ServerJob &job, const MemberTable &members) : job_(job), members_(members) {}
 
-    /// Of the sum over everybody.
+    /// Return the header of the sum over all workers.
     Header result(const Header &asked, const Owner &owner, std::uint32_t flags) const;
 
-    /// To those in ``rack``: the set ``workers`` is there.
+    /// Return the header that tells the workers of ``rack`` that the contributions of ``workers`` have arrived.
     Header pending(const Header &asked, const Owner &owner, const WorkerSet &workers, std::uint32_t rack) const;
 
-    Header conflict(const Header &asked, const Owner &owner, const Place &offender) const;
+    /// Return the header of a conflict: the contribution ``asked`` of ``offender`` disagrees with the owner.
+    Header conflict(const Header &asked, const Owner &owner, const MemberIndex &offender) const;
 
 private:
     Header header(Kind kind, std::uint32_t flags, const Header &asked, const Owner &owner) const;
     void add_fan_in(Header &header) const;
 
     const ServerJob &job_;
-    const Roster &roster_;
+    const MemberTable &members_;
 };
 
 }  // namespace lanesum::server

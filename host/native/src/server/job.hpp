@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// A job as the server knows it; as in lanesum/server/jobs.py, which has checked the values.
+// A job without a quorum, as in lanesum/server/jobs.py, which has checked the values.
 #pragma once
 
 #include <netinet/in.h>
@@ -15,7 +15,8 @@
 
 namespace lanesum::server {
 
-struct Place {
+/// Indices that name one worker: its number in the job, its rack, and its bit in the bitmap of that rack.
+struct MemberIndex {
     std::uint32_t worker;
     std::uint32_t rack;
     std::uint32_t bit;
@@ -23,14 +24,13 @@ struct Place {
 
 struct Member {
     sockaddr_in address;
-    Place place;
+    MemberIndex index;
 };
 
-/// Without what only jobs with a quorum have.
 struct ServerJob {
     std::uint32_t job = 0;
     std::uint32_t tag = 0;
-    std::vector<Member> members;  ///< in the order of their numbers
+    std::vector<Member> members;  ///< sorted by worker number
     std::uint32_t slots = 0;
     std::uint32_t ops = 0;  ///< bit set by operation code
     std::optional<std::array<std::uint8_t, CODE_TABLE_ENTRIES>> code_table;
@@ -43,7 +43,7 @@ struct ServerJob {
     const std::uint8_t *codes() const { return code_table ? code_table->data() : nullptr; }
 };
 
-/// IPv4 address and port as one number: equal for equal addresses, whatever else is in the structure.
+/// Return IPv4 address and port as one number. Other fields of the structure have no influence.
 inline std::uint64_t address_key(const sockaddr_in &address) {
     return static_cast<std::uint64_t>(address.sin_addr.s_addr) << 16 | address.sin_port;
 }

@@ -16,16 +16,15 @@
 namespace lanesum::server {
 namespace {
 
-// Enough to spread the price of a system call; all their buffers still fit the second-level cache with packets of a
-// kilobyte.
+// A batch spreads the cost of a system call. With packets of a kilobyte, its buffers fit the second-level cache.
 constexpr std::size_t BATCH = 32;
-// More answers than this are sent before the next datagram is looked at, which may itself have WorkerSet::MOST.
-constexpr std::size_t CROWD = 4096;
-constexpr unsigned INDEX_BITS = 16;  // of an answer, below the 48 bits of an address
-static_assert(CROWD + WorkerSet::MOST <= std::size_t{1} << INDEX_BITS);
+// With more answers than this, they are sent before the next datagram, which may add WorkerSet::MAX_SIZE.
+constexpr std::size_t MAX_QUEUED_ANSWERS = 4096;
+constexpr unsigned INDEX_BITS = 16;  // index of an answer, below the 48 bits of an address
+static_assert(MAX_QUEUED_ANSWERS + WorkerSet::MAX_SIZE <= std::size_t{1} << INDEX_BITS);
 constexpr int FAILED_PAUSE_MS = 100;
 
-/// Signals are for the program's own threads, which may be waiting for one.
+/// Block all signals in this scope: they are for the program's own threads, which may wait for one.
 class SignalsBlocked {
 public:
     SignalsBlocked() {
@@ -43,18 +42,18 @@ private:
 
 }  // namespace
 
-UdpServer::Worker::Worker(int fd, Aggregator &aggregator, bool gso, bool gro, double spin_s)
+UdpServer::ServerThread::ServerThread(int fd, Aggregator &aggregator, bool gso, bool gro, double spin_s)
     : fd(fd), receiver(fd, BATCH, gro), sender(fd, gso), spin(spin_s), counters(aggregator.new_counters()) {}
 
 UdpServer::UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, double spin_s,
-                     Others others)
-    : aggregator_(aggregator), others_(std::move(others)), stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+                     Delegate delegate)
+    : aggregator_(aggregator), delegate_(std::move(delegate)), stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (stop_fd_ < 0) {
         throw std::system_error(errno, std::generic_category(), "eventfd");
     }
     try {
         for (const int fd : sockets) {
-            workers_.push_back(std::make_unique<Worker>(fd, aggregator, gso, gro, spin_s));
+            threads_.push_back(std::make_unique<ServerThread>(fd, aggregator, gso, gro, spin_s));
         }
     } catch (...) {
         close(stop_fd_);
@@ -68,11 +67,11 @@ UdpServer::~UdpServer() {
 }
 
 void UdpServer::start() {
-    const SignalsBlocked blocked;  // new threads inherit that
+    const SignalsBlocked blocked;  // new threads inherit the mask
     try {
-        for (const std::unique_ptr<Worker> &worker : workers_) {
-            worker->thread = std::thread([this, &one = *worker] { serve(one); });
-            pthread_setname_np(worker->thread.native_handle(), "lanesum-server");
+        for (const std::unique_ptr<ServerThread> &one : threads_) {
+            one->thread = std::thread([this, &self = *one] { serve(self); });
+            pthread_setname_np(one->thread.native_handle(), "lanesum-server");
         }
     } catch (...) {
         stop();
@@ -82,82 +81,82 @@ void UdpServer::start() {
 
 void UdpServer::stop() {
     eventfd_write(stop_fd_, 1);
-    for (const std::unique_ptr<Worker> &worker : workers_) {
-        if (worker->thread.joinable()) {
-            worker->thread.join();
+    for (const std::unique_ptr<ServerThread> &one : threads_) {
+        if (one->thread.joinable()) {
+            one->thread.join();
         }
     }
 }
 
 std::uint64_t UdpServer::broken() const {
     std::uint64_t broken = 0;
-    for (const std::unique_ptr<Worker> &worker : workers_) {
-        broken += worker->broken.load(std::memory_order_relaxed);
+    for (const std::unique_ptr<ServerThread> &one : threads_) {
+        broken += one->broken.load(std::memory_order_relaxed);
     }
     return broken;
 }
 
-void UdpServer::serve(Worker &worker) {
-    pollfd waiting[] = {{stop_fd_, POLLIN, 0}, {worker.fd, POLLIN, 0}};
+void UdpServer::serve(ServerThread &self) {
+    pollfd waiting[] = {{stop_fd_, POLLIN, 0}, {self.fd, POLLIN, 0}};
     for (;;) {
-        // Looked at before every batch: there may always be another one.
-        const bool there = worker.spin.until([&waiting] { return poll(waiting, 2, 0) > 0; });
-        if (!there && poll(waiting, 2, -1) < 0 && errno != EINTR) {
-            worker.broken.fetch_add(1, std::memory_order_relaxed);
+        // Both descriptors are polled before every batch, since datagrams may arrive without a pause.
+        const bool ready = self.spin.until([&waiting] { return poll(waiting, 2, 0) > 0; });
+        if (!ready && poll(waiting, 2, -1) < 0 && errno != EINTR) {
+            self.broken.fetch_add(1, std::memory_order_relaxed);
             poll(waiting, 1, FAILED_PAUSE_MS);
         }
         if (waiting[0].revents != 0) {
             return;
         }
-        take(worker);
-        if (worker.receiver.error() != 0) {
-            worker.broken.fetch_add(1, std::memory_order_relaxed);
+        handle_batch(self);
+        if (self.receiver.error() != 0) {
+            self.broken.fetch_add(1, std::memory_order_relaxed);
             poll(waiting, 1, FAILED_PAUSE_MS);
         }
     }
 }
 
-void UdpServer::take(Worker &worker) {
-    const std::span<const io::Received> batch = worker.receiver.receive();
+void UdpServer::handle_batch(ServerThread &self) {
+    const std::span<const io::Received> batch = self.receiver.receive();
     if (batch.empty()) {
         return;
     }
     const std::shared_ptr<const Jobs> jobs = aggregator_.jobs();
-    for (const io::Received &one : batch) {
+    for (const io::Received &received : batch) {
         try {
-            if (!handle(*jobs, one.sender, one.bytes, one.congested, worker.answers, worker.counters)) {
-                others_(one.sender, one.bytes, one.congested, worker.answers);
+            if (!handle(*jobs, received.sender, received.bytes, received.congested, self.answers, self.counters)) {
+                delegate_(received.sender, received.bytes, received.congested, self.answers);
             }
         } catch (...) {
-            worker.broken.fetch_add(1, std::memory_order_relaxed);  // see send
+            self.broken.fetch_add(1, std::memory_order_relaxed);  // see send_answers
         }
-        if (worker.answers.list().size() > CROWD) {
-            send(worker);
+        if (self.answers.list().size() > MAX_QUEUED_ANSWERS) {
+            send_answers(self);
         }
     }
-    send(worker);
+    send_answers(self);
 }
 
-/// Receiver by receiver, each one's answers in their order: only neighbours can be joined.
-void UdpServer::send(Worker &worker) {
+// Answers are sorted by receiver and keep their order otherwise: GSO joins only neighbours.
+void UdpServer::send_answers(ServerThread &self) {
     try {
-        const std::span<const Answers::Answer> list = worker.answers.list();
-        worker.order.clear();
+        const std::span<const Answers::Answer> list = self.answers.list();
+        self.order.clear();
         for (std::size_t i = 0; i < list.size(); ++i) {
-            worker.order.push_back(address_key(list[i].to) << INDEX_BITS | i);
+            self.order.push_back(address_key(list[i].receiver) << INDEX_BITS | i);
         }
-        std::sort(worker.order.begin(), worker.order.end());
-        for (const std::uint64_t key : worker.order) {
+        std::sort(self.order.begin(), self.order.end());
+        for (const std::uint64_t key : self.order) {
             const Answers::Answer &answer = list[key & ((std::uint64_t{1} << INDEX_BITS) - 1)];
-            worker.sender.add(&answer.to, answer.bytes);
+            self.sender.add(&answer.receiver, answer.bytes);
         }
-        // What could not be sent is lost, and whoever lacks it asks again.
-        worker.sender.flush();
+        // An answer that cannot be sent is lost like one that the network drops: its receiver retransmits.
+        self.sender.flush();
     } catch (...) {
-        // Nothing but memory can be wanting. A server that has died over one packet takes all jobs with it.
-        worker.broken.fetch_add(1, std::memory_order_relaxed);
+        // Only std::bad_alloc is possible. A server that ended over one packet would end all its jobs.
+        self.broken.fetch_add(1, std::memory_order_relaxed);
     }
-    worker.answers.clear();
+    self.answers.clear();
 }
 
 }  // namespace lanesum::server

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The aggregation server on UDP sockets, a thread for each; used by lanesum/server/loops.py.
+// Aggregation server on UDP sockets, with a thread for each, as used by lanesum/server/loops.py.
 #pragma once
 
 #include <netinet/in.h>
@@ -20,36 +20,37 @@
 
 namespace lanesum::server {
 
-/// Serves jobs that are not served here; adds its answers. Called by any of the threads, several at a time.
-using Others = std::function<void(const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
-                                  Answers &answers)>;
+/// Serves delegated jobs: adds the answers to one datagram. Several threads may call it at the same time.
+using Delegate = std::function<void(const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
+                                    Answers &answers)>;
 
 class UdpServer {
 public:
-    /// @param sockets bound to one address (SO_REUSEPORT), non-blocking, with IP_RECVTOS. They stay the caller's, and
-    ///     open until ``stop``.
-    /// @param aggregator outlives this.
-    /// @param gso answers may leave as super-packets.
-    /// @param gro datagrams may come in as such.
-    /// @param spin_s how long to look for datagrams before sleeping.
+    /// @param sockets bound to one address (SO_REUSEPORT), non-blocking, with IP_RECVTOS. The caller owns them and keeps
+    ///     them open until ``stop``.
+    /// @param aggregator must outlive this object.
+    /// @param gso send answers as UDP GSO super-packets.
+    /// @param gro accept UDP GRO super-packets.
+    /// @param spin_s limit of busy polling in seconds.
+    /// @param delegate serves the delegated jobs of ``aggregator``.
     UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, double spin_s,
-              Others others);
+              Delegate delegate);
     ~UdpServer();
     UdpServer(const UdpServer &) = delete;
     UdpServer &operator=(const UdpServer &) = delete;
 
-    /// Throws std::system_error when a thread cannot be had; none runs then.
+    /// Start the threads. Throws std::system_error if one cannot be started; none runs then.
     void start();
 
-    /// Ends all threads, and waits for that; idempotent.
+    /// Stop all threads and wait for them; idempotent.
     void stop();
 
-    /// Datagrams that could not be handled, for want of memory or because a socket failed.
+    /// Return the number of datagrams that could not be handled: no memory, or a socket failed.
     std::uint64_t broken() const;
 
 private:
-    struct Worker {
-        Worker(int fd, Aggregator &aggregator, bool gso, bool gro, double spin_s);
+    struct ServerThread {
+        ServerThread(int fd, Aggregator &aggregator, bool gso, bool gro, double spin_s);
 
         int fd;
         io::Receiver receiver;
@@ -57,19 +58,19 @@ private:
         io::Spin spin;
         Answers answers;
         Counters &counters;
-        std::vector<std::uint64_t> order;  // of the answers, when they are sent
+        std::vector<std::uint64_t> order;  // receiver and index of each answer, sorted for sending
         std::atomic<std::uint64_t> broken = 0;
         std::thread thread;
     };
 
-    void serve(Worker &worker);
-    void take(Worker &worker);
-    static void send(Worker &worker);
+    void serve(ServerThread &self);
+    void handle_batch(ServerThread &self);
+    static void send_answers(ServerThread &self);
 
     Aggregator &aggregator_;
-    Others others_;
-    int stop_fd_;  // readable once threads are to end
-    std::vector<std::unique_ptr<Worker>> workers_;
+    Delegate delegate_;
+    int stop_fd_;  // readable once the threads have to end
+    std::vector<std::unique_ptr<ServerThread>> threads_;
 };
 
 }  // namespace lanesum::server

@@ -23,7 +23,7 @@ RoundWindow::RoundWindow(std::shared_ptr<Link> link, LaneOp op, std::span<const 
       result_words_(result_words(op, words.size())),
       accumulator_words_(link_->ticket.accumulator_words),
       racks_(link_->membership.everybody().size()),
-      result_(memory::make_words(chunks_ * accumulator_words_)),
+      result_(memory::allocate_words(chunks_ * accumulator_words_)),
       contributors_(chunks_ * racks_),
       done_(chunks_),
       left_(chunks_),

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/words.hpp"
+#include "memory/array_pool.hpp"
 #include "protocol/header.hpp"
 #include "transport/chunk_batch.hpp"
 #include "transport/link.hpp"

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Datagrams to a server with a job of one level and one of two. The circumstances of a datagram: its sender (lowest six
-// bits: a member by number, or a stranger), whether the controller changes something before it, and whether it met
-// congestion. Jobs as in seeds.py.
+// Fuzz the server with datagrams to a job of one level and to a job of two levels. The circumstances of a datagram are
+// its sender (lowest six bits: the number of a member, or an unknown address), a change by the controller before it, and
+// its ECN mark. seeds.py has the same jobs.
 #include <arpa/inet.h>
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace {
 using namespace server;
 
 constexpr std::uint32_t TAG = 0xC0FFEE42;
-constexpr std::uint32_t ONE_LEVEL = 7, TWO_LEVELS = 8, FOR_OTHERS = 9;
+constexpr std::uint32_t ONE_LEVEL = 7, TWO_LEVELS = 8, DELEGATED = 9;
 constexpr std::uint32_t WORKERS = 4, RACKS = 2;
 constexpr std::uint32_t SLOTS = 4;
 constexpr std::size_t ACCUMULATOR_WORDS = 16;
@@ -58,19 +58,19 @@ void check(const Answers::Answer &answer, const Header &asked) {
     require(answer.bytes.size() == HEADER_BYTES + header.words * WORD_BYTES, "an answer is as long as it says");
     require(header.version == VERSION, "answers are of this version");
     require(header.job == asked.job && header.tag == TAG && header.slot == asked.slot && header.shadow == asked.shadow,
-            "answers belong to what caused them");
-    require(header.kind == KIND_RESULT || header.kind == KIND_PENDING || header.kind == KIND_CONFLICT, "answers answer");
+            "an answer has the job and slot of its contribution");
+    require(header.kind == KIND_RESULT || header.kind == KIND_PENDING || header.kind == KIND_CONFLICT, "an answer is a result, pending or conflict");
     require(header.words == (header.kind == KIND_RESULT ? ACCUMULATOR_WORDS : 0), "only results have words");
     require(header.kind != KIND_RESULT || header.job == TWO_LEVELS || header.workers == (1U << WORKERS) - 1,
-            "without a quorum a result is everybody's");
+            "without a quorum a result names all workers");
     bool member = false;
     for (std::uint32_t worker = 0; worker < WORKERS; ++worker) {
-        member |= address_key(answer.to) == address_key(address(worker));
+        member |= address_key(answer.receiver) == address_key(address(worker));
     }
-    require(member, "nobody but members is answered");
+    require(member, "only members get answers");
 }
 
-/// What the controller may do at any time.
+/// Change jobs, as the controller may at any time.
 void change(Aggregator &aggregator, std::uint8_t choices, std::size_t turn) {
     switch ((choices + turn) % 5) {
         case 0:
@@ -100,7 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     server::Aggregator aggregator;
     aggregator.admit(job(ONE_LEVEL));
     aggregator.admit(job(TWO_LEVELS));
-    aggregator.leave_to_others(FOR_OTHERS);
+    aggregator.delegate(DELEGATED);
     server::Counters &counters = aggregator.new_counters();
     server::Answers answers;
     for (std::size_t turn = 0; turn < input.records.size(); ++turn) {
@@ -109,11 +109,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
             change(aggregator, input.choices, turn);
         }
         answers.clear();
-        const bool mine = server::handle(*aggregator.jobs(), address(circumstances & SENDER), datagram,
+        const bool served = server::handle(*aggregator.jobs(), address(circumstances & SENDER), datagram,
                                          (circumstances & CONGESTED) != 0, answers, counters);
-        require(mine || answers.list().empty(), "what others serve is not answered");
+        require(served || answers.list().empty(), "a delegated job gets no answer here");
         for (const server::Answers::Answer &answer : answers.list()) {
-            require(datagram.size() >= HEADER_BYTES, "nothing but packets is answered");
+            require(datagram.size() >= HEADER_BYTES, "only datagrams with a header get answers");
             check(answer, Header::unpack(datagram.data()));
         }
     }

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Entries by slot and shadow set, as in a switch; but an entry holds partial sums, which it can merge later."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from lanesum.aggregation.combine import Words
+from lanesum.aggregation.slots import ChunkOrder, Owner, order_of
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.packet import Header
+from lanesum.server.partial_sums import Acceptance, PartialSums
+
+
+class ServerDecision(enum.Enum):
+    """Outcome of a member's contribution at the server. Names that a switch has too mean the same there."""
+
+    CLAIM = "claim"
+    CLAIM_AND_COMPLETE = "claim_and_complete"
+    CONTRIBUTE = "contribute"
+    CONTRIBUTE_AND_COMPLETE = "contribute_and_complete"
+    REPLAY = "replay"
+    REPORT_PENDING = "report_pending"
+    REPORT_OVERLAP = "report_overlap"  # an overlapping aggregate was dropped; the answers are those of report_pending
+    REPORT_CONFLICT = "report_conflict"
+    REPORT_GONE = "report_gone"
+    DROP_LATE = "drop_late"
+
+
+@dataclass(slots=True)
+class ServerEntry:
+    """One shadow set of one slot.
+
+    Attributes:
+        owner: the chunk that the entry belongs to.
+        partial_sums: sums of the contributions so far; empty once complete.
+        flags: flags of the contributions that the result repeats.
+        result: the result's datagram, once complete.
+        conflict: the conflict's datagram, once workers disagree about the chunk, which then has no result.
+    """
+
+    owner: Owner
+    partial_sums: PartialSums
+    flags: int = 0
+    result: bytes | None = None
+    conflict: bytes | None = None
+
+    def complete(self, result: bytes) -> None:
+        """Keep the result's datagram, and free the sums."""
+        self.result = result
+        self.partial_sums = PartialSums(LaneOp(self.owner.op))
+
+
+class ServerSlotTable:
+    """Entries of one job, created on first use: at most two for each of its slots.
+
+    Args:
+        threshold: number of workers that completes a chunk.
+    """
+
+    def __init__(self, threshold: int) -> None:
+        self._threshold = threshold
+        self._entries: dict[tuple[int, int], ServerEntry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def contribute(
+        self, header: Header, workers: int, words: Words, *, flags: int = 0, single_workers: bool = False
+    ) -> tuple[ServerDecision, ServerEntry]:
+        """Count one contribution of a member.
+
+        Args:
+            header: header of the packet; its slot and shadow set select the entry.
+            workers: set of workers that ``words`` are the sum of.
+            words: accumulator words, uint32.
+            flags: flags that the result repeats.
+            single_workers: see ``PartialSums``.
+
+        Returns:
+            The decision and the entry. After a decision that completes the chunk, the caller builds the result and
+            calls ``ServerEntry.complete``; until then, every further contribution completes the chunk again.
+        """
+        key = header.slot, header.shadow
+        entry = self._entries.get(key)
+        order = order_of(header, entry.owner if entry is not None else None)
+        if entry is None or order is ChunkOrder.NEWER:
+            owner = Owner(header.op, header.job, header.tag, header.epoch, header.chunk, header.racks)
+            partial_sums = PartialSums(LaneOp(header.op), single_workers=single_workers)
+            entry = self._entries[key] = ServerEntry(owner, partial_sums)
+        elif order is ChunkOrder.OLDER:
+            return ServerDecision.DROP_LATE, entry  # INV-3
+        elif order is not ChunkOrder.SAME or entry.conflict is not None:
+            return ServerDecision.REPORT_CONFLICT, entry
+        elif entry.result is not None:
+            return ServerDecision.REPLAY, entry
+        entry.flags |= flags
+        acceptance = entry.partial_sums.add(workers, words)
+        if entry.partial_sums.workers.bit_count() >= self._threshold:
+            claims = order is ChunkOrder.NEWER
+            return ServerDecision.CLAIM_AND_COMPLETE if claims else ServerDecision.CONTRIBUTE_AND_COMPLETE, entry
+        if order is ChunkOrder.NEWER:
+            return ServerDecision.CLAIM, entry
+        return _INCOMPLETE[acceptance], entry
+
+
+_INCOMPLETE = {
+    Acceptance.ACCEPTED: ServerDecision.CONTRIBUTE,
+    Acceptance.DUPLICATE: ServerDecision.REPORT_PENDING,
+    Acceptance.OVERLAP: ServerDecision.REPORT_OVERLAP,
+}

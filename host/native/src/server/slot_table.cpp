@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+#include "server/slot_table.hpp"
+
+namespace lanesum::server {
+
+// INV-3: epochs are compared as serial numbers (RFC 1982), so an older packet never claims an entry.
+ChunkOrder order_of(const Header &header, const Owner &owner) {
+    const std::uint32_t epochs_ahead = header.epoch - owner.epoch;
+    if (epochs_ahead >= std::uint32_t{1} << 31) {
+        return ChunkOrder::OLDER;
+    }
+    if (epochs_ahead != 0 || header.chunk > owner.chunk) {
+        return ChunkOrder::NEWER;
+    }
+    if (header.chunk < owner.chunk) {
+        return ChunkOrder::OLDER;
+    }
+    return header.op == owner.op && header.racks == owner.round_words ? ChunkOrder::SAME : ChunkOrder::CONFLICT;
+}
+
+ServerSlotTable::ServerSlotTable(std::uint32_t slots, std::uint32_t workers, std::size_t accumulator_words)
+    : workers_(workers), accumulator_words_(accumulator_words), entries_(std::size_t{slots} * 2) {}
+
+template <typename Workers>
+std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Header &header, const Workers &workers,
+                                                                     const Payload &payload, std::uint32_t flags,
+                                                                     bool single_workers) {
+    std::unique_ptr<ServerEntry> &found = entries_[header.slot * 2 + header.shadow];
+    PartialSumPool &pool = stripe(header.slot).pool;
+    const ChunkOrder order = found == nullptr ? ChunkOrder::NEWER : order_of(header, found->owner);
+    if (order == ChunkOrder::NEWER) {
+        if (found == nullptr) {
+            found = std::make_unique<ServerEntry>();
+        }
+        found->owner = {header.op, header.epoch, header.chunk, header.racks};
+        found->partial_sums.reset(static_cast<LaneOp>(header.op), single_workers, pool);
+        found->flags = 0;
+        found->result.reset();
+        found->conflict.reset();
+    }
+    ServerEntry &entry = *found;
+    if (order == ChunkOrder::OLDER) {
+        return {ServerDecision::DROP_LATE, &entry};
+    }
+    if (order == ChunkOrder::CONFLICT || entry.conflict) {
+        return {ServerDecision::REPORT_CONFLICT, &entry};
+    }
+    if (entry.result) {
+        return {ServerDecision::REPLAY, &entry};
+    }
+    entry.flags |= flags;
+    const Acceptance acceptance = entry.partial_sums.add(workers, payload, accumulator_words_, pool);
+    if (entry.partial_sums.count() >= workers_) {
+        const bool claims = order == ChunkOrder::NEWER;
+        return {claims ? ServerDecision::CLAIM_AND_COMPLETE : ServerDecision::CONTRIBUTE_AND_COMPLETE, &entry};
+    }
+    if (order == ChunkOrder::NEWER) {
+        return {ServerDecision::CLAIM, &entry};
+    }
+    switch (acceptance) {
+        case Acceptance::DUPLICATE:
+            return {ServerDecision::REPORT_PENDING, &entry};
+        case Acceptance::OVERLAP:
+            return {ServerDecision::REPORT_OVERLAP, &entry};
+        default:
+            return {ServerDecision::CONTRIBUTE, &entry};
+    }
+}
+
+template std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Header &, const std::uint32_t &,
+                                                                              const Payload &, std::uint32_t, bool);
+template std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Header &, const WorkerSet &,
+                                                                              const Payload &, std::uint32_t, bool);
+
+}  // namespace lanesum::server

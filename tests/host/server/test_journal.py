@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Journal: the horizon survives a restart where the kept results alone would not determine it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from lanesum.aggregation.slots import Owner
+from lanesum.protocol import Header, Kind, Packet
+from lanesum.server.jobs import MemberIndex, ServerJob
+from lanesum.server.journal import Journal
+from lanesum.server.member_table import MemberTable
+from lanesum.server.quorum_results import QuorumResultCache
+
+MEMBERS = {(f"10.0.0.{worker + 1}", 40000): MemberIndex(worker, 0, worker) for worker in range(2)}
+JOB = ServerJob(job=1, tag=2, members=MEMBERS, slots=1, accumulator_words=2, quorum=1, kept_results=2)
+
+
+def open_cache(folder: Path) -> tuple[Journal, QuorumResultCache]:
+    journal = Journal(folder, JOB, MemberTable(JOB))
+    return journal, QuorumResultCache(journal.result_capacity, journal.write, journal.recorded)
+
+
+def record(cache: QuorumResultCache, chunk: int) -> None:
+    header = Header(kind=Kind.RESULT, job=1, tag=2, chunk=chunk, workers=1)
+    cache.record(Owner(0, 1, 2, 0, chunk, 20), Packet(header, np.zeros(2, np.uint32)).pack())
+
+
+def test_horizon_of_results_out_of_order_survives_restart(tmp_path: Path) -> None:
+    journal, cache = open_cache(tmp_path)
+    for chunk in (5, 1, 2, 3):
+        record(cache, chunk)
+    assert cache.is_evicted(Header(chunk=4))
+    journal.close()
+    journal, cache = open_cache(tmp_path)
+    assert cache.is_evicted(Header(chunk=4)) and cache.is_evicted(Header(chunk=5))
+    assert not cache.is_evicted(Header(chunk=6))
+    journal.close()

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Comparison of the vectors' lengths between workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanesum import codecs
+from lanesum.codecs import CodecContext, CodecError, CodecTraits, ErrorFeedback, Result, Round, RoundGroup, Steps
+from lanesum.errors import LanesumError
+from lanesum.protocol import LaneOp
+from lanesum.server import AggregationServer, ServerJob
+from lanesum.session import ObservedRound, Session
+from lanesum.transport.errors import MismatchError
+from tests.host.session.workers import LOCALHOST, run_workers, tickets_for
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+
+class _LargestAndSum:
+    """Computes the largest integer and the sums in one group of rounds, in full packets."""
+
+    name = "largest-and-sum"
+    code_table = None
+    traits = CodecTraits()
+    workers = 2
+
+    def describe(self) -> str:
+        return self.name
+
+    def shapes(self, size: int) -> Any:
+        raise NotImplementedError
+
+    def all_reduce(self, x: np.ndarray, context: CodecContext) -> Steps:
+        words = np.zeros(-(-x.size // 64) * 64, np.uint32)
+        words[: x.size] = x
+        largest, sums = yield RoundGroup((Round(LaneOp.MAX, words.max(keepdims=True)), Round(LaneOp.ADD32, words)))
+        return Result(np.append(sums.words[: x.size], largest.words).astype(np.float32))
+
+
+def test_group_of_rounds_returns_one_aggregate_for_each() -> None:
+    seen: list[ObservedRound] = []
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 2)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> np.ndarray:
+            return session.all_reduce_result(np.arange(300, dtype=np.float32) + session.ticket.worker).values
+
+        results = run_workers(tickets, work, codec=_LargestAndSum(), observer=seen.append)
+    for result in results:
+        assert result.tolist() == [*(2 * i + 1 for i in range(300)), 300]
+    assert sorted(observed.round.op for observed in seen) == [LaneOp.ADD32, LaneOp.ADD32, LaneOp.MAX, LaneOp.MAX]
+
+
+def test_lengths_that_differ_in_first_round_of_group_raise() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 2)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> np.ndarray:
+            return session.all_reduce(np.ones(30 + session.ticket.worker, np.float32))
+
+        outcomes = run_workers(tickets, work, errors=True, codec=_LargestAndSum())
+    for outcome in outcomes:
+        assert isinstance(outcome, MismatchError) and "30 to 31 values" in str(outcome)
+
+
+# Some of these become equally many words, and the sums of three workers alone would not show the difference.
+@pytest.mark.parametrize("sizes", [(3, 4), (5000, 5001), (31, 32, 30)])
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [(name, 0) for name in codecs.names() if not name.startswith("lgc")]
+    + [(name, 2) for name in ("auto", "sketch", "topk", "union")],
+)
+def test_lengths_that_differ_raise_with_every_codec(name: str, before: int, sizes: tuple[int, ...]) -> None:
+    """Also with codecs that have reduced vectors of each length before, and with error feedback around them."""
+    workers = len(sizes)
+    table = codecs.get(name, workers=workers).code_table
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, workers, code_table=None if table is None else table.tobytes())
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+
+        def work(session: Session) -> np.ndarray:
+            codec = codecs.get(name, workers=workers)
+            wrapped = codec if codec.traits.keeps_error_feedback or before else ErrorFeedback(codec)
+            session.codec = session.resolve_codec(wrapped)
+            for size in sizes * before:
+                assert session.all_reduce(np.ones(size, np.float32), name="t").size == size
+            return session.all_reduce(np.ones(sizes[session.ticket.worker], np.float32), name="t")
+
+        outcomes = run_workers(tickets, work, errors=True, codec="fixed", deadline_s=2.0)
+    assert all(isinstance(outcome, LanesumError) for outcome in outcomes), outcomes
+    # Codecs with records of earlier vectors may find the difference themselves.
+    told = MismatchError if not before else (MismatchError, CodecError)
+    assert any(isinstance(outcome, told) for outcome in outcomes), outcomes
