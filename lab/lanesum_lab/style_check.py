@@ -115,7 +115,7 @@ _C_LIKE = (".cpp", ".hpp", ".inl", ".p4", ".pml")
 _HASH = (".yaml", ".yml", ".toml", "Makefile", "CMakeLists.txt", "scripts/setup", "scripts/native", ".ci/run")
 # This file and its page show the words that they refuse.
 _OWN_FILES = ("lab/lanesum_lab/style_check.py", "docs/style.md", "tests/lab/test_style_check.py")
-_GENERATED = ("p4src/build/", "tests/softswitch/p4runtime/programs/", "tests/softswitch/bmv2/programs/")
+_GENERATED = ("p4src/build/", "tests/softswitch/p4runtime/programs/", "tests/softswitch/programs/")
 
 
 @dataclass(frozen=True, slots=True)

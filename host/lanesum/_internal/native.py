@@ -32,6 +32,7 @@ _REQUIRED = (
     "CodecKernels.largest",
     "allocate_words",
     "CodecKernels.sum_rows",
+    "KERNEL_ARGUMENTS",
 )
 
 

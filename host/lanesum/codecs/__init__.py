@@ -30,7 +30,7 @@ from lanesum.codecs.policy import NotFiniteError, Policy
 from lanesum.codecs.policy_rules import Rule
 from lanesum.codecs.registry import for_job, get, names, register
 from lanesum.codecs.sparse import Auto, Choice, Sketch, SparseCodec, TopK, Union
-from lanesum.codecs.thc.codec import THC
+from lanesum.codecs.thc import THC
 from lanesum.codecs.thc_paper import PaperTHC
 from lanesum.codecs.traits import CodecTraits
 

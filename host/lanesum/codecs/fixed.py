@@ -39,6 +39,7 @@ from lanesum.codecs.base import (
     uniform_contributors,
 )
 from lanesum.codecs.gathered import divisor, gathered_shape, gathering, summed
+from lanesum.codecs.kernels.arguments import BlockUnits
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.kernels.threaded import threads
 from lanesum.codecs.registry import register
@@ -139,22 +140,22 @@ class FixedPoint:
 
         integers = arrays.empty(vector.size, np.int32)
         values = arrays.empty(vector.size, np.float32)
-        parts = list(self._parts(vector.size))
+        units = BlockUnits(maxima, self.peak, self.block)
+        parts = [(of, units.part(blocks.start, blocks.stop)) for of, blocks in self._parts(vector.size)]
 
         def encode(number: int) -> None:
-            of, blocks = parts[number]
-            kernels().to_integers(vector[of], maxima[blocks], self.peak, self.block, integers[of])
+            of, own = parts[number]
+            kernels().to_integers(vector[of], own, integers[of])
 
         def decode(number: int, sums: Words) -> None:
-            of, blocks = parts[number]
+            of, own = parts[number]
             divisor = context.workers if context.average else 1
-            signed = sums.view(np.int32)
-            kernels().from_integers(signed, maxima[blocks], self.peak, self.block, divisor, None, values[of])
+            kernels().from_integers(sums.view(np.int32), own, divisor, None, values[of])
 
         pieces = RoundPieces(encode, decode, [of.stop for of, _ in parts], LaneOp.ADD32.shape)
         if not context.in_pieces:
             pieces.encode_all()
-        residual = Deferred(partial(self._residual, vector, integers, maxima)) if context.keep_residual else None
+        residual = Deferred(partial(_residual, vector, integers, units)) if context.keep_residual else None
         words = integers.view(np.uint32)
         reply = yield Round(
             LaneOp.ADD32, words, residual, label="values", pieces=pieces if context.in_pieces else None, last=always
@@ -164,7 +165,7 @@ class FixedPoint:
         if pieces.decoded < len(pieces):
             count = uniform_contributors(reply) if context.average else 1
             counts = np.asarray(reply.contributors, dtype=np.float64) if count is None else None
-            kernels().from_integers(sums, maxima, self.peak, self.block, count or 1, counts, values)
+            kernels().from_integers(sums, units, count or 1, counts, values)
         return Result(values, None if residual is None else _add_excluded(residual(), vector, reply))
 
     def _gather(self, vector: Vector, context: CodecContext) -> Steps:
@@ -190,10 +191,11 @@ class FixedPoint:
             stop = min(size, (first + blocks) * self.block)
             yield slice(first * self.block, stop), slice(first, -(-stop // self.block))
 
-    def _residual(self, vector: Vector, integers: NDArray[np.int32], maxima: Vector) -> Vector:
-        left = arrays.empty(vector.size, np.float32)
-        kernels().integer_residual(vector, integers, maxima, self.peak, self.block, left)
-        return left
+
+def _residual(vector: Vector, integers: NDArray[np.int32], units: BlockUnits) -> Vector:
+    left = arrays.empty(vector.size, np.float32)
+    kernels().integer_residual(vector, integers, units, left)
+    return left
 
 
 def _next_power_of_two(maxima: Vector) -> Vector:

@@ -1,8 +1,16 @@
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+_RandomKey: TypeAlias = tuple[int, int, int, int, int]
+_Rotation: TypeAlias = tuple[NDArray[np.uint32], int]
+_Scale: TypeAlias = tuple[tuple[float, float, float], float]
+_BlockUnits: TypeAlias = tuple[NDArray[np.float32], float, int]
+_SharedDithers: TypeAlias = tuple[int, int, int]
+_Rounding: TypeAlias = tuple[int, NDArray[np.uint8], NDArray[np.uint8], int, int, int]
+_DitherSum: TypeAlias = tuple[int, NDArray[np.uint16], int, int, int]
 
 PROTOCOL_VERSION: int
 
@@ -166,89 +174,137 @@ class RoundSequence:
     def last_words(self) -> list[memoryview]: ...
     def missing_workers(self) -> list[int]: ...
 
+KERNEL_ARGUMENTS: tuple[str, ...]
+
 class CodecKernels:
-    """As lanesum.codecs.kernels.dispatch.Kernels says, and what only tests use."""
+    """Kernels of lanesum.codecs.kernels.dispatch.Kernels, and what only tests use.
+
+    Records are tuples of the fields that lanesum/codecs/kernels/arguments.py names.
+    """
 
     level: str
     def __init__(self, level: str | None = None) -> None: ...
     @staticmethod
     def levels() -> list[str]: ...
-    def random_words(
-        self, seed: int, stream: int, worker: int, round: int, chunk: int, out: NDArray[np.uint32]
-    ) -> None: ...
+    def random_words(self, key: _RandomKey, out: NDArray[np.uint32]) -> None: ...
     def hadamard_transform(self, values: NDArray[np.float32], block: int) -> None: ...
     def square_sums(self, values: NDArray[np.float32], chunk: int, out: NDArray[np.float64]) -> None: ...
     def rotate(
-        self,
-        values: NDArray[np.float32],
-        powers: tuple[float, float],
-        signs: NDArray[np.uint32],
-        block: int,
-        out: NDArray[np.float32],
+        self, values: NDArray[np.float32], powers: tuple[float, float], rotation: _Rotation, out: NDArray[np.float32]
     ) -> None: ...
     def quantize(
         self,
         rotated: NDArray[np.float32],
         factor: float,
         cells: NDArray[np.uint32],
-        seed: int,
-        worker: int,
-        round: int,
-        chunk: int,
+        key: _RandomKey,
         words: NDArray[np.uint32],
     ) -> None: ...
     def decode(
         self,
         lanes: NDArray[np.uint32],
-        offset: float,
-        counts: NDArray[np.float32] | None,
-        average: bool,
-        signs: NDArray[np.uint32],
-        block: int,
-        factors: tuple[float, float, float],
-        limit: float,
+        contributors: tuple[float, NDArray[np.float32] | None, bool],
+        rotation: _Rotation,
+        scale: _Scale,
         scratch: NDArray[np.float32],
         out: NDArray[np.float32],
     ) -> None: ...
     def residual(
         self,
+        values: NDArray[np.float32],
         codes: NDArray[np.uint32],
         levels: NDArray[np.float32],
         included: NDArray[np.uint8] | None,
-        signs: NDArray[np.uint32],
-        block: int,
-        factors: tuple[float, float, float],
-        limit: float,
-        values: NDArray[np.float32],
+        rotation: _Rotation,
+        scale: _Scale,
         scratch: NDArray[np.float32],
         out: NDArray[np.float32],
     ) -> None: ...
     def magnitudes(self, values: NDArray[np.float32], block: int, out: NDArray[np.uint32]) -> None: ...
-    def to_integers(
-        self,
-        values: NDArray[np.float32],
-        maxima: NDArray[np.float32],
-        peak: float,
-        block: int,
-        out: NDArray[np.int32],
-    ) -> None: ...
+    def not_below(self, values: NDArray[np.float32], least: int, mask: NDArray[np.uint8]) -> None: ...
+    def largest(self, values: NDArray[np.float32], wanted: int, mask: NDArray[np.uint8]) -> None: ...
+    def to_integers(self, values: NDArray[np.float32], units: _BlockUnits, out: NDArray[np.int32]) -> None: ...
     def from_integers(
         self,
         sums: NDArray[np.int32],
-        maxima: NDArray[np.float32],
-        peak: float,
-        block: int,
+        units: _BlockUnits,
         divisor: float,
         counts: NDArray[np.float64] | None,
         out: NDArray[np.float32],
     ) -> None: ...
     def integer_residual(
+        self, values: NDArray[np.float32], integers: NDArray[np.int32], units: _BlockUnits, out: NDArray[np.float32]
+    ) -> None: ...
+    def sum_rows(self, rows: NDArray[np.float32], divisor: float, out: NDArray[np.float32]) -> None: ...
+
+class BlockKernels:
+    """Kernels of lanesum.codecs.thc.kernels.BlockKernels.
+
+    Records are tuples of the fields that lanesum/codecs/thc/dither.py names.
+    """
+
+    level: str
+    def __init__(self, level: str | None = None) -> None: ...
+    def rotate_blocks(
         self,
         values: NDArray[np.float32],
-        integers: NDArray[np.int32],
-        maxima: NDArray[np.float32],
-        peak: float,
+        powers: NDArray[np.float32],
+        rotation: _Rotation,
+        out: NDArray[np.float32],
+    ) -> None: ...
+    def quantize_blocks(
+        self,
+        rotated: NDArray[np.float32],
+        factors: NDArray[np.float32],
         block: int,
+        dithers: _SharedDithers,
+        rounding: _Rounding,
+        words: NDArray[np.uint32],
+    ) -> None: ...
+    def encode_blocks(
+        self,
+        values: NDArray[np.float32],
+        powers: NDArray[np.float32],
+        factors: NDArray[np.float32],
+        rotation: _Rotation,
+        dithers: _SharedDithers,
+        rounding: _Rounding,
+        words: NDArray[np.uint32],
+    ) -> None: ...
+    def estimate_blocks(
+        self,
+        lanes: NDArray[np.uint32],
+        lane_bits: int,
+        block: int,
+        dithers: _SharedDithers,
+        taken: _DitherSum,
+        out: NDArray[np.float32],
+    ) -> None: ...
+    def restore_blocks(
+        self,
+        rotated: NDArray[np.float32],
+        factors: NDArray[np.float32],
+        rotation: _Rotation,
+        out: NDArray[np.float32],
+    ) -> None: ...
+    def decode_blocks(
+        self,
+        lanes: NDArray[np.uint32],
+        lane_bits: int,
+        factors: NDArray[np.float32],
+        rotation: _Rotation,
+        dithers: _SharedDithers,
+        taken: _DitherSum,
+        out: NDArray[np.float32],
+    ) -> None: ...
+    def residual_blocks(
+        self,
+        values: NDArray[np.float32],
+        codes: NDArray[np.uint32],
+        factors: NDArray[np.float32],
+        rotation: _Rotation,
+        dithers: _SharedDithers,
+        rounding: _Rounding,
         out: NDArray[np.float32],
     ) -> None: ...
 

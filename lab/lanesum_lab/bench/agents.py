@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of a benchmark that do something when they are told to, wherever they run.
+"""Agent processes of a benchmark, which carry out tasks on any host.
 
-They listen on a socket file, which is reached across network namespaces too, take one task after another, and answer
-each with what came of it. Times are of the system-wide monotonic clock, so that those of several processes compare.
+An agent listens on a socket file, which also works across network namespaces. It takes one task after another and
+answers each with its result. Times are of the system-wide monotonic clock, so that processes compare.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _LAST_WORDS_S = 5.0
 
 
 class Progress:
-    """How far something was at certain times.
+    """Progress over time.
 
     Args:
         times: seconds of the monotonic clock, ascending.
-        amounts: done by then; the index of the time when not given.
+        amounts: amount completed at each time; the index of the time if not given.
     """
 
     def __init__(self, times: Sequence[float], amounts: Sequence[float] | None = None) -> None:
@@ -37,13 +37,13 @@ class Progress:
         self.amounts = tuple(range(len(times))) if amounts is None else tuple(amounts)
 
     def rate(self, start: float, end: float) -> float:
-        """Done per second between two times; in between what was noted it is taken to be even."""
+        """Return the amount per second between two times, interpolated linearly."""
         done = np.interp([start, end], self.times, self.amounts)
         return float((done[1] - done[0]) / (end - start))
 
 
 def common(progresses: Sequence[Progress]) -> tuple[float, float]:
-    """The interval in which all of them were under way. Raises BenchError where there is none."""
+    """Return the interval in which all of them were active. Raises BenchError if there is none."""
     start = max(progress.times[0] for progress in progresses)
     end = min(progress.times[-1] for progress in progresses)
     if end <= start:
@@ -52,7 +52,7 @@ def common(progresses: Sequence[Progress]) -> tuple[float, float]:
 
 
 def serve(path: str, work: Callable[[Any], Any]) -> None:
-    """Take tasks from the socket file until None comes or the other end goes away."""
+    """Take tasks from the socket file until None arrives or the connection closes."""
     with connection.Listener(path, "AF_UNIX") as listener, listener.accept() as peer:
         try:
             while (task := peer.recv()) is not None:
@@ -62,11 +62,11 @@ def serve(path: str, work: Callable[[Any], Any]) -> None:
 
 
 class Agents:
-    """The processes as the benchmark sees them, by name.
+    """Agent processes by name, as the benchmark uses them.
 
     Args:
-        supervisor: of all processes; one that fails ends the benchmark.
-        folder: for the socket files.
+        supervisor: supervisor of all processes; a failed one ends the benchmark.
+        folder: folder for the socket files.
     """
 
     def __init__(self, supervisor: Supervisor, folder: Path) -> None:
@@ -75,11 +75,11 @@ class Agents:
         self._peers: dict[str, connection.Connection] = {}
 
     def path(self, name: str) -> str:
-        """The socket file that the process shall listen at."""
+        """Return the socket file of an agent."""
         return str(self._folder / f"{name}.agent")
 
     def connect(self, names: Sequence[str]) -> None:
-        """Wait until these have come up. Raises ProcessFailedError, BenchError."""
+        """Wait until these agents have started. Raises ProcessFailedError, BenchError."""
         deadline = time.monotonic() + _START_S
         for name in names:
             while name not in self._peers:
@@ -92,7 +92,7 @@ class Agents:
                     time.sleep(_POLL_S)
 
     def ask(self, tasks: Mapping[str, Any]) -> dict[str, Any]:
-        """Give every process its task, all at once; their answers. Raises ProcessFailedError, BenchError."""
+        """Give every agent its task at the same time; return their answers. Raises ProcessFailedError, BenchError."""
         for name, task in tasks.items():
             self._peers[name].send(task)
         waiting = {self._peers[name]: name for name in tasks}
@@ -110,14 +110,14 @@ class Agents:
         return answers
 
     def _wait_for_failure(self) -> None:
-        """The end of a connection comes before that of its process, whose log says why. Raises ProcessFailedError."""
+        """Wait for the end of a process whose connection closed; its log has the reason. Raises ProcessFailedError."""
         deadline = time.monotonic() + _LAST_WORDS_S
         while time.monotonic() < deadline:
             self._supervisor.check()
             time.sleep(_POLL_S)
 
     def close(self) -> None:
-        """Let the processes end; idempotent."""
+        """End the processes; idempotent."""
         for peer in self._peers.values():
             peer.close()
         self._peers.clear()

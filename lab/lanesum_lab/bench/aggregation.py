@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""An aggregation server as a process (arguments SOCKET ADDRESS PORT) that a benchmark tells what to do.
+"""Agent process with an aggregation server (arguments SOCKET ADDRESS PORT).
 
-Tasks are a job to admit, as JSON, or ``USAGE``.
+A task is a job to admit, as JSON, or ``USAGE``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ USAGE = "usage"
 
 @dataclass(frozen=True, slots=True)
 class ServerUsage:
-    """``cpu_s``: processor time of the process so far. ``broken``: datagrams that failed by a bug."""
+    """``cpu_s``: processor time of the process so far. ``broken``: datagrams that failed because of a bug."""
 
     cpu_s: float
     broken: int
 
 
 def cpu_seconds() -> float:
-    """Processor time that this process has used, all its threads and the kernel's work for them."""
+    """Return the processor time of this process, all threads and kernel time included."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 
@@ -44,7 +44,7 @@ class _Server:
 
 
 def main(arguments: list[str]) -> None:
-    """Serve until the benchmark goes away."""
+    """Serve until the benchmark closes the connection."""
     path, address, port, offload = arguments
     with AggregationServer((address, int(port)), offload=cast(Offload, offload)) as server:
         serve(path, _Server(server).work)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``Session.all_reduce`` beside gloo's: the same vectors, the same processes, the same network, taking turns.
+"""``Session.all_reduce`` beside gloo: the same vectors, processes and network, taking turns.
 
-On bare loopback everything shares one kernel's memory, and there is no wire to save. Behind limited links, which need
-root, the aggregation server is in the hub, where a switch would be, or every worker's host has a server for its share
-of the slots (``sharded``), behind the same limited link as the worker.
+On bare loopback all processes share one kernel's memory, and compression saves no wire time. Limited links need root.
+Behind them the aggregation server runs in the hub, in the position of a switch (``hub``), or every worker's host has a
+server for its share of the slots, behind the same link as the worker (``sharded``).
 """
 
 from __future__ import annotations
@@ -53,32 +53,32 @@ COST_COLUMNS = (
 CHUNK_COLUMNS = ("case", "workers", "values", "by", "chunk p50, ms", "chunk p99, ms")
 BUCKET_COLUMNS = ("case", "workers", "values", "by", "one after another, s", "in flight, s", "times as fast")
 ONE_BY_ONE, IN_FLIGHT = "one after another", "in flight"
-_MOST_ITERATIONS = 200
-# Bytes of memory that a worker needs for a value: vector, sum, and what codec and round work with. Measured at 25 M
-# values: 10 with THC, 17 with fixed; here with room for what the Python transport copies.
+_MAX_ITERATIONS = 200
+# Bytes of memory per value that a worker needs for vector, sum, codec and round. Measured with 25 M values: 10 with
+# THC, 17 with fixed. The constants leave room for the copies of the Python transport.
 _BYTES_PER_VALUE = {GLOO: 12, "thc": 14, "thc-paper": 14, "thc-uniform": 14, "fixed": 26}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured.
+    """Settings of the benchmark.
 
     Attributes:
         workers: numbers of workers.
         values: lengths of the vectors, float32.
-        cases: which of ``CASES``; None for all that can be measured here.
-        rates_mbit: of every worker's link, in each direction.
-        codecs: by name.
-        repeats: runs of every case; they take turns.
-        values_per_run: shorter vectors are reduced so often that it comes to so many, at most 200 times.
-        window: packets that a worker has under way at most. More than a session's default, which suits the queue of a
-            software switch; less than what the queue of a limited link holds.
-        accumulator_words: of a packet; by default a result fills the MTU.
-        offload: see ``Session``. On, because nobody on these links has to see every packet: what a network card does
-            for joined packets, the link's own queue does here.
+        cases: names in ``CASES``; None for all that this machine permits.
+        rates_mbit: rates of every worker's link, in each direction.
+        codecs: names of codecs.
+        repeats: runs of every case; cases take turns.
+        values_per_run: shorter vectors are reduced repeatedly, up to this number of values and at most 200 times.
+        window: maximum packets in flight per worker. More than a session's default, which suits the queue of a software
+            switch, and less than the queue of a limited link holds.
+        accumulator_words: words of a packet; by default a result fills the MTU.
+        offload: see ``Session``. On, because no software switch has to see single packets here: the link's queue splits
+            joined packets as a network card does.
         pacing: see ``Session``.
-        bucket_mib: also reduce the vector in pieces of so many MiB, one after another and in flight, as DDP does with
-            gradients; 0 leaves that out.
+        bucket_mib: also reduce the vector in buckets of this many MiB, in sequence and in flight, as DDP does; 0 leaves
+            that out.
     """
 
     workers: tuple[int, ...] = (4,)
@@ -109,7 +109,7 @@ class Settings:
 
     @property
     def bucket(self) -> int:
-        """Values of a bucket."""
+        """Number of values of a bucket."""
         return round(self.bucket_mib * (1 << 20) / WORD_BYTES)
 
 
@@ -118,8 +118,13 @@ QUICK = Settings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2,
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """``by``: gloo or a job. ``case``, ``codec``: of the job. ``buckets``: None for the whole vector at once, else how
-    its pieces go."""
+    """One way to all-reduce.
+
+    Attributes:
+        by: gloo or a job.
+        case, codec: case and codec of the job.
+        buckets: how the buckets are reduced; None for the whole vector at once.
+    """
 
     by: str
     case: str | None = None
@@ -128,13 +133,13 @@ class Method:
 
 
 def compare(method: Method, measured: Measured, expected: str | None) -> None:
-    """Raises BenchError where a sum has another digest than expected; None expects nothing."""
+    """Check the digest of every sum; None expects nothing. Raises BenchError for a wrong one."""
     if expected is not None and measured.digest != expected:
         raise BenchError(f"The sum of {measured.reduction.values:,} values by {method.by} is wrong.")
 
 
 class _Group:
-    """Everything measured with one number of workers at one place."""
+    """Measurements with one number of workers at one location."""
 
     def __init__(self, settings: Settings, place: Place, workers: int, cases: Sequence[str]) -> None:
         self._settings, self._place, self._workers = settings, place, workers
@@ -175,14 +180,14 @@ class _Group:
                 workers.close()
 
     def measure(self, workers: Workers, rate_mbit: float | None) -> None:
-        """All sizes and methods."""
+        """Measure all sizes and methods."""
         for values in self._settings.values:
             methods = [method for method in self._methods if self._fits(method, values)]
             checks = {method: workers.measure(self._reduction(method, values, 1, check=True)) for method in methods}
             expected = {method: self._expected(method, checks) for method in methods}
             for method, check in checks.items():
                 compare(method, check, expected[method])
-            iterations = max(1, min(_MOST_ITERATIONS, self._settings.values_per_run // values))
+            iterations = max(1, min(_MAX_ITERATIONS, self._settings.values_per_run // values))
             runs: dict[Method, list[Measured]] = {method: [] for method in methods}
             for _ in range(self._settings.repeats):
                 for method, measured in runs.items():
@@ -204,13 +209,13 @@ class _Group:
 
     @staticmethod
     def _expected(method: Method, checks: dict[Method, Measured]) -> str | None:
-        """Digest of the right sum. In flight it has the bits that it has one after another, where no dither differs."""
+        """Return the digest of the exact sum. In-flight and sequential sums have equal bits where dithers are equal."""
         if method.buckets == IN_FLIGHT and method.codec == "fixed":
             return checks[replace(method, buckets=ONE_BY_ONE)].digest
         return checks[method].workers[0].expected
 
     def _fits(self, method: Method, values: int) -> bool:
-        """Whether all workers' memory is there; without, the kernel would end one of them."""
+        """Return True if the memory suffices for all workers; otherwise the kernel would end one of them."""
         needed = self._workers * values * _BYTES_PER_VALUE.get(method.codec or GLOO, max(_BYTES_PER_VALUE.values()))
         free = _free_memory()
         if needed < 0.9 * free:
@@ -256,7 +261,7 @@ class _Group:
 
     @staticmethod
     def _chunks(method: Method, runs: list[Measured]) -> dict[str, Any]:
-        """Latency of the chunks of all workers."""
+        """Return the latency of the chunks of all workers."""
         if method.codec is None:
             return {"chunk_p50_s": None, "chunk_p99_s": None}
         of_runs = [functools.reduce(operator.add, (worker.latency for worker in run.workers)) for run in runs]
@@ -266,25 +271,25 @@ class _Group:
         }
 
     def _needed(self, method: Method, run: Measured) -> float:
-        """Bytes of words that have to cross the links in one all-reduce, each once: no headers, and nothing twice.
+        """Return the bytes of words that have to cross the links in one all-reduce: no headers, no repetitions.
 
-        Of a codec's words as it made them: how many a sparse one needs, its shapes do not tell.
+        Uses the words that a codec made, because the shapes of a sparse codec do not fix their number.
         """
         workers = self._workers
         if method.codec is None:
-            # A ring: every worker passes on a share of the vector 2 (n - 1) times.
+            # In a ring every worker forwards its share of the vector 2 (n - 1) times.
             crossing = 2 * (workers - 1) * run.reduction.values * WORD_BYTES
             return crossing if isinstance(self._place, Loopback) else 2 * crossing
         words = sum(worker.words for worker in run.workers) * WORD_BYTES / run.reduction.iterations
-        # What a worker sends to the server beside it crosses no link, everything else two.
+        # Packets to the server on the same host cross no link, all others cross two.
         return 2 * words * (workers - 1) / workers if method.case == SHARDED else words
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why.
+    """Measure; return a JSON-ready object with ``figures`` and, under ``left_out``, cases not measured and the reasons.
 
-    Raises MissingToolError without PyTorch, or without root where limited links are asked for; BenchError where a sum
-    is wrong.
+    Raises MissingToolError without PyTorch, or without root where limited links are requested; BenchError for a wrong
+    sum.
     """
     left_out: dict[str, str] = {}
     problem = obstacle()
@@ -331,13 +336,13 @@ def _folder() -> Iterator[Path]:
 
 
 def _free_memory() -> int:
-    """Bytes that processes can have without anybody's memory being taken."""
+    """Return the bytes of memory that are available without swapping."""
     (line,) = [line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable:")]
     return int(line.split()[1]) << 10
 
 
 def case_name(figure: dict[str, Any]) -> str:
-    """Where, and behind what."""
+    """Return the name of a case with its link."""
     if figure["rate_mbit"] is None:
         return LOOPBACK
     links = f"{figure['rate_mbit']:g} Mbit/s"
@@ -345,7 +350,7 @@ def case_name(figure: dict[str, Any]) -> str:
 
 
 def method_name(figure: dict[str, Any]) -> str:
-    """By what, and how."""
+    """Return the name of a method."""
     buckets = figure.get("buckets")
     return f"{figure['by']}, buckets {buckets}" if buckets else str(figure["by"])
 
@@ -355,7 +360,7 @@ def _labels(figure: dict[str, Any]) -> tuple[str, str, str, str]:
 
 
 def speed_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``SPEED_COLUMNS``; MB are of float32 values."""
+    """Return the rows for ``SPEED_COLUMNS``; MB are of float32 values."""
     for figure in result["figures"]:
         digits = 2 if figure["seconds"]["median"] >= 1 else 3 if figure["seconds"]["median"] >= 0.1 else 5
         goodput = f"{figure['goodput_mbyte_s']['median']:,.1f}"
@@ -363,7 +368,7 @@ def speed_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def cost_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``COST_COLUMNS``; ``needed``: share of the wire's bytes that had to cross it."""
+    """Return the rows for ``COST_COLUMNS``; ``needed``: fraction of the wire bytes that had to cross the links."""
     for figure in result["figures"]:
         wire = figure["wire_mbyte_up"]["median"] + figure["wire_mbyte_down"]["median"]
         again = figure["retransmissions"] / max(1, figure["packets"])
@@ -378,7 +383,7 @@ def cost_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``CHUNK_COLUMNS``; none where it did not look at chunks yet."""
+    """Return the rows for ``CHUNK_COLUMNS``; none for results of versions that did not measure chunks."""
     for figure in result["figures"]:
         if figure.get("chunk_p50_s"):
             times = ({key: 1e3 * one for key, one in figure[f"chunk_{name}_s"].items()} for name in ("p50", "p99"))
@@ -386,7 +391,7 @@ def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def bucket_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``BUCKET_COLUMNS``."""
+    """Return the rows for ``BUCKET_COLUMNS``."""
     for before, figure in itertools.pairwise(result["figures"]):
         if figure.get("times_one_by_one"):
             case, workers, values, _ = _labels(figure)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of others beside a job: a TCP flow that takes what it gets, and an echo that shows how long a queue is."""
+"""Background traffic beside a job: a greedy TCP flow, and an echo that measures the queueing delay."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIOCOUTQ = 0x5411  # socket(7), tcp(7)
 
 @dataclass(frozen=True, slots=True)
 class BackgroundTask:
-    """``bulk``: with the TCP flow, else only the echo. For about ``seconds``."""
+    """Task of about ``seconds``. ``bulk``: with the TCP flow, otherwise only the echo."""
 
     seconds: float
     bulk: bool
@@ -31,12 +31,12 @@ class BackgroundTask:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundDone:
-    """What the others saw.
+    """Measurements of the background traffic.
 
     Attributes:
-        acknowledged: bytes that the TCP flow's receiver has; None without one.
-        echoes: (time sent, seconds until the answer) of every echo that came back.
-        silent: echoes that did not.
+        acknowledged: bytes that the TCP receiver got; None without a flow.
+        echoes: (time sent, seconds until the answer) of every answered echo.
+        silent: number of echoes without an answer.
     """
 
     acknowledged: Progress | None
@@ -45,7 +45,7 @@ class BackgroundDone:
 
 
 class Receiver:
-    """Takes what the flow sends, and sends echoes back."""
+    """Receive the flow and send echoes back."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("", _PORT))
@@ -68,13 +68,13 @@ class Receiver:
 
 
 class Sender:
-    """Carries out tasks towards a ``Receiver`` at ``address``."""
+    """Carry out tasks towards a ``Receiver`` at ``address``."""
 
     def __init__(self, address: str) -> None:
         self._address = address
 
     def work(self, task: BackgroundTask) -> BackgroundDone:
-        """The flow and the echo at the same time."""
+        """Run flow and echo at the same time."""
         end = time.monotonic() + task.seconds
         noted: list[tuple[float, float]] = []
         flow = threading.Thread(target=self._flow, args=(end, noted))
@@ -89,7 +89,7 @@ class Sender:
 
     def _flow(self, end: float, noted: list[tuple[float, float]]) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
-            # One that heeds ECN marks as RFC 3168 has it.
+            # A congestion control that reacts to ECN marks (RFC 3168).
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
             sock.connect((self._address, _PORT))
             sock.settimeout(_NOTE_S)
@@ -100,7 +100,7 @@ class Sender:
                     noted.append((now, sent - waiting))
                 with contextlib.suppress(TimeoutError):
                     sent += sock.send(_WRITE)
-            # What still waits is of no interest, and must not be in the way of what is measured next.
+            # Discard queued data, which would disturb the next measurement.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, (1).to_bytes(4, "little") + bytes(4))
 
     def _echoes(self, end: float) -> tuple[tuple[tuple[float, float], ...], int]:
@@ -120,7 +120,7 @@ class Sender:
                     number = int.from_bytes(sock.recv(_ECHO_BYTES)[:8], "big")
                     came.append((sent_at[number], time.monotonic() - sent_at[number]))
             answered = {at for at, _ in came}
-            # The last ones had no time to come back.
+            # The last echoes had no time to return.
             longest = max((delay for _, delay in came), default=0.0)
             silent = sum(1 for at in sent_at.values() if at not in answered and at < end - longest)
         return tuple(came), silent

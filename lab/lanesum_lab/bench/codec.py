@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Time that ``thc`` takes for a coordinate, beside the same algorithm written with PyTorch's operations.
+"""Time of ``thc`` per coordinate, beside the same algorithm in PyTorch operations.
 
-Both encode one vector and decode one sum of four workers, on one thread of the processor or on a GPU, of which the time
-is that of a watch, with the copies of words to and from the host; turns alternate. The codec is driven as a
-session drives it: all norms, then the words of all pieces, then the values of all pieces. PyTorch's version is what one
-would write with its vector operations: the rotation of a block of 4,096 as two products with Hadamard matrices of 64,
-dithers from its own generator, codes packed by shifts. It sends other random bits, and is as exact.
+Both encode one vector and decode one sum of four workers, on one thread of the processor or on a GPU; turns alternate.
+On a GPU the time is wall-clock time, with the copies of words to and from the host. The codec is driven as a session
+drives it: all norms, then the words of all segments, then the values of all segments. The PyTorch version uses vector
+operations: the rotation of a block of 4,096 as two products with Hadamard matrices of 64, dithers from PyTorch's
+generator, codes packed by shifts. Its random bits differ; its error is the same.
 
 The other part compares all codecs: :mod:`lanesum_lab.bench.comparison`.
 """
@@ -25,8 +25,8 @@ import numpy as np
 from lanesum._internal.native import availability
 from lanesum.codecs import THC, Aggregate, CodecContext, PaperTHC
 from lanesum.codecs.base import Codec, Round, RoundGroup, Vector
-from lanesum.codecs.kernels import dispatch as kernels
 from lanesum.codecs.kernels.packing import lane_contribution
+from lanesum.codecs.thc import kernels
 from lanesum.errors import ConfigurationError
 from lanesum_lab.bench import comparison
 from lanesum_lab.bench.devices import Device, device
@@ -42,17 +42,17 @@ _BLOCK, _FACTOR = 4096, 64
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured.
+    """Settings of the benchmark.
 
     Attributes:
-        values: of the vector, a multiple of 4096.
-        repeats: turns; the first is not counted.
-        levels: vector instructions to use; none for the widest that there are.
-        compared: values of the drawn vectors with which all codecs are compared.
-        recorded: whether to compare them with gradients recorded from training, too.
+        values: length of the vector, a multiple of 4096.
+        repeats: turns; the first one is not counted.
+        levels: vector instruction sets to use; empty for the widest one.
+        compared: length of the random vectors for the comparison of all codecs.
+        recorded: also compare with gradients recorded from training.
         parts: ``speed`` of THC beside PyTorch, ``comparison`` of all codecs (:mod:`lanesum_lab.bench.comparison`).
-        devices: names, as :func:`lanesum_lab.bench.devices.device` takes them.
-        codecs: labels of those that are compared; all of them, and PyTorch's hook, where there are none.
+        devices: names for :func:`lanesum_lab.bench.devices.device`.
+        codecs: labels of the codecs to compare; empty for all of them and PyTorch's hook.
     """
 
     values: int = 1 << 22
@@ -81,9 +81,9 @@ Times = dict[str, float]
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why.
+    """Measure; return a JSON-ready object with ``figures`` and, under ``left_out``, cases not measured and the reasons.
 
-    Raises what :func:`lanesum_lab.bench.devices.device` does, before anything is measured.
+    Raises the exceptions of :func:`lanesum_lab.bench.devices.device` before measuring anything.
     """
     left_out: dict[str, str] = {}
     devices = [device(name) for name in settings.devices]
@@ -162,22 +162,22 @@ def _levels(settings: Settings, left_out: dict[str, str]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _using(level: str | None) -> Iterator[None]:
-    """Codecs use the loops of a level meanwhile; None and ``NumPy`` leave the choice as it is."""
+    """Make codecs use the kernels of a level meanwhile; None and ``NumPy`` change nothing."""
     core = availability().core
     if core is None or level is None:
         yield
         return
-    chosen = kernels.compiled_blocks
+    chosen = kernels.native_blocks
     loops = core.BlockKernels(level)
-    kernels.compiled_blocks = lambda core: loops  # type: ignore[assignment]
+    kernels.native_blocks = lambda core: loops  # type: ignore[assignment]
     try:
         yield
     finally:
-        kernels.compiled_blocks = chosen
+        kernels.native_blocks = chosen
 
 
 def _timed(codec: Codec, vector: Vector, level: str | None, device: Device = _PROCESSOR) -> Times:
-    """Seconds of one worker's steps."""
+    """Return the seconds of one worker's steps."""
     with _using(level):
         there, context = device.vector(vector), CodecContext(workers=WORKERS, worker=1, seed=1)
         marks = [device.clock()]
@@ -192,7 +192,7 @@ def _timed(codec: Codec, vector: Vector, level: str | None, device: Device = _PR
             steps.send(Aggregate(sums, WORKERS))
         except StopIteration as stop:
             marks.append(device.clock())
-            # As four equal workers: a gross mistake shows, a fast nothing does not pass.
+            # Sums of four equal workers: a wrong or empty result would show.
             error = np.sum((device.values(stop.value.values) - vector) ** 2) / np.sum(vector**2)
             assert error < 0.1, f"{codec.name}: error {error}"
     return {"norm": marks[1] - marks[0], "encode": marks[2] - marks[1], "decode": marks[4] - marks[3]}
@@ -204,7 +204,7 @@ def _one(yielded: Round | RoundGroup) -> Round:
 
 
 def _peer(vector: Vector, device: Device) -> Callable[[], Times]:
-    """The same with PyTorch, on one thread, or on a GPU."""
+    """Measure the PyTorch version on one thread or on a GPU."""
     import torch
 
     grid = THC(workers=WORKERS, bits=4).grid
@@ -253,7 +253,7 @@ def _peer(vector: Vector, device: Device) -> Callable[[], Times]:
         lanes = (levels[codes] * WORKERS).to(torch.uint8).reshape(-1, 4)
         marks.append(device.clock())
         sums = lanes.reshape(blocks.shape).to(torch.int32) << 16
-        # Four equal workers here: all have the dither of one. The work is that of four different ones.
+        # Four equal workers share one dither here; the work is that of four different ones.
         taken = dither * WORKERS
         estimate = (sums - taken + WORKERS * (1 - grid.granularity) * 32768).to(torch.float32)
         back = 2 * grid.limit / grid.granularity / 65536 / _BLOCK / WORKERS * norms
@@ -280,7 +280,7 @@ def _figure(case: tuple[str, str], runs: list[Times], peer: list[Times] | None) 
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    """One for every codec and way."""
+    """Return one row per codec and implementation."""
     for figure in result["figures"]:
         steps = [f"{figure['ns_per_value'][step]['median']:.2f}" for step in ("norm", "encode", "decode")]
         ratio = "-" if figure["times_peer"] is None else f"{figure['times_peer']['median']:.1f}"

@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every codec on the same vectors: its error, its bits, its processor time; and PyTorch's PowerSGD hook beside them.
+"""Error, bits and processor time of every codec on the same vectors, beside PyTorch's PowerSGD hook.
 
-The error is that of one all-reduce without error feedback: NMSE of the mean of four workers, against the exact one.
-Codecs that remember or learn have some all-reduces before. Time is one worker's, encoding and decoding, on one thread:
-what the network does is played back to it. On a GPU it is the time of a watch, from vectors there to values there, with
-all copies to and from the host. Bits are payload, up and down, per value and worker; those of gathered
-messages grow with the number of workers.
+The error is the NMSE of the mean of four workers after one all-reduce without error feedback. Codecs with state run
+some all-reduces before. Time is that of one worker, encoding and decoding on one thread, with recorded sums as the
+network's answers. On a GPU it is wall-clock time from device vectors to device values, with all copies to and from the
+host. Bits are uplink and downlink payload per value and worker; gathered messages grow with the number of workers.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ WORKERS = 4
 HOOK = "powersgd, PyTorch's hook"
 _DENSITY = 0.01
 _RECORDS = 3
-# All-reduces after which those that learn from sums have made up their minds: a policy's first one is dense, and leaves
-# an error behind that is.
+# All-reduces before the measurement, for codecs that adapt to sums. The first one of a policy is dense, and leaves a
+# dense residual.
 _SETTLING = 9
 _SEED = 7
 _LEARNED: dict[str, Any] = {"density": _DENSITY, "warm_up": 1, "training": 20}
 
 #: Kinds of vectors.
 GAUSSIAN, SPARSE, RECORDED = "Gaussian", f"sparse, {100 * _DENSITY:g} %", "transformer"
-#: Label to codec and its parameters.
+#: Label -> codec and its parameters.
 CODECS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": ("none", {}),
     "bf16": ("bf16", {}),
@@ -64,7 +63,7 @@ CODECS: dict[str, tuple[str, dict[str, Any]]] = {
     "lgc": ("lgc", _LEARNED),
     "lgc-server": ("lgc-server", _LEARNED),
 }
-#: Codecs that are compared with sparse vectors only. They sum other vectors as ``fixed`` or ``thc`` does.
+#: Codecs that are compared with sparse vectors only. On other vectors they sum as ``fixed`` or ``thc``.
 SPARSE_CODECS: dict[str, tuple[str, dict[str, Any]]] = {
     name: (name, {}) for name in ("sketch", "union", "auto", "policy")
 }
@@ -81,10 +80,9 @@ def run(
     devices: Sequence[Device],
     names: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Measure with ``values`` drawn values, dense and sparse, and ``recorded`` gradients of the transformer; JSON-ready
-    figures, one for every device.
+    """Measure with ``values`` random values, dense and sparse, and ``recorded`` gradients of the transformer.
 
-    ``names``: some of ``ALL_CODECS``; all, and PyTorch's hook, where there are none.
+    ``names``: labels in ``ALL_CODECS``; empty for all and PyTorch's hook. Returns JSON-ready figures, one per device.
     """
     torch_there = importlib.util.find_spec("torch") is not None
     inputs = {GAUSSIAN: _drawn(values), SPARSE: _sparse(values)}
@@ -113,7 +111,7 @@ def _drawn(values: int) -> list[list[Vector]]:
 
 
 def _sparse(values: int) -> list[list[Vector]]:
-    """Every worker has other values than zero at places of its own."""
+    """Return vectors with nonzero values at different positions for every worker."""
     records = _drawn(values)
     for number, vectors in enumerate(records):
         for worker, vector in enumerate(vectors):
@@ -172,7 +170,7 @@ def _error(values: Vector, vectors: Sequence[Vector]) -> float:
 
 
 def _forget_unsent(job: Sequence[Codec]) -> None:
-    """Drop what ``dgc`` would send in later all-reduces: the error is that of one all-reduce."""
+    """Drop the values that ``dgc`` would send in later all-reduces, because the error is that of one all-reduce."""
     for one in job:
         if isinstance(one, codecs.DGC):
             one.load_state_dict({**one.state_dict(), "unsent": {}, "velocity": {}})
@@ -181,7 +179,7 @@ def _forget_unsent(job: Sequence[Codec]) -> None:
 def _replayed(
     codec: Codec, vector: Vector, context: CodecContext, aggregates: Sequence[Words], expected: Vector, device: Device
 ) -> float:
-    """Seconds of one worker, to which the sums come back that were there before: on the host, with the same bits."""
+    """Return the seconds of one worker that gets recorded sums, on the host and with the same bits."""
     left = iter(aggregates)
     there = device.vector(vector)
     start = device.clock()
@@ -200,7 +198,7 @@ def _replayed(
 
 
 def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) -> dict[str, Any]:
-    """PyTorch's, of rank 1, in a group of one process that has the workers' mean: both are linear."""
+    """Measure PyTorch's hook at rank 1 in a group of one process with the workers' mean: both are linear."""
     import torch
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
     from torch.nn.parallel import DistributedDataParallel
@@ -231,7 +229,7 @@ def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) 
         model = DistributedDataParallel(Square().to(device.of or "cpu"))
         state = hooks.PowerSGDState(None, 1, start_powerSGD_iter=2, use_error_feedback=False)
         model.register_comm_hook(state, timed)
-        # The first two are summed as they are; then as many as our own has had, and the same vectors at last.
+        # The first two are summed uncompressed. Warm-up steps and the measured vectors follow.
         for number in range(-2, 1 + _RECORDS + 1):
             vectors = records[max(number, 0) % _RECORDS]
             mean = np.zeros(side * side, np.float32)
@@ -256,7 +254,7 @@ def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) 
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    """One for every kind of vectors, codec and device."""
+    """Return one row per kind of vectors, codec and device."""
     number: Callable[[float], str] = lambda value: f"{value:.4f}" if value >= 0.001 else f"{value:.1e}"  # noqa: E731
     several = len({one.get("device") for one in result["comparison"]}) > 1
     for one in result["comparison"]:

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A job and other traffic on one slow link: what the congestion control of the workers does for both. Needs root.
+"""Congestion control of a job beside other traffic on one slow link. Needs root.
 
-The network is of namespaces; one worker's link is limited by HTB, as Mininet sets it up, and its queue, before which
-the switch stands, is the kernel's. The switch marks what it sends while that queue is long. Two jobs of the same
-workers, one with a fixed window and one with AIMD, take turns, alone and beside a TCP flow that heeds ECN. Delay is
-that of an echo through the same queue.
+The network consists of namespaces. HTB limits one worker's link, as in Mininet, and the kernel's queue in front of it
+holds the packets of the switch, which marks packets while that queue is long. Two jobs of the same workers, one with a
+fixed window and one with AIMD, take turns, alone and beside a TCP flow with ECN. Delay is that of an echo through the
+same queue.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from lanesum_lab.run.supervisor import Supervisor
 
 TOPOLOGY = "star4"
 CONTROLS = ("fixed", "aimd")
-# Results are twice as long as contributions: the queue is before the worker, where the switch sees it.
+# Results are twice as long as contributions: the queue is in front of the worker, where the switch measures it.
 OP = LaneOp.EXPAND8
 COLUMNS = (
     "window",
@@ -58,13 +58,13 @@ _SINK, _SOURCE = "sink", "source"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured.
+    """Settings of the benchmark.
 
     Attributes:
-        rate_mbit: of the slow link.
+        rate_mbit: rate of the slow link.
         chunks: packets of a round, from every worker.
-        seconds: of one run.
-        settle_s: of it that are left out at the beginning, until the flows have found their windows.
+        seconds: length of a run.
+        settle_s: seconds at its beginning that are left out, until the windows are stable.
         repeats: runs of every case.
     """
 
@@ -79,7 +79,7 @@ QUICK = Settings(rate_mbit=2.0, chunks=64, seconds=1.0, settle_s=0.2, repeats=1)
 
 
 class _Run:
-    """One job for one run, with or without the TCP flow."""
+    """One run of a job, with or without the TCP flow."""
 
     def __init__(self, fleet: Fleet, settings: Settings, control: str, bulk: bool, network: _Slow) -> None:
         task = RoundsTask(OP, settings.chunks, settings.seconds)
@@ -103,13 +103,13 @@ class _Run:
 
 
 class _Slow:
-    """The slow link as the kernel counts it."""
+    """Counters of the slow link in the kernel."""
 
     def __init__(self, network: MininetNetwork, switch: str, interface: str) -> None:
         self._command = network.command(switch, ["tc", "-s", "-j", "qdisc", "show", "dev", interface])
 
     def dropped(self) -> int:
-        """Packets that did not fit into the queue towards the worker."""
+        """Number of packets dropped by the queue towards the worker."""
         said = subprocess.run(self._command, check=True, capture_output=True, text=True).stdout
         (root,) = [queue for queue in json.loads(said) if queue.get("root")]
         drops: int = root["drops"]
@@ -117,13 +117,13 @@ class _Slow:
 
 
 def _marked(fleet: Fleet) -> int:
-    """Packets that the switch has marked: answers of its own, and others'."""
+    """Return the number of packets that the switch marked, its own answers and others."""
     packets = fleet.counters()["packets"]
     return int(packets.get("mark_answer", 0) + packets.get("mark_packet", 0))
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object. Raises MissingToolError without root or Mininet."""
+    """Measure; return a JSON-ready object. Raises MissingToolError without root or Mininet."""
     runs: dict[tuple[str, bool], list[_Run]] = {}
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, _fleet(Path(folder), settings) as (fleet, slow):
         for control in CONTROLS:  # warm-up
@@ -154,7 +154,7 @@ def run(settings: Settings) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _fleet(folder: Path, settings: Settings) -> Iterator[tuple[Fleet, _Slow]]:
-    """Two jobs of the first two workers, the first one's link slow; the third host has the other traffic."""
+    """Build two jobs of the first two workers, one behind the slow link; the third host has the other traffic."""
     topology = load(TOPOLOGY)
     slow, other, source, *_ = topology.names("worker")
     fields = topology.model_dump(mode="json", exclude_none=True)
@@ -196,7 +196,7 @@ def _offloads_off(network: MininetNetwork) -> None:
 
 
 def _figure(control: str, bulk: bool, runs: Sequence[_Run], chunks: int) -> dict[str, Any]:
-    """``job_mbit_s``: accumulator words that every worker gets; ``background_mbit_s``: what the TCP flow delivers."""
+    """``job_mbit_s``: accumulator words that every worker receives; ``background_mbit_s``: data of the TCP flow."""
     round_mbit = chunks * DEFAULT_ACCUMULATOR_WORDS * WORD_BYTES * 8 / 1e6
     flow = [run.bulk * 8 / 1e6 for run in runs if run.bulk is not None]
     return {
@@ -216,7 +216,7 @@ def _figure(control: str, bulk: bool, runs: Sequence[_Run], chunks: int) -> dict
 
 
 def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``COLUMNS``."""
+    """Return the rows for ``COLUMNS``."""
     for case in result["cases"]:
         flow = case["background_mbit_s"]
         yield (

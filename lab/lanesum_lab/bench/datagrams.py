@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a datagram costs a core that does nothing with it: the peers of the aggregation server."""
+"""Processor cost of plain datagrams: the peers of the aggregation server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TRY_S = 0.1
 
 
 def bare_sockets(size: int, seconds: float) -> float:
-    """CPU seconds for one datagram received and one sent: one call each, in one thread, on loopback."""
+    """Return the CPU seconds per received and sent datagram: one call each, in one thread, on loopback."""
     datagram, buffer = bytes(size), bytearray(size)
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
@@ -42,12 +42,12 @@ def bare_sockets(size: int, seconds: float) -> float:
 
 
 def iperf3_missing() -> str:
-    """Why iperf3 is not measured; empty when it can be."""
+    """Return the reason why iperf3 cannot be measured; empty if it can."""
     return "" if shutil.which(IPERF3) else f"{IPERF3} is not on PATH (apt install iperf3)"
 
 
 def iperf3(size: int, seconds: float) -> float:
-    """CPU seconds for one datagram received and one sent, on loopback, as iperf3 counts them. Raises BenchError."""
+    """Return the CPU seconds per received and sent datagram on loopback, as iperf3 reports. Raises BenchError."""
     for attempt in range(_TRIES):
         with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, Supervisor(Path(folder)) as supervisor:
             at = ["-p", str(_PORT + attempt)]
@@ -58,7 +58,7 @@ def iperf3(size: int, seconds: float) -> float:
             try:
                 supervisor.wait([client, server], 60.0 + seconds)
             except ProcessFailedError:
-                continue  # the port may be taken, or the other end was not up yet
+                continue  # the port may be taken, or the other end not ready yet
             said = json.loads((Path(folder) / "client.log").read_text())["end"]
         total, cpu = said["sum"], said["cpu_utilization_percent"]
         received = total["packets"] - total["lost_packets"]

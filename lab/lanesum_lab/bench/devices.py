@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What codecs are measured on: the processor, or a GPU, whose work is over when it says so."""
+"""Devices that codecs are measured on: the processor, or a GPU with its asynchronous clock."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NAMES = ("cpu", "cuda")
 
 @dataclass(frozen=True)
 class Device:
-    """Where vectors are.
+    """Device that holds the vectors.
 
     Attributes:
-        of: PyTorch's device; None for the processor, where vectors are arrays.
-        described: kind, name and versions, JSON-ready: beside every figure.
+        of: PyTorch device; None for the processor, where vectors are arrays.
+        described: kind, name and versions, JSON-ready, for every figure.
     """
 
     of: Any
@@ -32,11 +32,11 @@ class Device:
 
     @property
     def name(self) -> str:
-        """Of the machine's part that did the work."""
+        """Name of the part of the machine that did the work."""
         return str(self.described["name"])
 
     def clock(self) -> float:
-        """Seconds: the process's own on the processor; else of a watch, when the device has done all that it had."""
+        """Return seconds: process time on the processor; on a GPU wall-clock time after all its work is complete."""
         if self.of is None:
             return time.process_time()
         self._wait()
@@ -49,7 +49,7 @@ class Device:
             torch.cuda.synchronize(self.of)
 
     def vector(self, vector: Vector) -> Any:
-        """``vector``, there."""
+        """Return ``vector`` on the device."""
         if self.of is None:
             return vector
         import torch
@@ -57,7 +57,7 @@ class Device:
         return torch.from_numpy(vector).to(self.of)
 
     def steps(self, codec: Codec, vector: Any, context: CodecContext) -> Steps:
-        """Those of ``codec``, as a session would have them: a codec without kernels gets a copy of the host."""
+        """Return the steps of ``codec`` as in a session: a codec without kernels gets a host copy."""
         if self.of is None:
             return codec.all_reduce(vector, context)
         from lanesum.gpu import tensors
@@ -65,7 +65,7 @@ class Device:
         return tensors.make_steps(codec, vector, context)[0]
 
     def values(self, values: Any) -> Vector:
-        """A result, on the host."""
+        """Return a result on the host."""
         if self.of is None:
             assert isinstance(values, np.ndarray)
             return values
@@ -76,7 +76,7 @@ class Device:
 
 
 def device(name: str) -> Device:
-    """By name, of ``NAMES``. Raises ConfigurationError for others, MissingToolError where there is no such device."""
+    """Return the device ``name``. Raises ConfigurationError if it is unknown, MissingToolError if it is missing."""
     if name not in NAMES:
         raise ConfigurationError(f"There is no device {name!r} to measure on.", f"Use one of {', '.join(NAMES)}.")
     if name == "cpu":
@@ -106,6 +106,6 @@ def device(name: str) -> Device:
         "driver": next((gpu.driver for gpu in driver.gpus()), None),
         "cuda": torch.version.cuda,
         "torch": torch.__version__,
-        "triton": triton.__version__,  # its package has other names beside PyTorch's own builds
+        "triton": triton.__version__,  # the package has another name beside PyTorch's own builds
     }
     return Device(of, described)

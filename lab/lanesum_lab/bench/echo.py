@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A process (arguments ADDRESS PORT) that sends every datagram back: the least that a round trip can take."""
+"""Echo process (arguments ADDRESS PORT): the minimum of a round trip."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
 
 
 def main(arguments: list[str]) -> None:
-    """Until the process is ended."""
+    """Send every datagram back until the process ends."""
     address, port = arguments
     buffer = bytearray(MAX_DATAGRAM_BYTES)
     view = memoryview(buffer)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What ends a benchmark."""
+"""Error of the benchmarks."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from lanesum.errors import LanesumError
 
 
 class BenchError(LanesumError):
-    """A benchmark could not measure what it is about: a process did not answer, or lost what it must not lose."""
+    """A benchmark could not measure: a process did not answer, or packets were lost that must not be."""

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What lossy links cost, and how two jobs share a switch: the whole path as processes on loopback.
+"""Cost of lossy links, and of sharing a switch: the whole path as processes on loopback.
 
-Fleets with different loss stand side by side and take turns, so that a change of the machine's speed meets them alike:
-a ratio is of two runs next to each other in time. Every sum is compared with what it must be.
+Fleets with different loss run side by side and take turns, so that a change of the machine's speed affects them alike:
+a ratio is of two adjacent runs. Every sum is checked.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ OPS = (LaneOp.ADD32, LaneOp.EXPAND8)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured.
+    """Settings of the benchmark.
 
     Attributes:
         chunks: packets of a round, from every worker.
-        seconds: of one run.
+        seconds: length of a run.
         repeats: runs of every case.
-        losses: shares of packets lost; the first one is what the others are compared with.
+        losses: fractions of lost packets; the first one is the baseline.
     """
 
     chunks: int = 1024
@@ -70,7 +70,7 @@ QUICK = Settings(chunks=64, seconds=0.2, repeats=1, losses=(0.0, 0.05))
 
 @dataclass(frozen=True, slots=True)
 class LossRun:
-    """One run with loss: rounds per second, and counts over all links and workers."""
+    """One run with loss: rounds per second, and counters over all links and workers."""
 
     rate: float
     rounds: int
@@ -79,7 +79,7 @@ class LossRun:
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object. Raises what the processes' failures raise."""
+    """Measure; return a JSON-ready object. Raises the errors of failed processes."""
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         runs = _with_loss(settings, Path(folder))
         shared, checked = sharing.run(settings.chunks, settings.seconds, settings.repeats, Path(folder))
@@ -134,7 +134,7 @@ def _run(fleet: Fleet, task: RoundsTask) -> LossRun:
 def _figure(
     settings: Settings, runs: dict[tuple[LaneOp, float], list[LossRun]], op: LaneOp, loss: float
 ) -> dict[str, Any]:
-    """``payload_mbyte_s``: uplink words of every worker. ``ratio``: to the first of the losses, run beside run."""
+    """``payload_mbyte_s``: uplink words of every worker. ``ratio``: to the baseline, of adjacent runs."""
     here, plain = runs[op, loss], runs[op, settings.losses[0]]
     round_mbyte = settings.chunks * op.shape.uplink_words(DEFAULT_ACCUMULATOR_WORDS) * WORD_BYTES / 1e6
     lost = sum(one.lost for one in here)
@@ -154,7 +154,7 @@ def _figure(
 
 
 def loss_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``LOSS_COLUMNS``."""
+    """Return the rows for ``LOSS_COLUMNS``."""
     for case in result["loss"]:
         each = case["retransmissions_per_lost"]
         yield (
@@ -167,7 +167,7 @@ def loss_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def sharing_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``SHARING_COLUMNS``."""
+    """Return the rows for ``SHARING_COLUMNS``."""
     for case in result["sharing"]:
         names = ("alone_mbyte_s", "first_mbyte_s", "second_mbyte_s", "fairness", "both_to_alone")
         yield (case["slots"], *(text(case[name]) for name in names), f"{case['server_share']:.1%}")

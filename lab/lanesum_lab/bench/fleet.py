@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The whole path as processes: switch, servers, controller, and jobs whose workers do rounds when they are told to."""
+"""The whole path as processes: switch, servers, controller, and jobs whose workers run rounds on request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class JobDone:
-    """What a job did: its workers' answers, in the order of their numbers."""
+    """Answers of a job's workers, in the order of their numbers."""
 
     workers: tuple[RoundsDone, ...]
 
@@ -39,19 +39,19 @@ class JobDone:
         return sum(worker.words for worker in self.workers)
 
     def count(self, name: str) -> int:
-        """What all workers' transports counted under a name of ``TransportStats``."""
+        """Return a counter of ``TransportStats``, summed over all workers."""
         return sum(worker.stats[name] for worker in self.workers)
 
 
 class Fleet:
-    """Processes of one run. ``close`` before the supervisor's.
+    """Processes of one run. Close it before the supervisor.
 
     Args:
         plan: topology, switch and faults.
-        scratch: a folder of its own.
-        supervisor: of its own.
-        at: makes a command run at a host or switch.
-        interfaces: of a switch, by port; None on loopback.
+        scratch: folder for the files of this fleet.
+        supervisor: supervisor of this fleet.
+        at: returns a command with a prefix that runs it at a host or switch.
+        interfaces: returns the interfaces of a switch by port; None on loopback.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Fleet:
     ) -> None:
         self.plan = plan
         self.agents = Agents(supervisor, scratch.folder)
-        # A socket file: everybody reaches it, whatever namespace they are in.
+        # A socket file works across network namespaces.
         self._controller = f"unix:{scratch.folder / 'controller.sock'}"
         self._scratch, self._supervisor, self._at = scratch, supervisor, at
         self._workers: dict[str, list[str]] = {}
@@ -82,7 +82,7 @@ class Fleet:
     def admit(
         self, name: str, hosts: tuple[str, ...], *, congestion: str = "aimd", idle: bool = False, **request: Any
     ) -> None:
-        """Admit a job and start its workers, which ``connect`` waits for; an ``idle`` job only holds its slots.
+        """Admit a job and start its workers; ``connect`` waits for them. An ``idle`` job only holds its slots.
 
         Raises ProcessFailedError, ControllerError.
         """
@@ -96,7 +96,7 @@ class Fleet:
             self.start_agent(agent, host, "worker", self._controller, name, str(number), congestion)
 
     def start_agent(self, agent: str, host: str, module: str, *arguments: str) -> None:
-        """Start a process at a host that ``agents`` can be told about; ``module`` of this package."""
+        """Start an agent process at a host; ``module`` of this package."""
         command = process.command(module, self.agents.path(agent), *arguments)
         environment = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
         self._supervisor.start(agent, self._at(host, command), environment=environment)
@@ -117,29 +117,29 @@ class Fleet:
                     raise
 
     def tasks(self, task: RoundsTask, *jobs: str) -> dict[str, RoundsTask]:
-        """For ``agents``: the same for all workers of these jobs."""
+        """Return the same task for all workers of these jobs."""
         return {agent: task for job in jobs for agent in self._workers[job]}
 
     def done(self, answers: Mapping[str, Any], job: str) -> JobDone:
-        """A job's part of the answers of ``agents``."""
+        """Return a job's part of the answers of the agents."""
         return JobDone(tuple(answers[agent] for agent in self._workers[job]))
 
     def measure(self, task: RoundsTask, *jobs: str) -> list[JobDone]:
-        """Rounds of these jobs, all at the same time. Raises ProcessFailedError, BenchError."""
+        """Run rounds of these jobs at the same time. Raises ProcessFailedError, BenchError."""
         answers = self.agents.ask(self.tasks(task, *jobs))
         return [self.done(answers, job) for job in jobs]
 
     def counters(self) -> dict[str, Any]:
-        """As the controller's answer to COUNTERS. Raises ControllerError."""
+        """Return the controller's answer to COUNTERS. Raises ControllerError."""
         return rpc.call(self._controller, rpc.COUNTERS, {})
 
     def lost(self) -> int:
-        """Packets that the fault plan has lost so far."""
+        """Return the number of packets that the fault plan has dropped so far."""
         if self.plan.faults is None:
             return 0
         rules, _ = LinkFaults(self.plan.faults, self._scratch.fault_counts).totals(self.plan.links)
         return sum(counts.hit for counts in rules.values())
 
     def close(self) -> None:
-        """Let the workers end; idempotent."""
+        """End the workers; idempotent."""
         self.agents.close()

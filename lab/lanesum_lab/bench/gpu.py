@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of ``thc`` on a GPU, beside copying memory and beside what others do: ``benchmarks/gpu.py``."""
+"""Kernels of ``thc`` on a GPU, beside memory copies and other implementations: ``benchmarks/gpu.py``."""
 
 from __future__ import annotations
 
@@ -23,47 +23,47 @@ from lanesum_lab.bench.gpu_traffic import traffic
 
 _WORKERS = 4
 _RANK = 4
-# Some 20 milliseconds, in which hundreds of kernels are launched.
+# About 20 milliseconds, in which hundreds of kernels are launched.
 _BUSY_CYCLES = 40_000_000
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One thing on a vector.
+    """Time of one operation on a vector.
 
     Attributes:
-        what, by: its name, and whose it is.
-        bytes: that it moves for each coordinate, by arithmetic; None where nobody has counted.
-        ns: of one coordinate, median of the repetitions.
-        least_ns, most_ns: of them.
-        bandwidth: bytes per second, where they are counted.
-        share: of the bandwidth of copying.
+        what, by: the operation, and its implementation.
+        bytes: memory traffic per coordinate, by arithmetic; None where it is not known.
+        ns: time per coordinate, median of the repetitions.
+        min_ns, max_ns: extremes.
+        bandwidth: bytes per second, where ``bytes`` is known.
+        share: fraction of the bandwidth of copying.
     """
 
     what: str
     by: str
     bytes: float | None
     ns: float
-    least_ns: float
-    most_ns: float
+    min_ns: float
+    max_ns: float
     bandwidth: float | None
     share: float | None
 
 
 def timing(what: str, by: str, count: int, bytes_each: float | None, seconds: list[float], copied: float) -> Timing:
-    """From the ``seconds`` of repetitions on ``count`` coordinates; ``copied``: bytes per second, 0 for copying itself.
+    """Return the timing of repetitions of ``seconds`` on ``count`` coordinates.
 
-    ``share`` of copying is 1.
+    ``copied``: bandwidth of copying in bytes per second; 0 for copying itself, whose ``share`` is 1.
     """
     median = statistics.median(seconds)
     bandwidth = None if bytes_each is None else bytes_each * count / median
     share = None if bandwidth is None else bandwidth / (copied or bandwidth)
-    ns, least, most = (1e9 * one / count for one in (median, min(seconds), max(seconds)))
-    return Timing(what, by, bytes_each, ns, least, most, bandwidth, share)
+    ns, min_ns, max_ns = (1e9 * one / count for one in (median, min(seconds), max(seconds)))
+    return Timing(what, by, bytes_each, ns, min_ns, max_ns, bandwidth, share)
 
 
 class Vectors:
-    """What all of them work on: ``count`` normal values on a device, a memory, and a codec's state between rounds."""
+    """Inputs of all operations: ``count`` normal values on a device, a residual, and a codec's state between rounds."""
 
     def __init__(self, count: int, of: torch.device) -> None:
         generator = torch.Generator(of).manual_seed(1)
@@ -77,17 +77,17 @@ class Vectors:
         self.norms = self.place.norms()
         self.peaks = self.norms * np.float32(1.1)
         self.place.prepare(self.peaks)
-        # What is timed runs in the caller's stream.
+        # The measured operations run in the caller's stream.
         own.hand_over()
         uplink, downlink = (shape.words for shape in self.codec.shapes(count)[1:]), self.codec.shapes(count)[1]
         self.words = torch.empty(next(uplink), dtype=torch.int32, device=of)
-        # Lanes of any content are sums of something.
+        # Arbitrary lanes are valid sums.
         self.lanes = torch.randint(-(2**31), 2**31, (downlink.result_words,), device=of, generator=generator).int()
         self.sums = torch.empty(-(-count // SUM_BLOCK), dtype=torch.float64, device=of)
 
 
 def works(count: int, of: torch.device, compiled: bool) -> list[tuple[str, str, float | None, Callable[[], object]]]:
-    """What is timed, whose it is, its bytes for each coordinate, and a function that launches it."""
+    """Return operation, implementation, bytes per coordinate, and a function that launches it."""
     one = Vectors(count, of)
     place, runs, moved = one.place, one.place.runs, traffic(one.codec, memory=True)
     plain = gpu_peers.PlainThc(one.codec, one.context, one.norms, one.peaks, of)
@@ -132,13 +132,13 @@ def works(count: int, of: torch.device, compiled: bool) -> list[tuple[str, str, 
 
 
 def seconds_of(work: Callable[[], object], repeats: int) -> list[float]:
-    """Of each repetition on the GPU, by its own events; after some that do not count."""
+    """Return the seconds of each repetition by GPU events, after uncounted warm-up repetitions."""
     for _ in range(3):
         work()
     times = []
     for _ in range(repeats):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        # All is launched while the GPU is kept busy: else what launches small kernels would be timed, and not they.
+        # All launches happen while the GPU is busy: otherwise small kernels would measure the launch.
         torch.cuda._sleep(_BUSY_CYCLES)
         start.record()
         work()
@@ -149,8 +149,10 @@ def seconds_of(work: Callable[[], object], repeats: int) -> list[float]:
 
 
 def measure(device: Device, count: int, repeats: int, compiled: bool) -> dict[str, Any]:
-    """All of them on ``count`` coordinates, whole blocks; JSON-ready. A peer that fails, or does not fit the GPU's
-    memory, is named with its error."""
+    """Measure all operations on ``count`` coordinates (whole blocks); return JSON-ready figures.
+
+    A peer that fails, or does not fit the GPU's memory, is listed with its error.
+    """
     timings, failed, copied = [], {}, 0.0
     for what, by, bytes_each, work in works(count, device.of, compiled):
         try:

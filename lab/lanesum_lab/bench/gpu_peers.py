@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernels of ``thc`` are measured against: the same algorithm with PyTorch's operations, and other codecs'."""
+"""Peers of the kernels of ``thc``: the same algorithm in PyTorch operations, and other codecs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MASK = 0xFFFFFFFF
 
 
 class PlainThc:
-    """``thc`` with 4 bits in lanes of 8 as PyTorch's operations, one after the other, on whole blocks of a device.
+    """``thc`` with 4 bits in lanes of 8 in PyTorch operations, one after another, on whole blocks of a device.
 
-    Its codes are the codec's. What is random is drawn anew in every call, as kernels do. A method may be given to
-    ``torch.compile``; products and sums may be fused then, and some codes differ.
+    Its codes equal those of the codec. Every call draws random bits, as in the kernels. A method may be passed to
+    ``torch.compile``; products and sums may be fused then, so that some codes differ.
     """
 
     def __init__(self, codec: THC, context: CodecContext, norms: Any, peaks: Any, device: torch.device) -> None:
-        """``norms`` and ``peaks``: float32 arrays, of this worker's blocks, and the largest of all workers."""
+        """``norms``, ``peaks``: float32 arrays of this worker's block norms, and of the maxima over all workers."""
         assert codec.op in (LaneOp.TABLE8, LaneOp.EXPAND8)
 
         def there(array: Any) -> torch.Tensor:
@@ -49,7 +49,7 @@ class PlainThc:
         self._blocks, self._device = blocks, device
 
     def encode(self, values: torch.Tensor, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Words (int32) and what they do not say, of ``values`` plus ``memory``."""
+        """Return the words (int32) and the residual of ``values`` plus ``memory``."""
         codec, context, x = self._codec, self._context, values + memory
         granularity = codec.grid.granularity
         y = x.view(self._blocks, codec.block) * self._powers[:, :1] * self._powers[:, 1:] * self._signs
@@ -68,7 +68,7 @@ class PlainThc:
         return words.to(torch.int32), residual.clamp(-FLOAT32_MAX, FLOAT32_MAX)
 
     def decode(self, lanes: torch.Tensor) -> torch.Tensor:
-        """Values of all workers' sums (int32 words)."""
+        """Return the values of all workers' sums (int32 words)."""
         taken = dither_sum(self._context.workers, self._codec.grid.granularity)
         words = lanes.to(torch.int64)[:, None]
         sums = (words >> torch.tensor([24, 16, 8, 0], device=self._device) & 0xFF).view(self._blocks, -1)
@@ -88,7 +88,7 @@ class PlainThc:
         return y
 
     def _dithers(self) -> torch.Tensor:
-        """As :func:`lanesum.codecs.kernels.philox.shared_dithers`."""
+        """Return the dithers of :func:`lanesum.codecs.kernels.philox.shared_dithers`."""
         seed, groups = self._context.seed, self._codec.block // 64
         zero = torch.zeros(self._blocks, groups * 8, dtype=torch.int64, device=self._device)
         c0 = zero + torch.arange(groups * 8, device=self._device)
@@ -106,24 +106,24 @@ class PlainThc:
 
 
 def _product(x: torch.Tensor, factor: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Upper and lower 32 bits of a product of 32-bit numbers in int64, which it would leave."""
+    """Return the upper and lower 32 bits of a product of 32-bit numbers; int64 would overflow."""
     low, high = (x & 0xFFFF) * factor, (x >> 16) * factor
     middle = (low >> 16) + high
     return middle >> 16, (middle & 0xFFFF) << 16 | low & 0xFFFF
 
 
 def half_encode(values: torch.Tensor, workers: int) -> torch.Tensor:
-    """What PyTorch's ``fp16_compress_hook`` does before its sum."""
+    """Do the work of PyTorch's ``fp16_compress_hook`` before its sum."""
     return values.to(torch.float16).div_(workers)
 
 
 def half_decode(sums: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """And after it."""
+    """Do the work of PyTorch's ``fp16_compress_hook`` after its sum."""
     return values.copy_(sums)
 
 
 def power_sgd(values: torch.Tensor, memory: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The work of one worker of rank ``right.shape[1]``, for a square matrix with error feedback: mean and memory."""
+    """Do one worker's work at rank ``right.shape[1]`` for a square matrix; return mean and error-feedback memory."""
     matrix = (values + memory).view(right.shape[0], -1)
     left, _ = torch.linalg.qr(matrix @ right)
     mean = left @ (matrix.t() @ left).t()

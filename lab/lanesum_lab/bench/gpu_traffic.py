@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernels of ``thc`` move between a GPU's memory and its processors, by arithmetic."""
+"""Memory traffic of the kernels of ``thc`` on a GPU, by arithmetic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FLOAT, _DOUBLE = 4, 8
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes for each coordinate of a vector of whole blocks."""
+    """Bytes per coordinate of a vector of whole blocks."""
 
     read: float
     written: float
@@ -25,14 +25,14 @@ class Traffic:
 
 
 def traffic(codec: THC, *, memory: bool) -> dict[str, Traffic]:
-    """Of each kernel, by name. ``memory``: with error feedback, whose memory is added and made inside the kernels.
+    """Return the traffic of each kernel by name. ``memory``: with error feedback inside the kernels.
 
-    That is what they ask for. Of what ``square_sums`` has read, ``encode`` finds as much in the GPU's cache as is left
-    there, which takes nothing from memory; of a vector that is longer than the cache holds, nothing.
+    These are the requested bytes. ``encode`` may find data of ``square_sums`` in the GPU's cache, for vectors that fit
+    it.
     """
     shape, block = codec.op.shape, codec.block
     inputs = _FLOAT * (2 if memory else 1)
-    # Two powers, one factor to positions; two scales for the residual, and two for values.
+    # Two powers and one factor for positions, two scales for the residual, two for values.
     for_encoding = _FLOAT * (5 if memory else 3) / block
     return {
         "square_sums": Traffic(inputs, _DOUBLE / min(block, SUM_BLOCK)),

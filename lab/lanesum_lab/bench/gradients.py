@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients recorded from training, one of each worker at the same weights: what codecs are for. Needs PyTorch.
+"""Gradients recorded from training, one per worker at the same weights. Needs PyTorch.
 
-The digits are the repository's own training job. The transformer learns to continue Python source text, byte by byte:
-small, but with embeddings, attention and normalization, whose gradients differ much in scale.
+``digits`` is the training job of the repository. The transformer learns to continue Python source text byte by byte: it
+is small, but has embeddings, attention and normalization, whose gradients differ in scale.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from lanesum_lab.train.task import DigitsNet, load_digits
 
 Vector = NDArray[np.float32]
 
-# Of the transformer: bytes that it looks back on, and width of a layer.
+# Context length in bytes and layer width of the transformer.
 _CONTEXT, _WIDTH, _LAYERS, _HEADS = 64, 64, 2, 4
 _VOCABULARY = 256
 _BATCH = 8
-# Bytes from one stretch of the test to the next.
+# Distance in bytes between the stretches of the test.
 _TEST_STEP = 401
-# The text: modules that every Python has.
+# The text: modules of the standard library.
 _TEXT = (argparse, ast, inspect, typing)
 
 
@@ -49,7 +49,7 @@ class TinyTransformer(nn.Module):
         self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(_CONTEXT))
 
     def forward(self, text: torch.Tensor) -> torch.Tensor:
-        """Logits of the next byte, shape ``(n, context, 256)``, for bytes of shape ``(n, context)``."""
+        """Return the logits of the next byte, shape ``(n, context, 256)``, for bytes of shape ``(n, context)``."""
         x = self.tokens(text) + self.places(torch.arange(_CONTEXT))
         found: torch.Tensor = self.logits(self.layers(x, mask=self.mask, is_causal=True))
         return found
@@ -57,12 +57,12 @@ class TinyTransformer(nn.Module):
 
 @dataclass(frozen=True)
 class Task:
-    """A model that is trained, and what with.
+    """A model and its training data.
 
     Attributes:
-        model: with its first weights.
-        batch: draws inputs and what is wanted of them, other ones with every call.
-        test: inputs that no batch has, and what is wanted of them.
+        model: model with initial weights.
+        batch: draws inputs and targets, different ones in every call.
+        test: inputs and targets that no batch contains.
         lr: learning rate for SGD with momentum 0.9.
     """
 
@@ -73,7 +73,7 @@ class Task:
 
 
 def digits_task(seed: int = 0) -> Task:
-    """Batches of 32 images."""
+    """Return the digits with batches of 32 images."""
     data = load_digits()
     generator = torch.Generator().manual_seed(seed)
 
@@ -86,7 +86,7 @@ def digits_task(seed: int = 0) -> Task:
 
 
 def transformer_task(seed: int = 0) -> Task:
-    """Batches of 8 stretches of text; the last tenth of the text is to test with."""
+    """Return the transformer with batches of 8 stretches of text; the last tenth of the text is the test set."""
     source = "".join(inspect.getsource(module) for module in _TEXT).encode()
     text = torch.frombuffer(bytearray(source), dtype=torch.uint8).long()
     end = len(text) * 9 // 10
@@ -104,17 +104,17 @@ def transformer_task(seed: int = 0) -> Task:
 
 
 def digits(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
-    """``records`` times the gradients of ``workers`` workers, each of a batch, in the first epochs of the digits."""
+    """Return ``records`` times the gradients of ``workers`` workers, from the first epochs of the digits."""
     return _recorded(digits_task(seed), workers, records)
 
 
 def transformer(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
-    """The same of the transformer."""
+    """Return ``records`` times the gradients of ``workers`` workers, from the transformer."""
     return _recorded(transformer_task(seed), workers, records)
 
 
 def _recorded(task: Task, workers: int, records: int) -> list[list[Vector]]:
-    """Train with one batch a step, and record gradients of all workers every 20 steps, from the 20th on."""
+    """Train with one batch per step, and record the gradients of all workers every 20 steps from the 20th on."""
     optimizer = torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=0.9)
     recorded: list[list[Vector]] = []
     with one_thread():
@@ -130,7 +130,7 @@ def _recorded(task: Task, workers: int, records: int) -> list[list[Vector]]:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Models as small as these are trained sooner by one thread, and come out the same on any machine's number."""
+    """Use one thread: faster for small models, and reproducible on any machine."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -140,14 +140,14 @@ def one_thread() -> Iterator[None]:
 
 
 def gradient(task: Task) -> Vector:
-    """That of the next batch at the present weights, all parameters one after the other."""
+    """Return the gradient of the next batch at the present weights, all parameters concatenated."""
     _backward(task.model, *task.batch())
     parts = [parameter.grad.reshape(-1) for parameter in task.model.parameters() if parameter.grad is not None]
     return torch.cat(parts).numpy().copy()
 
 
 def loss_of(model: nn.Module, inputs: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy."""
+    """Return the mean cross-entropy."""
     logits = model(inputs)
     found: torch.Tensor = nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), wanted.reshape(-1))
     return found

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether worker and server stay of one size: all-reduces for a long time, and what each process has in memory.
+"""Memory of worker and server during a long series of all-reduces.
 
-The implementations take turns, each with workers and a server of its own kind, in small slices of all-reduces of
-different sizes. What a process has in memory at the end is compared with what it had after warming up.
+The implementations take turns, each with workers and a server of its own kind, in short slices of all-reduces of
+different sizes. The memory of each process at the end is compared with its memory after warm-up.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _FEWEST_SAMPLES = 9  # three of each third
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is done.
+    """Settings of the benchmark.
 
     Attributes:
-        workers: of the jobs.
-        seconds: of all slices together; longer where that was too short for three slices of each third.
-        sizes: values of an all-reduce, from slice to slice.
-        slice_s: about how long a slice is.
-        allowed_bytes: that a process may grow by: allocators round up, and caches fill late.
-        window: packets under way at most.
-        accumulator_words: of a packet.
+        workers: number of workers.
+        seconds: length of all slices together; longer if that is too short for three slices of each third.
+        sizes: values of an all-reduce, by slice.
+        slice_s: approximate length of a slice.
+        allowed_bytes: permitted growth of a process: allocators round up, and caches fill late.
+        window: maximum packets in flight.
+        accumulator_words: words of a packet.
     """
 
     workers: int = 2
@@ -54,7 +54,7 @@ QUICK = Settings(seconds=5.0, slice_s=0.1, allowed_bytes=2 << 20)
 
 @dataclass(slots=True)
 class _Watched:
-    """One implementation, and bytes in memory by process, slice after slice."""
+    """One implementation, and the memory of each process after every slice."""
 
     kind: Pingers
     all_reduces: int = 0
@@ -74,21 +74,21 @@ class _Watched:
 
 
 def resident_bytes(pid: int) -> int:
-    """What a process has in memory (proc_pid_statm(5))."""
+    """Return the resident memory of a process (proc_pid_statm(5))."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
 
 def grown(samples: list[int]) -> tuple[float, float]:
-    """Medians of the middle third of ``samples`` and of the last one; in the first third a process warms up."""
+    """Return the medians of the middle and last third of ``samples``; the first third is warm-up."""
     third = len(samples) // 3
     return statistics.median(samples[third:-third]), statistics.median(samples[-third:])
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured.
+    """Measure; return a JSON-ready object with ``figures`` and, under ``left_out``, cases not measured.
 
-    ``flat``: no process has grown by more than ``allowed_bytes``. Raises BenchError when a sum is wrong.
+    ``flat``: no process has grown by more than ``allowed_bytes``. Raises BenchError if a sum is wrong.
     """
     left_out: dict[str, str] = {}
     names = implementations(left_out)
@@ -128,7 +128,7 @@ def _figures(watched: _Watched) -> Iterator[dict[str, Any]]:
 
 
 def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``COLUMNS``."""
+    """Return the rows for ``COLUMNS``."""
     for figure in result["figures"]:
         sizes = [f"{figure[key] / _MIB:.1f}" for key in ("warm_bytes", "end_bytes")]
         by, process = figure["by"], figure["process"]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a core adds lanes, beside copying the same bytes."""
+"""Lane additions per second of one core, beside copying the same bytes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from lanesum.protocol.spec import CODE_TABLE_ENTRIES, WORD_BYTES
 from lanesum_lab.bench.figures import spread
 
 OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.TABLE8, LaneOp.MAX)
-# Accumulators of two turns of a job's slots: they stay in a core's cache, as a server's do.
+# Accumulators of two turns of a job's slots: they stay in a core's cache, as in a server.
 _ENTRIES = 128
 _TABLE = bytes(range(CODE_TABLE_ENTRIES))
 
-# Bytes of payload per second, added and copied.
+# Payload bytes per second, added and copied.
 Rates = tuple[float, float]
 
 
 def measure(words: int, seconds: float, repeats: int, left_out: dict[str, str]) -> list[dict[str, Any]]:
-    """Figures of all operations; of payload as it comes, whatever it widens to."""
+    """Return the figures of all operations, per byte of uplink payload."""
     ways: dict[str, Callable[[LaneOp], Rates]] = {"Python": lambda op: _python(op, words, seconds)}
     core = availability().core
     if core is None:
@@ -67,7 +67,7 @@ def _python(op: LaneOp, words: int, seconds: float) -> Rates:
 
 
 def _rate(work: Callable[[], None], seconds: float) -> float:
-    """Calls per second."""
+    """Return the calls per second."""
     calls, begin = 0, time.perf_counter()
     while (taken := time.perf_counter() - begin) < seconds:
         for _ in range(100):

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What training comes to with a codec, and what it sends: all workers in one process, with exact integer sums.
+"""Final loss, accuracy and bytes of trainings with each codec: all workers in one process, with exact integer sums.
 
-The same model, batches and schedule for every codec, error feedback wherever a codec leaves something over. Bytes are
-payload of one worker, up and down, over the whole training: warm-up and the training of an autoencoder included. Top-k,
-DGC and learned compression select the same share of values, of each worker or of the leader; learned compression also
-as many as all workers' own choices can be together.
+Model, batches and schedule are the same for every codec; codecs with a residual have error feedback. Bytes are the
+uplink and downlink payload of one worker over the whole training, including warm-up and the training of an
+autoencoder. Top-k, DGC and learned compression select the same fraction of values, per worker or at the leader; learned
+compression also runs with as many as the choices of all workers together.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ COLUMNS = (
     "by phase, bytes up",
 )
 LEARNED = ("lgc", "lgc-server")
-#: ``lgc`` that never comes to its third phase: what the leader's places alone cost, without the autoencoder.
+#: ``lgc`` without its third phase: the cost of the leader's choice alone, without the autoencoder.
 PLACES = "lgc places"
-#: Those whose leader selects the share times the number of workers, as all workers together do with ``topk``.
+#: Codecs whose leader selects the fraction times the number of workers, as many as all workers of ``topk`` together.
 WIDER = {f"{name} x workers": name for name in LEARNED}
 BASELINE = "topk"
 _MOMENTUM = 0.9
@@ -49,13 +49,13 @@ _MOMENTUM = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured.
+    """Settings of the benchmark.
 
     Attributes:
-        codecs: their names.
-        trainings: task, steps, and how often, each time with other first weights and batches; figures are means.
-        workers: that share the batches of a step.
-        density: share of values that ``topk``, ``dgc`` and learned compression select.
+        codecs: names of codecs.
+        trainings: task, steps, and number of repetitions with different initial weights and batches; figures are means.
+        workers: number of workers, which share the batches of a step.
+        density: fraction of values that ``topk``, ``dgc`` and learned compression select.
     """
 
     codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", PLACES, *LEARNED, *WIDER)
@@ -78,7 +78,7 @@ QUICK = Settings(codecs=(BASELINE, PLACES, "lgc", "lgc x workers"), trainings=((
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object with ``figures``. Raises MissingToolError without PyTorch."""
+    """Measure; return a JSON-ready object with ``figures``. Raises MissingToolError without PyTorch."""
     if importlib.util.find_spec("torch") is None:
         raise MissingToolError("Training needs PyTorch.", "Run: pip install lanesum-lab")
     from lanesum_lab.bench.gradients import one_thread
@@ -93,7 +93,7 @@ def run(settings: Settings) -> dict[str, Any]:
 
 
 def built_as(name: str, steps: int, settings: Settings) -> tuple[str, dict[str, Any]]:
-    """Codec and options of a row, for a training of so many steps."""
+    """Return codec and options of a row, for a training of ``steps`` steps."""
     if name in WIDER:
         return WIDER[name], _options(WIDER[name], steps, settings.density * settings.workers)
     if name == PLACES:
@@ -112,7 +112,7 @@ def _options(name: str, steps: int, density: float) -> dict[str, Any]:
 
 
 def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) -> dict[str, Any]:
-    """One training; its figures."""
+    """Run one training; return its figures."""
     import torch
 
     from lanesum_lab.bench import gradients
@@ -126,7 +126,7 @@ def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) 
     own = inner[0].traits.keeps_error_feedback
     exact = own or inner[0].traits.nearly_exact
     job: Sequence[Codec] = inner if exact else [codecs.ErrorFeedback(one) for one in inner]
-    # DGC has the momentum inside.
+    # DGC applies the momentum itself.
     momentum = 0.0 if own else _MOMENTUM
     optimizer = torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=momentum, nesterov=momentum > 0)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, task.lr, total_steps=steps, cycle_momentum=False)
@@ -173,7 +173,7 @@ def _figure(task: str, name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    """One for every task, number of steps, and codec."""
+    """Return one row per task, number of steps and codec."""
     base = {(one["task"], one["steps"]): one for one in result["figures"] if one["codec"] == BASELINE}
     for one in result["figures"]:
         other = base.get((one["task"], one["steps"]))
@@ -200,7 +200,7 @@ def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
 
 
 def _beside(one: dict[str, Any], other: dict[str, Any] | None, key: str) -> str:
-    """By how much it differs from another codec in the same trainings, and the standard error of that."""
+    """Return the mean difference from another codec in the same trainings, and its standard error."""
     if other is None or other is one:
         return "-"
     base = np.array(other[key])

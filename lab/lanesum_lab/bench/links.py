@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers in network namespaces, each behind a link of limited rate, and a hub that forwards between them.
 
-No bridge, no Open vSwitch and no netem: the hub is a namespace that routes, and both ends of every link send through
-HTB, so that each direction has the rate to itself. What runs in the hub has no link of its own, like a switch.
+The hub is a namespace that routes; no bridge, Open vSwitch or netem is needed. Both ends of every link send through
+HTB, so that each direction has the full rate. Processes in the hub have no link of their own, like a switch.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from lanesum_lab.veth import inside, obstacle
 MTU = 1500
 HUB = "hub"
 INTERFACE = "eth0"  # of a worker
-_QUEUE_S = 0.05  # how long a full queue before a link lasts
+_QUEUE_S = 0.05  # duration of a full queue in front of a link
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Bytes that the links have carried, Ethernet headers included and all workers together."""
+    """Bytes that the links have carried, Ethernet headers included, for all workers together."""
 
     up: int
     down: int
@@ -37,7 +37,7 @@ class Wire:
 
 
 class LimitedLinks:
-    """The running network; see ``limited_links``."""
+    """A running network; see ``limited_links``."""
 
     def __init__(self, prefix: str, workers: int) -> None:
         self.workers = workers
@@ -45,27 +45,27 @@ class LimitedLinks:
 
     @staticmethod
     def worker(number: int) -> str:
-        """Name of a worker's node."""
+        """Return the name of a worker's node."""
         return f"w{number}"
 
     def namespace(self, node: str) -> str:
-        """As ``ip netns`` knows it."""
+        """Return the name for ``ip netns``."""
         return f"{self._prefix}-{node}"
 
     def command(self, node: str, command: list[str]) -> list[str]:
-        """``command`` as it runs at a node."""
+        """Return ``command`` with a prefix that runs it at a node."""
         return inside(self.namespace(node), command)
 
     def address(self, node: str) -> str:
-        """IPv4 address that all nodes reach."""
+        """Return an IPv4 address that all nodes reach."""
         return "10.20.255.1" if node == HUB else f"10.20.{node[1:]}.2"
 
     def nodes(self) -> list[str]:
-        """The hub, then the workers."""
+        """Return the names of the hub and of the workers."""
         return [HUB, *map(self.worker, range(self.workers))]
 
     def build(self) -> None:
-        """Make namespaces, links and routes; without limits as yet."""
+        """Make namespaces, links and routes without rate limits."""
         for node in self.nodes():
             _ip("netns", "add", self.namespace(node))
             settings = ["net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6", "net/ipv4/ip_forward"]
@@ -95,7 +95,7 @@ class LimitedLinks:
             _run(self.command(node, ["tc", *f"qdisc add dev {interface} root handle 1: htb default 1".split()]))
 
     def limit(self, rate_mbit: float) -> None:
-        """Give every link this rate, in each direction. Raises BenchError."""
+        """Give every link this rate in each direction. Raises BenchError."""
         queue = max(20 * MTU, round(rate_mbit * 1e6 / 8 * _QUEUE_S))
         for node, interface in self._ends():
             for order in (
@@ -105,13 +105,15 @@ class LimitedLinks:
                 _run(self.command(node, ["tc", *order.split()]))
 
     def _ends(self) -> list[tuple[str, str]]:
-        """(node, interface) of all ends of links."""
+        """Return (node, interface) of all ends of links."""
         workers = self.nodes()[1:]
         return [(HUB, node) for node in workers] + [(node, INTERFACE) for node in workers]
 
     def wire(self) -> Wire:
-        """What the links have carried so far. The qdiscs count packets as they are on the wire; an interface would
-        count one that TCP leaves to the card to cut with one header only."""
+        """Return the bytes that the links have carried so far.
+
+        The qdiscs count packets as on the wire; interfaces would count segmented TCP packets with one header only.
+        """
         sent = {node: self._sent(node) for node in self.nodes()}
         return Wire(sum(sent[node][INTERFACE] for node in self.nodes()[1:]), sum(sent[HUB].values()))
 
@@ -120,14 +122,14 @@ class LimitedLinks:
         return {queue["dev"]: queue["bytes"] for queue in json.loads(said) if queue.get("kind") == "htb"}
 
     def remove(self) -> None:
-        """Take everything down, whatever of it there is."""
+        """Remove all parts that exist."""
         for node in self.nodes():
             subprocess.run(["ip", "netns", "delete", self.namespace(node)], capture_output=True, check=False)
 
 
 @contextlib.contextmanager
 def limited_links(workers: int) -> Iterator[LimitedLinks]:
-    """The network while the context lasts. Raises MissingToolError without root or namespaces, BenchError."""
+    """Build the network, and remove it at the end. Raises MissingToolError without root or namespaces, BenchError."""
     problem = obstacle()
     if problem:
         raise MissingToolError(f"Links of limited rate cannot be made: {problem}.", "Measure with --cases loopback.")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fleets on loopback, several beside each other: each has addresses of its own."""
+"""Fleets on loopback side by side, each with addresses of its own."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ LOSS = "loss"
 
 @contextlib.contextmanager
 def loopback_fleet(folder: Path, *, number: int, loss: float | None) -> Iterator[Fleet]:
-    """The whole path as processes of their own on 127.0.0.0/8.
+    """Run the whole path as processes on 127.0.0.0/8.
 
     Args:
-        folder: for its files; made here.
-        number: which of this process's fleets.
-        loss: share of the packets that every link loses in both directions; 0 has the injectors in place all the
-            same, None has none.
+        folder: folder for its files; made here.
+        number: number of the fleet in this process.
+        loss: fraction of packets lost on every link in both directions; 0 keeps the injectors, None has none.
     """
     folder.mkdir()
     topology = folder / "topology.yaml"
@@ -58,7 +57,7 @@ def loopback_fleet(folder: Path, *, number: int, loss: float | None) -> Iterator
 
 
 def _relocated(topology: Topology, number: int) -> str:
-    """The topology with addresses that nobody uses now; JSON, which is YAML too. Raises BenchError."""
+    """Return the topology with unused addresses, as JSON, which is YAML too. Raises BenchError."""
     fields = topology.model_dump(mode="json", exclude_none=True)
     for turn in range(len(_BLOCKS)):
         block = _BLOCKS[(os.getpid() + 7 * number + turn) % len(_BLOCKS)]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark ran on: beside every figure, so that it can be judged."""
+"""Description of the machine, stored with every figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanesum_control.resources import checkout_root
 
 
 def machine() -> dict[str, str | int | None]:
-    """Processor, cores, kernel, Python and, in a checkout, the commit."""
+    """Return processor, cores, kernel, Python and, in a checkout, the commit."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),

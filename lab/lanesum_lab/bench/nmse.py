@@ -3,14 +3,14 @@
 """Error of the codecs, with exact integer aggregation in one process.
 
 NMSE is ||estimate - mean||**2 / ||mean||**2, averaged over independent runs, with the standard error of that average.
-There is no error feedback: it would hide what a round loses. Workers' vectors differ or are all the same; recorded
+There is no error feedback, which would hide the loss of a round. Workers' vectors differ or are equal; recorded
 gradients are of one step each.
 
-QSGD is there to compare with at equal bits: the codec ``qsgd``, whose codes cannot be added. Its bits are those of a
-worker's own message, without the words in which the others' are.
+QSGD is the peer at equal bits: the codec ``qsgd``, whose codes cannot be added. Its bits are those of a worker's own
+message, without the words for the messages of others.
 
 ``digits`` and ``transformer`` are recorded gradients (:mod:`lanesum_lab.bench.gradients`); ``paper`` is ``thc-paper``
-with its full rotation, ``paper, blocks`` with the one of 1,024 coordinates that its artifact has; a number is bits up.
+with its full rotation, ``paper, blocks`` with the one of 1,024 coordinates as in its artifact; numbers are uplink bits.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _LAYERS = 16
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured.
+    """Settings of the benchmark.
 
     Attributes:
-        size: coordinates of a drawn vector, a multiple of 16.
-        runs: that are averaged; of recorded gradients half as many, and one at least.
+        size: length of a random vector, a multiple of 16.
+        runs: number of averaged runs; half as many for recorded gradients, and at least one.
         workers: numbers of workers.
-        recorded: whether to record gradients from training, too.
+        recorded: also record gradients from training.
     """
 
     size: int = 65_536
@@ -56,18 +56,18 @@ QUICK = Settings(size=8192, runs=2, workers=(1, 4))
 
 
 def gaussian(rng: np.random.Generator, size: int) -> Vector:
-    """Normal entries of one scale."""
+    """Return normal entries of one scale."""
     return rng.normal(size=size).astype(np.float32)
 
 
 def layers(rng: np.random.Generator, size: int) -> Vector:
-    """Sixteen layers with normal entries, whose scales are log-normal (sigma 1) and the same for all workers."""
+    """Return sixteen layers of normal entries with log-normal scales (sigma 1), equal for all workers."""
     scales = np.exp(np.random.default_rng(3).normal(size=_LAYERS)).repeat(size // _LAYERS)
     return (scales * rng.normal(size=size)).astype(np.float32)
 
 
 def lognormal(rng: np.random.Generator, size: int) -> Vector:
-    """Log-normal magnitudes (sigma 1) with random signs."""
+    """Return log-normal magnitudes (sigma 1) with random signs."""
     return (rng.lognormal(size=size) * rng.choice([-1.0, 1.0], size=size)).astype(np.float32)
 
 
@@ -90,14 +90,14 @@ def _thc(bits: int) -> Callable[[int], Codec | None]:
 
 def _paper(rotation: str) -> Callable[[int], Codec | None]:
     def build(workers: int) -> Codec | None:
-        # Its own setting where that fits the lane, else as near to it as the lane allows.
+        # The published setting where it fits the lane, else the nearest one that does.
         granularity = min(30, 255 // workers)
         return PaperTHC(workers=workers, granularity=granularity, rotation=rotation) if granularity >= 15 else None  # type: ignore[arg-type]
 
     return build
 
 
-#: How to build a codec for a number of workers, None where it cannot be; a number is bits up.
+#: Constructors by label, for a number of workers; None where the codec does not fit. Numbers are uplink bits.
 SCHEMES: dict[str, Callable[[int], Codec | None]] = {
     "paper": _paper("full"),
     "paper, blocks": _paper("block"),
@@ -111,15 +111,15 @@ COLUMNS = ("vectors", "workers", "that", *SCHEMES)
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why."""
-    most = max(settings.workers)
+    """Measure; return a JSON-ready object with ``figures`` and ``left_out``: cases not measured, with the reasons."""
+    max_workers = max(settings.workers)
     left_out: dict[str, str] = {}
     inputs: dict[str, list[list[Vector]]] = {}
     for name, draw in _DRAWN.items():
         runs = [np.random.default_rng([1, number]) for number in range(settings.runs)]
-        inputs[name] = [[draw(rng, settings.size) for _ in range(most)] for rng in runs]
+        inputs[name] = [[draw(rng, settings.size) for _ in range(max_workers)] for rng in runs]
     if settings.recorded:
-        inputs.update(_recorded(most, max(1, settings.runs // 2), left_out))
+        inputs.update(_recorded(max_workers, max(1, settings.runs // 2), left_out))
     figures = [
         _figure(name, records, workers, kind, scheme)
         for name, records in inputs.items()
@@ -176,7 +176,7 @@ def _figure(name: str, records: list[list[Vector]], workers: int, kind: str, sch
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    """One for every input, number of workers and kind."""
+    """Return one row per input, number of workers and kind."""
     cases: dict[tuple[str, int, str], dict[str, float]] = {}
     for figure in result["figures"]:
         cases.setdefault((figure["vectors"], figure["workers"], figure["that"]), {})[figure["by"]] = figure["nmse"]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks as pictures (PNG)."""
+"""Pictures (PNG) of the benchmarks."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from lanesum.errors import MissingToolError
 from lanesum_lab.bench.allreduce import case_name, method_name
 from lanesum_lab.bench.reducer import GLOO
 
-# Okabe and Ito's palette: told apart by colour-blind readers, and in grey.
+# Palette of Okabe and Ito: distinguishable in grey and for colour-blind readers.
 _COLORS = ("#999999", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 _MARKERS = "osD^v<>P"
 _FILLS = ("full", "none", "left", "bottom")
-# Errors below this are not told apart in a picture.
+# Smaller errors are not distinguished in a picture.
 _EXACT = 1e-6
-# Keyword of a text in a PNG, of those that its specification lists.
+# Keyword of a text chunk, from the list of the PNG specification.
 _COMMENT = "Comment"
 
 
 def fingerprint(result: dict[str, Any]) -> str:
-    """Tells which result a picture shows; every picture carries it."""
+    """Return a digest of a result; every picture carries it."""
     return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
 
 
 def shown(path: Path) -> str | None:
-    """The fingerprint of the result that a picture shows; None where it says none, or is not there."""
+    """Return the digest of the result that a picture shows; None if the picture or the digest is missing."""
     if not path.exists():
         return None
     from PIL import Image  # comes with matplotlib
@@ -44,14 +44,14 @@ def shown(path: Path) -> str | None:
 def _figure(
     path: Path, panels: int, title: str, result: dict[str, Any], *, width: float, columns: int | None = None
 ) -> Iterator[list[Any]]:
-    """``panels`` of ``width`` inches, in rows of ``columns``; side by side where that is None."""
+    """Return a figure with ``panels`` of ``width`` inches in rows of ``columns``; in one row for None."""
     columns = min(panels, columns or panels)
     rows = -(-panels // columns)
     try:
         import matplotlib
     except ImportError as error:
         raise MissingToolError("Pictures need matplotlib.", "Run: pip install matplotlib") from error
-    matplotlib.use("Agg")  # no display, and no window toolkit is loaded
+    matplotlib.use("Agg")  # needs no display
     import matplotlib.pyplot as plt
 
     with plt.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11}):
@@ -71,7 +71,7 @@ def _on(machine: dict[str, Any]) -> str:
 
 
 def _bars(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, float]], colors: Sequence[str]) -> None:
-    """Horizontal bars of medians with their extremes, the first one on top."""
+    """Draw horizontal bars of medians with their extremes, the first one at the top."""
     medians = [figure["median"] for figure in figures]
     below = [figure["median"] - figure["min"] for figure in figures]
     above = [figure["max"] - figure["median"] for figure in figures]
@@ -84,13 +84,13 @@ def _bars(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, float]],
 
 
 def _style(number: int) -> dict[str, str]:
-    """Colour and marker of the curve or the points of that number; no two of the first 64 have both in common."""
+    """Return colour and marker number ``number``; the first 64 pairs differ."""
     turns, color = divmod(number, len(_COLORS))
     return {"color": _COLORS[color], "marker": _MARKERS[(color + turns) % len(_MARKERS)]}
 
 
 def _beside(axes: Any) -> None:
-    """The legend, to the right of a panel."""
+    """Put the legend to the right of a panel."""
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
@@ -99,7 +99,7 @@ def _short(number: float) -> str:
 
 
 def allreduce(result: dict[str, Any], path: Path) -> None:
-    """Times by case, or curves over sizes or workers where there are several. Raises MissingToolError."""
+    """Draw times by case, or curves over several sizes or numbers of workers. Raises MissingToolError."""
     figures = result["figures"]
     for axis, name in (("values", "float32 values"), ("workers", "workers")):
         if len({figure[axis] for figure in figures}) > 1:
@@ -125,7 +125,7 @@ def allreduce(result: dict[str, Any], path: Path) -> None:
 
 
 def _chunks(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, Any]]) -> None:
-    """Bars of medians with lines to the 99th percentiles."""
+    """Draw bars of medians with lines to the 99th percentiles."""
     times = [
         {key: 1e3 * value for key, value in {**one["chunk_p50_s"], "max": one["chunk_p99_s"]["median"]}.items()}
         for one in figures
@@ -149,8 +149,8 @@ def _curves(result: dict[str, Any], path: Path, axis: str, name: str) -> None:
                 medians = [ratio["median"] for ratio in ratios]
                 style = _style(number)
                 axes.plot(across, medians, **style, markersize=5, label=label)
-                least, most = [one["min"] for one in ratios], [one["max"] for one in ratios]
-                axes.fill_between(across, least, most, color=style["color"], alpha=0.15)
+                low, high = [one["min"] for one in ratios], [one["max"] for one in ratios]
+                axes.fill_between(across, low, high, color=style["color"], alpha=0.15)
             axes.set_xscale("log", base=10 if axis == "values" else 2)
             axes.set_yscale("log")
             if axis == "workers":
@@ -174,7 +174,7 @@ def _color(figure: dict[str, Any]) -> str:
 
 
 def server(result: dict[str, Any], path: Path) -> None:
-    """Lanes beside memcpy, datagrams beside iperf3. Raises MissingToolError."""
+    """Draw lanes beside memcpy, and datagrams beside iperf3. Raises MissingToolError."""
     with _figure(path, 2, "One core of the aggregation server", result, width=7.0) as (left, right):
         left.set_title("lanes added, share of memcpy")
         labels = [f"{figure['op']}, {figure['by']}" for figure in result["lanes"]]
@@ -187,7 +187,7 @@ def server(result: dict[str, Any], path: Path) -> None:
 
 
 def transport(result: dict[str, Any], path: Path) -> None:
-    """Round trips and packet rates. Raises MissingToolError."""
+    """Draw round trips and packet rates. Raises MissingToolError."""
     paths = list(dict.fromkeys(figure["path"] for figure in result["latency"]))
     title = f"Transport, {result['workers']} workers: round trips, and packets of one worker alone"
     rates = result["rate"]
@@ -208,7 +208,7 @@ def transport(result: dict[str, Any], path: Path) -> None:
 
 
 def nmse(result: dict[str, Any], path: Path) -> None:
-    """Error over workers, for every kind of vectors. Raises MissingToolError."""
+    """Draw the error over workers for every kind of vectors. Raises MissingToolError."""
     names = list(dict.fromkeys(figure["vectors"] for figure in result["figures"]))
     schemes = list(dict.fromkeys(figure["by"] for figure in result["figures"]))
     title = "Error of a mean (NMSE): workers' vectors differ (lines), or are the same (dashes)"
@@ -233,7 +233,7 @@ def nmse(result: dict[str, Any], path: Path) -> None:
 
 
 def codec(result: dict[str, Any], path: Path) -> None:
-    """Processor time of THC; of all codecs, error against bits and against time. Raises MissingToolError."""
+    """Draw the processor time of THC; for all codecs, error against bits and against time. Raises MissingToolError."""
     figures, compared = result["figures"], result["comparison"]
     names = list(dict.fromkeys(figure["vectors"] for figure in compared))
     panels = [(axis, name) for name in names for axis in ("bits_up", "ns_per_value")]
@@ -261,8 +261,10 @@ def codec(result: dict[str, Any], path: Path) -> None:
 def _errors(
     axes: Any, figures: Sequence[dict[str, Any]], axis: str, devices: Sequence[str], codecs: Sequence[str]
 ) -> None:
-    """A marker for each codec, filled in another way for each device; what is as good as exact lies on the lower edge.
-    Bits are the same on all devices."""
+    """Draw a marker per codec, filled differently per device; practically exact codecs are on the lower edge.
+
+    Bits are the same on all devices.
+    """
     for figure in figures:
         device = devices.index(figure["device"]) if "device" in figure else 0
         if axis == "bits_up" and device:
@@ -286,7 +288,7 @@ def _errors(
 
 
 def learning(result: dict[str, Any], path: Path) -> None:
-    """Final loss against bytes, for every task and number of steps. Raises MissingToolError."""
+    """Draw the final loss against bytes, for every task and number of steps. Raises MissingToolError."""
     tasks = list(dict.fromkeys((figure["task"], figure["steps"]) for figure in result["figures"]))
     title = f"Training with {result['workers']} workers: loss in the end, and what a worker has sent"
     with _figure(path, len(tasks), title, result, width=6.5, columns=2) as panels:
@@ -305,6 +307,6 @@ def learning(result: dict[str, Any], path: Path) -> None:
 
 
 def _by(figures: Sequence[dict[str, Any]]) -> list[str]:
-    """Colours by implementation; peers are grey."""
+    """Return colours by implementation; peers are grey."""
     colors = {"native": _COLORS[1], "Python": _COLORS[2]}
     return [colors.get(figure["by"].rpartition(" ")[2], _COLORS[0]) for figure in figures]

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker as a process (argument SOCKET) that does many small rounds, or few long ones, and times them.
+"""Agent process of one worker (argument SOCKET) that times many short rounds, or a few long ones.
 
-The first task is a ``PingerSetup``. ``echo`` as a module of its own is what its round trips are compared with.
+The first task is a ``PingerSetup``. The module ``echo`` is the peer for round trips.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TRIES = 50
 
 @dataclass(frozen=True, slots=True)
 class PingerSetup:
-    """``tickets`` of the jobs: ``ALL_REDUCE`` and ``ROUND`` are of all workers, ``ALONE`` of this worker only."""
+    """``tickets`` of the jobs: ``ALL_REDUCE`` and ``ROUND`` have all workers, ``ALONE`` this worker only."""
 
     tickets: dict[str, JobTicket]
     window: int
@@ -40,7 +40,7 @@ class PingerSetup:
 
 @dataclass(frozen=True, slots=True)
 class Pings:
-    """``count`` all-reduces or rounds (by the name of the job) of ``values`` values, one after another."""
+    """Task: ``count`` all-reduces or rounds (by the name of the job) of ``values`` values in sequence."""
 
     job: str
     values: int
@@ -49,7 +49,7 @@ class Pings:
 
 @dataclass(frozen=True, slots=True)
 class Echoes:
-    """``count`` times ``burst`` datagrams of ``size`` bytes, to ``peer`` and back; the next ones when all are back."""
+    """Task: send ``burst`` datagrams of ``size`` bytes to ``peer``, ``count`` times; wait for all echoes in between."""
 
     peer: Address
     size: int
@@ -59,7 +59,7 @@ class Echoes:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """``rounds`` rounds of ``chunks`` full packets in a job other than ``ALL_REDUCE``."""
+    """Task: ``rounds`` rounds of ``chunks`` full packets in a job other than ``ALL_REDUCE``."""
 
     job: str
     chunks: int
@@ -68,7 +68,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Flowed:
-    """What the worker did meanwhile, and its processor time."""
+    """Counters of the worker during a flow, and its processor time."""
 
     seconds: float
     cpu_s: float
@@ -86,7 +86,7 @@ class Pinger:
         self._transports: dict[str, UdpTransport] = {}
 
     def work(self, task: PingerSetup | Pings | Echoes | Flow) -> list[float] | Flowed | None:
-        """Seconds of every round trip, or what a ``Flow`` came to."""
+        """Return the seconds of every round trip, or the result of a ``Flow``."""
         match task:
             case PingerSetup():
                 self._start(task)
@@ -146,7 +146,7 @@ class Pinger:
         return Flowed(taken, used, did.packets_sent, did.packets_received, did.retransmissions, did.latency)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release all resources."""
         if self._session is not None:
             self._session.close()
         for transport in self._transports.values():
@@ -164,7 +164,7 @@ def _echoes(task: Echoes) -> list[float]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.connect(task.peer)
         sock.settimeout(_TRY_S)
-        for _ in range(_TRIES):  # the other end may not be up yet
+        for _ in range(_TRIES):  # the other end may not be ready yet
             try:
                 sock.send(datagram)
                 sock.recv(MAX_DATAGRAM_BYTES)
@@ -184,7 +184,7 @@ def _echoes(task: Echoes) -> list[float]:
 
 
 def main(arguments: list[str]) -> None:
-    """Work until the benchmark goes away."""
+    """Work until the benchmark closes the connection."""
     pinger = Pinger()
     try:
         serve(arguments[0], pinger.work)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers and a server of each implementation as processes, for measuring transport and server."""
+"""Workers and a server of each implementation as processes, to measure transport and server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ECHO_PORT = UDP_PORT + 9
 
 
 class Settings(Protocol):
-    """What of a benchmark's settings matters here."""
+    """Settings of a benchmark that these processes need."""
 
     @property
     def workers(self) -> int: ...
@@ -39,7 +39,7 @@ class Settings(Protocol):
 
 
 def implementations(left_out: dict[str, str]) -> dict[str, str]:
-    """What can be measured here by name, with the value of ``LANESUM_NATIVE`` that chooses it."""
+    """Return the implementations that this machine permits, with their values of ``LANESUM_NATIVE``."""
     native = availability()
     if native.core is None:
         left_out["native"] = native.reason
@@ -48,7 +48,7 @@ def implementations(left_out: dict[str, str]) -> dict[str, str]:
 
 
 class Pingers:
-    """Workers and a server of one implementation at a place."""
+    """Workers and a server of one implementation at a location."""
 
     def __init__(self, name: str, number: int, place: Place, supervisor: Supervisor, folder: Path, native: str) -> None:
         self.name = name
@@ -60,7 +60,7 @@ class Pingers:
         self._server, self.workers = f"{name}-server", [""]
 
     def start(self, settings: Settings) -> None:
-        """Bring everything up. Raises ProcessFailedError, BenchError."""
+        """Start all processes. Raises ProcessFailedError, BenchError."""
         nodes = worker_nodes(settings.workers)
         port = UDP_PORT + self._number
         server = process.command(
@@ -93,20 +93,20 @@ class Pingers:
         )
 
     def pings(self, task: Pings) -> list[float]:
-        """All workers; the first one's seconds."""
+        """Run a task at all workers; return the first worker's seconds."""
         answers: dict[str, list[float]] = self._agents.ask(dict.fromkeys(self.workers, task))
         return answers[self.workers[0]]
 
     def echoes(self, task: Echoes, *, together: bool) -> list[float]:
-        """The first worker's seconds; ``together``: while all the others have theirs sent back, too."""
+        """Return the first worker's seconds; ``together``: all others send echoes at the same time."""
         agents = self.workers if together else self.workers[:1]
         answers: dict[str, list[float]] = self._agents.ask(dict.fromkeys(agents, task))
         return answers[self.workers[0]]
 
     def flow(self, job: str, chunks: int, seconds: float) -> tuple[list[Flowed], float]:
-        """Long rounds for about ``seconds``, by the first worker in ``ALONE``, by all of them in ``ROUND``.
+        """Run long rounds for about ``seconds``, at the first worker in ``ALONE``, at all of them in ``ROUND``.
 
-        Returns what each of them did, and the server's processor time for it in seconds.
+        Returns the counters of each worker, and the processor time of the server in seconds.
         """
         agents = self.workers[:1] if job == ALONE else self.workers
         trial: dict[str, Flowed] = self._agents.ask(dict.fromkeys(agents, Flow(job, chunks, 1)))
@@ -116,7 +116,7 @@ class Pingers:
         return list(answers.values()), self._server_cpu() - before
 
     def processes(self) -> dict[str, int]:
-        """Their process numbers, by name."""
+        """Return the process ids by name."""
         return {name: self._supervisor.child(name).process.pid for name in (self._server, *self.workers)}
 
     def _server_cpu(self) -> float:
@@ -124,13 +124,13 @@ class Pingers:
         return answer.cpu_s
 
     def close(self) -> None:
-        """Let the processes end; idempotent."""
+        """End the processes; idempotent."""
         self._agents.close()
 
 
 @contextlib.contextmanager
 def pingers(place: Place, settings: Settings, names: dict[str, str], *, echo: bool = False) -> Iterator[list[Pingers]]:
-    """One for each of the ``implementations``; with ``echo``, also somebody at the hub who sends datagrams back."""
+    """Start one set for each of the ``implementations``; with ``echo``, also an echo process at the hub."""
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
         supervisor = cleanup.enter_context(Supervisor(folder / "logs"))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where benchmarks put workers and servers: all on bare loopback, or each in a namespace behind a limited link."""
+"""Locations of workers and servers in benchmarks: bare loopback, or namespaces behind limited links."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from lanesum.transport import JobTicket
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import HUB, INTERFACE, MTU, LimitedLinks, Wire
 
-_FIRST_PORT = 20_000  # of workers; one more for every job
+_FIRST_PORT = 20_000  # first port of workers; one more for every job
 _BLOCKS = range(64, 192)  # second byte of loopback addresses
-# Multiples of 8 fill vector registers and cache lines alike.
+# Multiples of 8 fill vector registers and cache lines.
 _STEP_WORDS = 8
 FULL_ACCUMULATOR_WORDS = (
     (MTU - IPV4_BYTES - UDP_BYTES - HEADER_BYTES) // WORD_BYTES // _STEP_WORDS * _STEP_WORDS
@@ -31,18 +31,18 @@ FULL_ACCUMULATOR_WORDS = (
 
 
 class Place(Protocol):
-    """Addresses, and how to run something there."""
+    """Addresses, and a way to run commands there."""
 
-    interface: str  # that workers talk through
+    interface: str  # network interface of the workers
 
     def command(self, node: str, command: list[str]) -> list[str]:
-        """``command`` as it runs at a node."""
+        """Return ``command`` with a prefix that runs it at a node."""
 
     def address(self, node: str) -> str:
-        """IPv4 address of a node."""
+        """Return the IPv4 address of a node."""
 
     def wire(self) -> Wire:
-        """Bytes that the links between workers and hub have carried so far."""
+        """Return the bytes that the links between workers and hub have carried so far."""
 
 
 def _free_block() -> int:
@@ -56,7 +56,7 @@ def _free_block() -> int:
 
 @dataclass(slots=True)
 class Loopback:
-    """Every node has a loopback address of its own. Raises BenchError where none is free."""
+    """Every node has a loopback address of its own. Raises BenchError if none is free."""
 
     interface: str = "lo"
     _block: int = field(default_factory=_free_block)
@@ -68,7 +68,7 @@ class Loopback:
         return f"127.{self._block}.1.1" if node == HUB else f"127.{self._block}.0.{int(node[1:]) + 1}"
 
     def wire(self) -> Wire:
-        """All of it under ``up``: one interface carries both directions, and this host's other traffic."""
+        """Return all bytes under ``up``: one interface carries both directions, and other traffic of this host."""
         lines = Path("/proc/net/dev").read_text().splitlines()
         (counts,) = [line.partition(":")[2].split() for line in lines if line.strip().startswith("lo:")]
         return Wire(int(counts[8]), 0)
@@ -100,7 +100,7 @@ def make_tickets(
     accumulator_words: int,
     slots: int,
 ) -> list[JobTicket]:
-    """Tickets of a job's workers, as a controller would make them, one for each of their addresses.
+    """Return the tickets of a job's workers, as from a controller, one for each of their addresses.
 
     Without ``codec`` the job may use all operations that need no code table.
     """
@@ -126,5 +126,5 @@ def make_tickets(
 
 
 def worker_nodes(workers: int) -> list[str]:
-    """Names of the workers' nodes."""
+    """Return the names of the workers' nodes."""
     return [LimitedLinks.worker(number) for number in range(workers)]

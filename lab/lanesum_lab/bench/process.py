@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m lanesum_lab.bench.process MODULE ARGUMENTS``: a module of this package as a process of its own.
+"""A module of this package as a process: ``python -m lanesum_lab.bench.process MODULE ARGUMENTS``.
 
-What such processes tell each other is pickled under the name of its module, which therefore must not be ``__main__``.
+Processes exchange pickles that name the module, so it must not be ``__main__``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from lanesum.errors import LanesumError
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Command line that calls the module's ``main`` with ``arguments``."""
+    """Return the command line that calls the module's ``main`` with ``arguments``."""
     return [sys.executable, "-m", "lanesum_lab.bench.process", module, *arguments]
 
 
 def main(arguments: list[str]) -> int:
-    """Call it; errors end the process with their text on standard error."""
+    """Call the module; errors end the process with their text on standard error."""
     name, *rest = arguments
     try:
         importlib.import_module(f"lanesum_lab.bench.{name}").main(rest)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A process group of this process alone, for PyTorch's own hooks to run in."""
+"""Process group of this process alone, for PyTorch's own hooks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import atexit
 
 
 def join_alone() -> None:
-    """Make it the default group, where there is none, until the process ends.
+    """Make it the default group, if there is none, until the process ends.
 
-    It is not given back before: the futures of PyTorch's PowerSGD hook hold the group, and where a thread of gloo lets
-    go of the last of them after ``destroy_process_group``, the thread is to wait for its own end ("Resource deadlock
-    avoided"), which aborts the process. Groups for one comparison each did so once in hundreds.
+    It is never destroyed: futures of PyTorch's PowerSGD hook hold the group. If a gloo thread drops the last reference
+    after ``destroy_process_group``, it joins itself ("Resource deadlock avoided"), which aborts the process. This
+    happened once in hundreds of runs.
     """
     import torch.distributed as dist
 

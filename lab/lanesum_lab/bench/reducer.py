@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker as a process (argument SOCKET) that all-reduces the same vectors by lanesum and by gloo.
+"""Agent process of one worker (argument SOCKET) that all-reduces the same vectors by lanesum and by gloo.
 
 The first task is a ``Setup``; ``Reduction`` is answered with ``Reduced``.
 """
@@ -25,21 +25,21 @@ from lanesum_lab.bench.timed import Phases, TimedCodec
 from lanesum_lab.bench.vectors import Sparse, Vector, digest_of, error_of, fixed_sum, sparse_vector, vector
 
 GLOO = "gloo"
-#: Values and places of every worker to every worker, by gloo; each adds them up. For sparse vectors.
+#: All-gather of values and positions by gloo, added by every worker. For sparse vectors.
 ALL_GATHER = "all-gather"
 _DEADLINE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Who this worker is.
+    """Task: set the worker up.
 
     Attributes:
-        worker, workers: its number, and how many there are.
-        store: file by which gloo's processes find each other.
-        interface: that gloo talks through.
+        worker, workers: its number, and the number of workers.
+        store: file in which gloo's processes find each other.
+        interface: network interface for gloo.
         jobs: codec and ticket by name of the job.
-        window: packets under way at most.
+        window: maximum packets in flight.
         offload, pacing: see ``Session``.
     """
 
@@ -55,14 +55,13 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """``iterations`` all-reduces of ``values`` float32, one after another, by ``GLOO`` or a job of the setup.
+    """Task: ``iterations`` all-reduces of ``values`` float32 in sequence, by ``GLOO`` or a job of the setup.
 
-    ``sparse``: of vectors with few values; also by ``ALL_GATHER``.
-
-    ``bucket``: values of each of the pieces that a job reduces a vector in, as DDP does with gradients; 0 for the whole
-    vector. ``in_flight``: all pieces at once, each begun before the one before has ended.
-
-    ``check``: compute how far the sum is from the right one, and what it must be, where that can be told.
+    Attributes:
+        sparse: use sparse vectors; also by ``ALL_GATHER``.
+        bucket: values of each bucket of the vector, as DDP reduces gradients; 0 for the whole vector.
+        in_flight: start all buckets before the first one has ended.
+        check: compute the error of the sum, and its expected digest where there is one.
     """
 
     by: str
@@ -76,14 +75,14 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What came of it. Times are of the system-wide monotonic clock and for all iterations.
+    """Result of a reduction. Times are of the system-wide monotonic clock, for all iterations.
 
     Attributes:
-        digest: of the last sum's bits.
-        expected: digest that it must have; None where that was not asked for, or cannot be told.
-        error: squared error of the sum over the squared sum; None where not asked for.
-        words: of payload, up and down.
-        latency: of chunks.
+        digest: digest of the last sum's bits.
+        expected: digest that it must have; None if not requested or not known.
+        error: squared error of the sum over the squared sum; None if not requested.
+        words: payload words, uplink and downlink.
+        latency: latency of chunks.
     """
 
     begin: float
@@ -111,7 +110,7 @@ class Reducer:
         self._expected: dict[int, str] = {}
 
     def work(self, task: Setup | Reduction) -> Reduced | None:
-        """A ``Setup`` first."""
+        """Carry out a task; the first one is a ``Setup``."""
         if isinstance(task, Setup):
             self._start(task)
             return None
@@ -161,7 +160,7 @@ class Reducer:
         import torch
         import torch.distributed as dist
 
-        # It sums in place: iterations after the first sum what the one before has left, which takes as long.
+        # gloo sums in place: later iterations sum the result of the one before, which takes as long.
         tensor = torch.from_numpy(self._vector.copy())
         dist.barrier()
         cpu, begin = cpu_seconds(), time.monotonic()
@@ -176,10 +175,10 @@ class Reducer:
         import torch.distributed as dist
 
         assert self._setup is not None
-        # As many of everybody; those who have fewer send zeros for the first value.
-        most = torch.tensor(np.count_nonzero(self._vector))
-        dist.all_reduce(most, dist.ReduceOp.MAX)
-        count = int(most)
+        # Every worker sends the same number; the others are zeros for the first value.
+        max_count = torch.tensor(np.count_nonzero(self._vector))
+        dist.all_reduce(max_count, dist.ReduceOp.MAX)
+        count = int(max_count)
         gathered = [torch.empty(2 * count, dtype=torch.int32) for _ in range(self._setup.workers)]
         sum_ = np.empty(0, np.float32)
         dist.barrier()
@@ -218,7 +217,7 @@ class Reducer:
         return done, sums[0] if len(sums) == 1 else np.concatenate(sums)
 
     def _all_reduce(self, session: Session, task: Reduction) -> list[Vector]:
-        """Sums of all pieces."""
+        """Return the sums of all buckets."""
         if not task.bucket:
             return [session.all_reduce(self._vector, name="" if task.sparse is None else str(task.sparse))]
         pieces = [self._vector[at : at + task.bucket] for at in range(0, task.values, task.bucket)]
@@ -238,18 +237,18 @@ class Reducer:
             error = float(
                 np.sum(np.square(values - exact, dtype=np.float64)) / np.sum(np.square(exact, dtype=np.float64))
             )
-            # Dense fixed point rounds: its units are no whole numbers.
+            # Dense fixed-point rounds: its units are not integers.
             return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
         done = replace(done, error=error_of(values, self._setup.workers))
         codec = None if task.by == GLOO else self._sessions[task.by][1]
-        if codec is None or codec.name != "fixed" or task.bucket:  # whose scales are of the pieces
+        if codec is None or codec.name != "fixed" or task.bucket:  # whose scales are per bucket
             return done
         if task.values not in self._expected:
             self._expected[task.values] = fixed_sum(codec, self._setup.workers, task.values)
         return replace(done, expected=self._expected[task.values])
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release all resources."""
         for session, _ in self._sessions.values():
             session.close()
         if self._setup is not None:
@@ -259,7 +258,7 @@ class Reducer:
 
 
 def main(arguments: list[str]) -> None:
-    """Work until the benchmark goes away."""
+    """Work until the benchmark closes the connection."""
     reducer = Reducer()
     try:
         serve(arguments[0], reducer.work)

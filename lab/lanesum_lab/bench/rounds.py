@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the workers of a benchmark do: rounds whose sums are known beforehand, for as long as they are told to."""
+"""Rounds with known sums, run by the workers of a benchmark for a given time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import JobTicket, UdpTransport
 from lanesum_lab.bench.agents import Progress
 
-# Rounds one after another differ: a sum out of an earlier round would show.
+# Consecutive rounds differ: a sum of an earlier round would be found.
 _VARIANTS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class RoundsTask:
-    """Rounds of ``chunks`` packets for about ``seconds``; all workers of a job get the same task at the same time."""
+    """Task: rounds of ``chunks`` packets for about ``seconds``, the same for all workers of a job."""
 
     op: LaneOp
     chunks: int
@@ -31,13 +31,13 @@ class RoundsTask:
 
 @dataclass(frozen=True, slots=True)
 class RoundsDone:
-    """What one worker did.
+    """Result of one worker.
 
     Attributes:
-        progress: the end of every round; the first round is not counted, it waits for all workers to begin.
+        progress: end of every round; the first round is not counted, because it waits for all workers to begin.
         words: accumulator words that were compared.
-        wrong: those of them that were not the sum.
-        stats: what the transport counted meanwhile.
+        wrong: words that differed from the sum.
+        stats: counters of the transport meanwhile.
     """
 
     progress: Progress
@@ -51,7 +51,7 @@ class KnownRounds:
 
     Args:
         op: an operation that needs no code table.
-        ticket: of the worker.
+        ticket: ticket of the worker.
         chunks: packets of a round.
     """
 
@@ -59,11 +59,13 @@ class KnownRounds:
         size = chunks * op.shape.uplink_words(ticket.accumulator_words)
         self.words: list[NDArray[np.uint32]] = []
         self.sums: list[NDArray[np.uint32]] = []
-        self.free = op.shape.accumulator_words_per_group  # words of a sum that come of the last group
+        self.free = op.shape.accumulator_words_per_group  # words of the last group in a sum
         for variant in range(_VARIANTS):
-            everybody = [self._random(op, size, variant, worker) for worker in range(ticket.workers)]
-            self.words.append(everybody[ticket.worker])
-            self.sums.append(functools.reduce(functools.partial(combine, op), (expand(op, one) for one in everybody)))
+            contributions = [self._random(op, size, variant, worker) for worker in range(ticket.workers)]
+            self.words.append(contributions[ticket.worker])
+            self.sums.append(
+                functools.reduce(functools.partial(combine, op), (expand(op, one) for one in contributions))
+            )
 
     @staticmethod
     def _random(op: LaneOp, size: int, *seed: int) -> NDArray[np.uint32]:
@@ -80,7 +82,7 @@ class RoundsWorker:
         self._known: dict[tuple[LaneOp, int], KnownRounds] = {}
 
     def work(self, task: RoundsTask) -> RoundsDone:
-        """Do rounds until any worker finds that the time is over: that is what the free word says, to all alike."""
+        """Run rounds until the free word of a sum tells all workers that the time of one of them is over."""
         key = task.op, task.chunks
         if key not in self._known:
             self._known[key] = KnownRounds(task.op, self._transport.ticket, task.chunks)

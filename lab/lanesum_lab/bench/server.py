@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a core of the aggregation server gets through: lanes beside memcpy, datagrams beside iperf3.
+"""Throughput of one core of the aggregation server: lanes beside memcpy, datagrams beside iperf3.
 
-Goodput per core counts what the server takes in and what it sends out, over the processor time of its process: with as
-many results as contributions, both of the same size, that is a datagram in and a datagram out. Peers pay for the same
-and do nothing with them. Everything runs on loopback.
+Goodput per core counts received and sent bytes over the processor time of the server's process: with as many results as
+contributions of the same size, that is one datagram in and one out. Peers receive and send the same datagrams without
+using them. All processes run on loopback.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ BARE = "bare sockets, a call each"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured.
+    """Settings of the benchmark.
 
     Attributes:
-        workers: that send to the server.
+        workers: number of workers.
         chunks: packets of a round.
-        seconds: of one run.
-        lane_seconds: of one run of one lane operation.
-        repeats: runs of every case; they take turns.
-        window: packets under way at most, from every worker.
-        accumulator_words: of a packet.
+        seconds: length of a run.
+        lane_seconds: length of a run of one lane operation.
+        repeats: runs of every case; cases take turns.
+        window: maximum packets in flight per worker.
+        accumulator_words: words of a packet.
     """
 
     workers: int = 2
@@ -54,7 +54,7 @@ QUICK = Settings(chunks=100, seconds=0.2, lane_seconds=0.01, repeats=2)
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """``cpu_s``: for a datagram in and one out. ``in_all``: datagrams in and out per second; None where not asked."""
+    """One run. ``cpu_s``: per datagram in and out. ``in_all``: datagrams per second; None if not measured."""
 
     cpu_s: float
     in_all: float | None = None
@@ -67,9 +67,9 @@ def _serve(kind: Pingers, settings: Settings) -> _Run:
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object with ``lanes``, ``datagrams`` and, in ``left_out``, what was not measured.
+    """Measure; return a JSON-ready object with ``lanes``, ``datagrams`` and, in ``left_out``, cases not measured.
 
-    Raises BenchError when a sum is wrong.
+    Raises BenchError if a sum is wrong.
     """
     left_out: dict[str, str] = {}
     size = HEADER_BYTES + settings.accumulator_words * WORD_BYTES
@@ -120,14 +120,14 @@ def _figure(name: str, runs: list[_Run], peers: list[_Run] | None, size: int) ->
 
 
 def lane_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The lanes of what ``run`` found, for ``LANE_COLUMNS``."""
+    """Return the rows for ``LANE_COLUMNS``."""
     for figure in result["lanes"]:
         figures = (figure[name] for name in ("added_gbyte_s", "copied_gbyte_s", "added_to_copied"))
         yield figure["op"], figure["by"], *map(text, figures)
 
 
 def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The datagrams of what ``run`` found, for ``COLUMNS``."""
+    """Return the rows for ``COLUMNS``."""
     for figure in result["datagrams"]:
         peer, in_all = figure["to_iperf3"], figure["gbit_s_in_all"]
         yield (

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two jobs at one switch: with slots of their own, and in a pool that is smaller than what both wish for."""
+"""Two jobs at one switch: with slots of their own, and in a pool smaller than their demand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMPLETED = ("claim_and_complete", "contribute_and_complete")
 
 
 def run(chunks: int, seconds: float, repeats: int, folder: Path) -> tuple[list[dict[str, Any]], list[JobDone]]:
-    """Figures of both ways to share, and all that was done, for the comparison of the sums."""
+    """Return the figures of both ways to share, and all results, for the comparison of the sums."""
     task = RoundsTask(_OP, chunks, seconds)
     with contextlib.ExitStack() as cleanup:
         fleets = {
@@ -40,7 +40,7 @@ def run(chunks: int, seconds: float, repeats: int, folder: Path) -> tuple[list[d
         for job, workers in zip(JOBS, halves, strict=True):
             fleets[OWN].admit(job, workers, slots=slots // 2)
             fleets[POOL].admit(job, workers, slots=DEFAULT_WINDOW, best_effort=True)
-        # Another job holds the rest: what is left is a pool as large as one window. Its worker is a host without a job.
+        # An idle job on another host holds the rest: the remaining pool is as large as one window.
         elsewhere = tuple(load(TOPOLOGY).names("controller"))
         fleets[POOL].admit("others", elsewhere, slots=slots - DEFAULT_WINDOW, idle=True)
         for fleet in fleets.values():
@@ -55,7 +55,7 @@ def run(chunks: int, seconds: float, repeats: int, folder: Path) -> tuple[list[d
 
 
 class _Run:
-    """One job alone, then both."""
+    """Run one job alone, then both."""
 
     def __init__(self, fleet: Fleet, task: RoundsTask) -> None:
         (self.alone,) = fleet.measure(task, JOBS[0])
@@ -66,13 +66,13 @@ class _Run:
         )
         progress = self.alone.workers[0].progress
         self.alone_rate = progress.rate(progress.times[0], progress.times[-1])
-        # Only what lies in the time when both were under way counts.
+        # Count only the time when both were active.
         both = [job.workers[0].progress for job in self.together]
         self.rates = [one.rate(*common(both)) for one in both]
 
 
 def _completions(fleet: Fleet) -> tuple[int, int]:
-    """Chunks that the switch has completed so far, and those that the server has."""
+    """Return the chunks completed so far by the switch and by the server."""
     counters = fleet.counters()
     (switch,) = counters["switches"].values()
     server = counters["server"]["decisions"]
@@ -80,7 +80,7 @@ def _completions(fleet: Fleet) -> tuple[int, int]:
 
 
 def _figure(name: str, runs: list[_Run], chunks: int) -> dict[str, Any]:
-    """``fairness``: the slower job's throughput to the faster one's, while both ran."""
+    """``fairness``: the slower job's throughput over the faster one's, while both ran."""
     round_mbyte = chunks * _OP.shape.uplink_words(DEFAULT_ACCUMULATOR_WORDS) * WORD_BYTES / 1e6
     by_switch, by_server = (sum(getattr(run, where) for run in runs) for where in ("at_switch", "at_server"))
     return {

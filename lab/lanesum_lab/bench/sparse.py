@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse all-reduces behind limited links: ``sketch``, ``union`` and ``auto`` beside dense ``fixed``, and beside an
-all-gather of values and places, as top-k sparsifiers use it. Every sum is compared."""
+"""Sparse all-reduces behind limited links: ``sketch``, ``union`` and ``auto`` beside dense ``fixed`` and an all-gather.
+
+The all-gather sends values and positions, as top-k sparsifiers do. Every sum is checked.
+"""
 
 from __future__ import annotations
 
@@ -48,21 +50,21 @@ COLUMNS = (
     "decode, s",
 )
 PHASES = ("encode", "network", "decode")
-# All-reduces before those that are measured: a tensor's last sums tell how large its next one is.
+# All-reduces before the measured ones: the size of the next one is predicted from earlier sums.
 _WARM_UP = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured.
+    """Settings of the benchmark.
 
     Attributes:
         workers: numbers of workers.
         values: length of the vectors, float32.
-        sparsities: shares of places where no worker has a value.
+        sparsities: fractions of positions without a value at any worker.
         overlaps: see ``vectors.Sparse``.
-        rates_mbit: of every worker's link, in each direction.
-        repeats: runs of every case; they take turns.
+        rates_mbit: rates of every worker's link, in each direction.
+        repeats: runs of every case; cases take turns.
         window, accumulator_words, offload: as in ``lanesum bench allreduce``.
     """
 
@@ -87,9 +89,9 @@ QUICK = Settings(workers=(2,), values=100_000, sparsities=(0.95,), overlaps=(0.5
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object with ``figures``.
+    """Measure; return a JSON-ready object with ``figures``.
 
-    Raises MissingToolError without PyTorch or root, BenchError where a sum is wrong.
+    Raises MissingToolError without PyTorch or root, BenchError if a sum is wrong.
     """
     figures: list[dict[str, Any]] = []
     for workers in settings.workers:
@@ -156,7 +158,7 @@ def _measure(settings: Settings, running: Workers, workers: int, rate: float) ->
                     "times_fixed": spread(
                         [dense.seconds / run.seconds for dense, run in zip(runs[DENSE], measured, strict=True)]
                     ),
-                    # What the links alone would let it be: they have no more to carry than this.
+                    # Bound of the links: the ratio of the bytes that they carry.
                     "times_fewer_bytes": spread(
                         [_carried(dense) / _carried(run) for dense, run in zip(runs[DENSE], measured, strict=True)]
                     ),
@@ -176,9 +178,9 @@ def _carried(run: Measured) -> int:
 
 
 def formula_words(by: str, values: int, density: float) -> float | None:
-    """Words up and down that a worker needs by the thresholds of peeling and the best Bloom filter; None for others.
+    """Return the uplink and downlink words by the thresholds of peeling and the optimal Bloom filter; None for others.
 
-    Cells per key: 1 / 0.818, or 1 / 0.918 coupled, and a little for small sketches; false positives are keys, too.
+    Cells per key: 1 / 0.818, or 1 / 0.918 coupled, and slightly more for small sketches; false positives are keys, too.
     """
     if by not in ("sketch", "union"):
         return None
@@ -190,7 +192,7 @@ def formula_words(by: str, values: int, density: float) -> float | None:
 
 
 def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``COLUMNS``."""
+    """Return the rows for ``COLUMNS``."""
     for figure in result["figures"]:
         formula = figure["formula_words"]
         yield (

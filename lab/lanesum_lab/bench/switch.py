@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets per second of the embedded switch beside BMv2: the same program, the same packets, the same machine.
+"""Packets per second of the embedded switch beside BMv2: the same program, packets and machine.
 
-In memory, the frames are handed to the switch in this process. On veth, the switch is a process of its own with one
-AF_PACKET port per worker in a network namespace, and this process keeps a window of chunks under way. Runs of all
-switches take turns, so that a change of the machine's speed meets them alike; figures are medians.
+In memory, frames are passed to the switch in this process. On veth, the switch is a process with one AF_PACKET port per
+worker in a network namespace, and this process keeps a window of chunks in flight. Switches take turns, so that a
+change of the machine's speed affects them alike. Figures are medians.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class SwitchFigure:
 
 
 class _Feeder:
-    """Builds workloads whose epochs and positions go on from one run to the next."""
+    """Builds workloads whose epochs and positions continue from one run to the next."""
 
     def __init__(self, switch: P4RuntimeSwitch, accumulator_words: int) -> None:
         self.job = admit(switch, load(_TOPOLOGY), accumulator_words)
@@ -119,7 +119,7 @@ def _on_veth(target: SwitchTarget, words: int, folder: Path) -> Iterator[Measure
 
 
 def _windowed(name: str, workload: Workload, sockets: dict[int, socket.socket]) -> float:
-    """Packets per second with WINDOW_CHUNKS chunks under way, results counted at the first worker's port."""
+    """Return the packets per second with WINDOW_CHUNKS chunks in flight; count results at the first worker's port."""
     listener = sockets[workload.frames[0][0]]
     listener.settimeout(_RESULT_TIMEOUT_S)
     for sock in sockets.values():
@@ -150,7 +150,7 @@ def _drain(sock: socket.socket) -> None:
 
 
 def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object with ``figures`` and, under ``left_out``, what was not measured and why."""
+    """Measure; return a JSON-ready object with ``figures`` and ``left_out``: cases not measured, with the reasons."""
     left_out: dict[str, str] = {}
     workers = len(load(_TOPOLOGY).names("worker"))
     problem = obstacle()

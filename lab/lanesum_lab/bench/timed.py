@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A codec that tells how long its work took, and how long it waited for the network."""
+"""Codec that measures the time of its work, and the time of waiting for the network."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Phases:
     """Seconds of all all-reduces so far.
 
     Attributes:
-        encode: the codec's work before its last round, what it does while a round is in flight included.
-        network: from handing a round over until its sum is there; what the codec does meanwhile for the whole round is
-            not counted, what it does piece by piece is.
+        encode: the codec's work before its last round, including work while a round is in flight.
+        network: from submitting a round until its sum is complete. Work per segment meanwhile is counted, work for the
+            whole round is not.
         decode: the codec's work after its last round.
     """
 
@@ -41,39 +41,39 @@ class Phases:
 
 
 class TimedCodec:
-    """``codec`` itself, with ``phases``."""
+    """``codec`` with ``phases``."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self.phases = Phases()
-        #: Those of ``codec``, for vectors of the host and without its state.
+        #: Traits of ``codec``, for host vectors and without its state.
         self.traits = replace(codec.traits, accepts_device_tensors=False, adds_memory=False, stateful=False)
 
     @property
     def name(self) -> str:
-        """As the codec's."""
+        """Name of the codec."""
         return self._codec.name
 
     @property
     def workers(self) -> int:
-        """As the codec's."""
+        """Number of workers of the codec."""
         return self._codec.workers
 
     @property
     def code_table(self) -> NDArray[np.uint8] | None:
-        """As the codec's."""
+        """Code table of the codec."""
         return self._codec.code_table
 
     def describe(self) -> str:
-        """As the codec's."""
+        """Return the description of the codec."""
         return self._codec.describe()
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """As the codec's."""
+        """Return the shapes of the codec."""
         return self._codec.shapes(size)
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
-        """As the codec's, timed."""
+        """Run the codec's steps and time them."""
         phases, clock = self.phases, time.perf_counter
         begun = clock()
         steps = self._codec.all_reduce(x, context)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Other traffic as a process, in a network namespace of its own.
+"""Background traffic as a process in a network namespace of its own.
 
-Arguments SOCKET ADDRESS at the host that sends; SOCKET alone at the one that receives, which is at ADDRESS.
+Arguments SOCKET ADDRESS at the sender; SOCKET alone at the receiver, whose address is ADDRESS.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _TCP_ECN = Path("/proc/sys/net/ipv4/tcp_ecn")  # of this network namespace
 
 
 def main(arguments: list[str]) -> None:
-    """Until the benchmark goes away."""
+    """Work until the benchmark closes the connection."""
     path, *address = arguments
-    _TCP_ECN.write_text("1")  # ask for it, and grant it
+    _TCP_ECN.write_text("1")  # request ECN, and accept it
     if address:
         serve(path, Sender(address[0]).work)
     else:

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Small all-reduces beside a bare UDP echo on the same path, and how many packets one worker gets through.
+"""Short all-reduces beside a bare UDP echo on the same path, and packets per second of one worker.
 
-The transport in Python and the compiled one take turns, each with workers and an aggregation server of its own kind.
-An all-reduce by ``fixed`` is one round for so few values, or two (scales, then values), with the codec's work; a round
-is one sum of words. Beside the echo for one worker alone there is one for all at once, whose processes share the
-processors as those of an all-reduce do, and one of as many packets as a round has, one system call for each.
+The transports in Python and C++ take turns, each with workers and an aggregation server of its own kind. An all-reduce
+by ``fixed`` is one round for so few values, or two (scales, then values), with the codec's work; a round is one sum of
+words. Besides the echo for one worker alone, there is an echo for all workers at once, whose processes share the
+processors, and one of as many packets as a round has, with one system call each.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ RATE_COLUMNS = ("path", "by", "packets/s", "packets per CPU second", "retransmit
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured.
+    """Settings of the benchmark.
 
     Attributes:
-        workers: of the small all-reduces.
-        values: of one of them.
-        count: of them in a run.
+        workers: number of workers of the short all-reduces.
+        values: values of an all-reduce.
+        count: all-reduces of a run.
         chunks: packets of a long round.
-        seconds: of long rounds in a run.
-        repeats: runs of every case; they take turns.
-        rate_mbit: of the limited links.
-        window: packets under way at most.
-        accumulator_words: of a packet.
+        seconds: length of a run of long rounds.
+        repeats: runs of every case; cases take turns.
+        rate_mbit: rate of the limited links.
+        window: maximum packets in flight.
+        accumulator_words: words of a packet.
     """
 
     workers: int = 2
@@ -102,9 +102,9 @@ def _measure(
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; returns a JSON-ready object with ``latency``, ``rate`` and, under ``left_out``, what was not measured.
+    """Measure; return a JSON-ready object with ``latency``, ``rate`` and, under ``left_out``, cases not measured.
 
-    Raises BenchError when a sum is wrong.
+    Raises BenchError if a sum is wrong.
     """
     left_out: dict[str, str] = {}
     names = implementations(left_out)
@@ -162,7 +162,7 @@ def _latency_figure(case: _Latency, runs: list[list[float]], echo: list[list[flo
 
 
 def _rate_figure(path: str, name: str, runs: list[Flowed]) -> dict[str, Any]:
-    """Packets are those sent and those received, of one worker whose job has no other."""
+    """Return the rate of sent and received packets of one worker, alone in its job."""
     return {
         "path": path,
         "by": name,
@@ -175,21 +175,21 @@ def _rate_figure(path: str, name: str, runs: list[Flowed]) -> dict[str, Any]:
 
 
 def latency_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``LATENCY_COLUMNS``."""
+    """Return the rows for ``LATENCY_COLUMNS``."""
     for figure in result["latency"]:
         times = [text(figure[name], 0) for name in ("p50_us", "p99_us")]
         yield figure["path"], figure["what"], figure["by"], *times, text(figure["p50_to_echo"])
 
 
 def rate_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``RATE_COLUMNS``."""
+    """Return the rows for ``RATE_COLUMNS``."""
     for figure in result["rate"]:
         rates = [text(figure[name], 0) for name in ("packets_per_s", "packets_per_cpu_s")]
         yield figure["path"], figure["by"], *rates, str(figure["retransmissions"])
 
 
 def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` found, for ``CHUNK_COLUMNS``; none where it did not look at chunks yet."""
+    """Return the rows for ``CHUNK_COLUMNS``; none for results of versions that did not measure chunks."""
     for figure in result["rate"]:
         if figure.get("chunk_p50_s"):
             times = ({key: 1e6 * one for key, one in figure[f"chunk_{name}_s"].items()} for name in ("p50", "p99"))

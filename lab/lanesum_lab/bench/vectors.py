@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors that every process of a benchmark can make for any worker, and what their sum must be."""
+"""Vectors of any worker that every process of a benchmark can compute, and their sums."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from lanesum_lab.codec_simulation import simulate
 
 Vector = NDArray[np.float32]
 
-# Vectors are made and summed a piece at a time. A multiple of the block of `fixed`, which knows no more of a vector.
+# Vectors are made and summed in tiles: a multiple of the block of `fixed`, which treats blocks independently.
 TILE = 1 << 20
 
 
 def tile(worker: int, start: int, size: int) -> Vector:
-    """``size`` values from ``start`` on, a multiple of ``TILE``, of a worker's vector."""
+    """Return ``size`` values of a worker's vector from ``start`` on, a multiple of ``TILE``."""
     count = min(TILE, size - start)
     values: Vector = np.random.default_rng((worker, start)).standard_normal(count, np.float32)
     return values
 
 
 def vector(worker: int, size: int) -> Vector:
-    """A worker's vector: normally distributed, another one for every worker."""
+    """Return a worker's vector: normally distributed, different for every worker."""
     values = np.empty(size, np.float32)
     for start in range(0, size, TILE):
         values[start : start + TILE] = tile(worker, start, size)
@@ -36,11 +36,11 @@ def vector(worker: int, size: int) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """Where workers have values: whole numbers, so that their sum is exact in whatever order.
+    """Positions of values: integers, so that their sum is exact in any order.
 
     Attributes:
-        density: share of places where some worker has one.
-        overlap: share of a worker's places where all workers have one; at its other places nobody else has.
+        density: fraction of positions where some worker has a value.
+        overlap: fraction of a worker's positions that all workers share; no other worker has its other positions.
     """
 
     density: float
@@ -48,7 +48,7 @@ class Sparse:
 
 
 def sparse_vector(worker: int, workers: int, size: int, sparse: Sparse) -> Vector:
-    """A worker's vector with few values; the places of all workers come from the same numbers."""
+    """Return a worker's sparse vector; the positions of all workers derive from the same numbers."""
     each = sparse.density / (sparse.overlap + workers * (1 - sparse.overlap))
     common, alone = each * sparse.overlap, each * (1 - sparse.overlap)
     values = np.empty(size, np.float32)
@@ -63,7 +63,7 @@ def sparse_vector(worker: int, workers: int, size: int, sparse: Sparse) -> Vecto
 
 
 def fixed_sum(codec: Codec, workers: int, size: int) -> str:
-    """Digest of what ``fixed`` must make of all workers' vectors, by the codec alone, without any network."""
+    """Return the digest of the result of ``fixed`` for all workers' vectors, computed without any network."""
     digest = hashlib.blake2b(digest_size=16)
     for start in range(0, size, TILE):
         tiles = [tile(worker, start, size) for worker in range(workers)]
@@ -72,12 +72,12 @@ def fixed_sum(codec: Codec, workers: int, size: int) -> str:
 
 
 def digest_of(values: Vector) -> str:
-    """Equal where all bits are."""
+    """Return a digest that is equal if all bits are."""
     return hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=16).hexdigest()
 
 
 def error_of(values: Vector, workers: int) -> float:
-    """Squared error of a sum over the squared sum, in the first values (at most ``TILE``)."""
+    """Return the squared error of a sum over the squared sum, in the first values (at most ``TILE``)."""
     size = values.size
     right = sum(tile(worker, 0, size).astype(np.float64) for worker in range(workers))
     return float(np.sum((values[:TILE] - right) ** 2) / np.sum(np.square(right)))

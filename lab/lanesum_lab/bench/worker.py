@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of a benchmark's job as a process (arguments SOCKET CONTROLLER JOB WORKER CONGESTION)."""
+"""Agent process of one worker of a benchmark's job (arguments SOCKET CONTROLLER JOB WORKER CONGESTION)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanesum_lab.bench.rounds import RoundsWorker
 
 
 def main(arguments: list[str]) -> None:
-    """Join the job, then work until the benchmark goes away."""
+    """Join the job, then work until the benchmark closes the connection."""
     path, controller, job, worker, congestion = arguments
     ticket = join(controller=controller, job=job, worker=int(worker), wait=True)
     transport = UdpTransport(ticket, congestion=congestion)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers and aggregation servers as processes at a place, which all-reduce when they are told to."""
+"""Workers and aggregation servers as agent processes that all-reduce on request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lanesum_lab.run.supervisor import Supervisor
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job to be set up: its codec, and the nodes whose servers sum it."""
+    """A job to set up: its codec, and the nodes of the servers."""
 
     name: str
     codec: str
@@ -38,9 +38,9 @@ class Measured:
     """One reduction by all workers.
 
     Attributes:
-        seconds: of one all-reduce, from the first worker's begin to the last one's end.
-        cpu_s: of all workers and servers, of one all-reduce.
-        wire: of one all-reduce.
+        seconds: time of one all-reduce, from the first worker's begin to the last one's end.
+        cpu_s: processor time of all workers and servers for one all-reduce.
+        wire: wire bytes of one all-reduce.
     """
 
     reduction: Reduction
@@ -51,17 +51,17 @@ class Measured:
 
     @property
     def equal(self) -> bool:
-        """All workers have the same bits."""
+        """True if all workers have the same bits."""
         return len({worker.digest for worker in self.workers}) == 1
 
     @property
     def digest(self) -> str:
-        """Of the first worker's sum."""
+        """Digest of the first worker's sum."""
         return self.workers[0].digest
 
 
 class Workers:
-    """All processes at one place. ``close`` before the supervisor's.
+    """All processes at one location. Close them before the supervisor.
 
     Raises ProcessFailedError, BenchError.
     """
@@ -126,7 +126,7 @@ class Workers:
             self._agents.ask({agent: message for agent, node in self._servers.items() if node in job.servers})
 
     def measure(self, reduction: Reduction) -> Measured:
-        """Have all workers do it. Raises ProcessFailedError; BenchError when the workers' sums differ."""
+        """Run a reduction at all workers. Raises ProcessFailedError; BenchError if the workers' sums differ."""
         cpu, wire = self._server_cpu(), self._place.wire()
         answers = self._agents.ask(dict.fromkeys(self._workers, reduction))
         wire, cpu = self._place.wire() - wire, self._server_cpu() - cpu
@@ -151,5 +151,5 @@ class Workers:
         return sum(one.cpu_s for one in usage.values())
 
     def close(self) -> None:
-        """Let the processes end; idempotent."""
+        """End the processes; idempotent."""
         self._agents.close()

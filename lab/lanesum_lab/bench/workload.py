@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The packets of the switch benchmark: a job's contributions in the order in which workers send them."""
+"""Packets of the switch benchmark: a job's contributions in sending order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Workload:
 
 
 def admit(switch: ControlledSwitch, topology: Topology, accumulator_words: int) -> AdmittedJob:
-    """Put the hosts and the benchmark's job on a switch."""
+    """Add the hosts and the benchmark's job to a switch."""
     network = Network.of(topology, loopback=False)
     switches = {topology.switch: InProcessSwitch(switch)}
     controller = Controller(network, NoServer(), switches, accumulator_words=accumulator_words)
@@ -42,7 +42,7 @@ def admit(switch: ControlledSwitch, topology: Topology, accumulator_words: int) 
 
 
 def build(job: AdmittedJob, op: LaneOp, chunks: int, *, epoch: int = 0, position: int = 0) -> Workload:
-    """``chunks`` chunks of random words from every worker, workers taking turns."""
+    """Return ``chunks`` chunks of random words from every worker, workers taking turns."""
     first = job.tickets[0]
     generator = np.random.default_rng(secrets.randbits(32))
     per_worker = []

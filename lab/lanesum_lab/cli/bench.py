@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum bench``: measurements, side by side with a named peer."""
+"""``lanesum bench``: measurements beside a named peer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m lanesum_lab.simulator``: run random schedules, or one from a file."""
+"""Run random schedules, or one from a file: ``python -m lanesum_lab.simulator``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN_STEPS = 40
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit status: 1 when a promise was broken."""
+    """Run the command line; return the exit status: 1 if an invariant was violated."""
     options = _parser().parse_args(arguments)
     try:
         parts = Parts(
@@ -106,7 +106,7 @@ def _soak(options: argparse.Namespace, parts: Parts) -> int:
 
 
 def _failure(seed: int, options: argparse.Namespace, parts: Parts) -> dict[str, Any]:
-    """Shrink, show, and save the schedule of a seed that fails."""
+    """Shrink, print and save the schedule of a failing seed."""
     shrinker = Shrinker(Schedule.draw(seed), parts=parts)
     minimal = shrinker.shrink()
     violation = run(minimal, parts=parts).violation
@@ -114,7 +114,7 @@ def _failure(seed: int, options: argparse.Namespace, parts: Parts) -> dict[str, 
         options.save.parent.mkdir(parents=True, exist_ok=True)
         options.save.write_text(minimal.to_json(indent=2) + "\n")
     if not options.json:
-        print(f"Seed {seed} breaks a promise: {violation}")
+        print(f"Seed {seed} violates an invariant: {violation}")
         chosen = f" --switch {parts.switch.name}" + " --native" * parts.native_workers
         chosen += " --native-server" * parts.native_server
         print(f"As it was drawn: python -m lanesum_lab.simulator{chosen} --schedules 1 --seed {seed}")

@@ -1,24 +1,24 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""By when a run must have ended."""
+"""Upper bounds on the length of a run."""
 
 from __future__ import annotations
 
 from lanesum.transport.rtt import MAX_RTO_S
-from lanesum_lab.simulator.network import MOST_LOSSES
+from lanesum_lab.simulator.network import MAX_LOSSES
 from lanesum_lab.simulator.scenario import RACKS, SERVER_ALONE, JobPlan, Scenario
 
-# Workers of a job that was taken out notice it late, and go on sending for so long.
+# Workers of a removed job notice the removal late, and continue to send for this time.
 AFTERLIFE_S = 0.5
 _LINKS = {SERVER_ALONE: 1, RACKS: 3}
 
 
 def bounds(scenario: Scenario) -> tuple[float, int]:
-    """Virtual seconds and events after which a run must have ended.
+    """Return the virtual seconds and the number of events after which a run must have ended.
 
-    A link loses a packet about a chunk ``MOST_LOSSES`` times at most, so each chunk of each worker is through after so
-    many retransmissions on each link in both directions; at worst all of them happen one after another. A death costs
-    the time until the node has its jobs again, and the chunks of two turns of all slots are summed anew.
+    A link loses the packets about a chunk at most ``MAX_LOSSES`` times. So every chunk of every worker completes after
+    that many retransmissions on each link in both directions, in the worst case one after another. A killed node
+    costs the time until its jobs are restored, and the chunks of two turns of all slots are summed again.
     """
     links = _LINKS.get(scenario.network, 2)
     disturbances = len(scenario.kills) + len(scenario.resizes) + sum(one.lease is not None for one in scenario.lines)
@@ -32,7 +32,7 @@ def bounds(scenario: Scenario) -> tuple[float, int]:
             try_s += max(2 * one.latency_s + 3 * one.pace_s for one in job.workers)
             chunks = sum(one.words for one in job.rounds) + len(job.rounds)
             again = disturbances * min(chunks, 2 * job.slots)
-            tries = 2 * MOST_LOSSES * links + 2 + 2 * links
+            tries = 2 * MAX_LOSSES * links + 2 + 2 * links
             total_s += idle + job.linger_s + AFTERLIFE_S + (chunks + again) * len(job.workers) * tries * try_s
             pairs += (chunks + again) * len(job.workers)
             waiting_s += (idle + AFTERLIFE_S) * len(job.workers)
@@ -42,5 +42,5 @@ def bounds(scenario: Scenario) -> tuple[float, int]:
 
 
 def _idle_s(job: JobPlan) -> float:
-    """How long workers do nothing at all."""
+    """Return the time in which all workers are idle."""
     return max(one.start_s for one in job.workers) + sum(length for w in job.workers for _, length in w.pauses)

@@ -32,46 +32,46 @@ from lanesum_lab.simulator.scenario import (
 from lanesum_lab.simulator.strays import KINDS, KINDS_WITHOUT_SWITCHES
 
 _OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.TABLE8, LaneOp.ADD8X4, LaneOp.OR, LaneOp.MAX)
-# Those that came later; some of them need packets of four or eight words.
+# Operations added later; some of them need packets of four or eight words.
 _LATER_OPS = tuple(op for op in LaneOp if op not in _OPS)
-# Contributions without faults that a scenario is about; many workers get few chunks.
+# Contributions of a scenario without faults; many workers get few chunks.
 _CONTRIBUTIONS = {SERVER_ALONE: 14, ONE_SWITCH: 11, RACKS: 10}
-# Cheap ones more often: a switch costs a frame's headers, racks cost two switches.
+# Cheap networks more often: a switch costs frame headers, racks cost two switches.
 _NETWORKS = (*[SERVER_ALONE] * 9, *[ONE_SWITCH] * 6, *[RACKS] * 5)
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """What the jobs of a line are like; tuples are chosen from."""
+    """Parameters of the jobs of a line; one element of each tuple is chosen."""
 
     workers: tuple[int, ...]
     slots: tuple[int, ...]
     incarnations: tuple[int, ...]
     contributions: float  # times the usual number
-    crowds: bool = False  # now and then any number of workers
+    crowds: bool = False  # sometimes any number of workers
 
 
 _PLAIN = _Shape((1, 2, 2, 2, 2, 3, 3, 3, 4, 5), (1, 1, 2, 2, 3, 4, 5), (1, 1, 2, 2, 3), 1.0, crowds=True)
-# Windows so wide that later packets overtake lost ones.
+# Windows so wide that later packets arrive before the retransmission of lost ones.
 _WIDE = _Shape((2,), tuple(range(10, 17)), (1, 2), 2.0)
-# Entries that come round again while old packets are still under way.
+# Entries that are reused while old packets are still in flight.
 _TURNING = _Shape((1, 2, 2, 3), (1, 1, 1, 2), (1,), 1.4)
-# A quorum that goes on without somebody for more decisions than the server keeps, and the server dies.
+# A quorum continues without a worker for more decisions than the server keeps, and the server is killed.
 _BEHIND = _Shape((2, 2, 3), (1, 1, 2), (1,), 2.0)
-# Windows that shrink, because full queues mark packets, while slots come free in another order at every worker: it
-# takes many turns until all of them wait for each other.
+# Windows shrink because full queues mark packets, while slots become free in another order at every worker: a deadlock
+# would take many turns.
 _CROWDED = _Shape((2, 2, 2, 3), (2, 3, 4, 4, 5), (1,), 4.0)
 _SHAPES = (*[_PLAIN] * 15, *[_TURNING] * 3, *[_BEHIND] * 2, *[_CROWDED] * 3, _WIDE)
 _EPOCHS = (0, 0, (1 << 32) - 1, (1 << 32) - 2, (1 << 31) - 1, (1 << 31) - 2)
 
 
 def draw_scenario(seed: int) -> Scenario:
-    """The scenario of a seed."""
+    """Return the scenario of a seed."""
     return _Drawing(random.Random(seed)).scenario()
 
 
 class _Drawing:
-    """Everything is drawn from one source, in one order."""
+    """Draws all values from one generator in one order."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -86,7 +86,7 @@ class _Drawing:
         pool = self._network != SERVER_ALONE and rng.random() < 0.2
         if pool:
             lines = max(2, lines)
-        # Traps of numbering: the same tags in every line, no tag or job that is special.
+        # Edge cases of numbering: equal tags in every line, no reserved tag or job.
         tags = [rng.choice((0, 1, rng.getrandbits(32))), rng.getrandbits(32), 0xFFFFFFFF]
         usual = _CONTRIBUTIONS[self._network]
         contributions = shape.contributions * max(4, usual // lines)
@@ -109,7 +109,7 @@ class _Drawing:
         return self._with_rounds_in_flight(scenario) if rng.random() < 0.5 else scenario
 
     def _with_later_operations(self, scenario: Scenario) -> Scenario:
-        """As many packets as before, with more words; drawn late, as the servers are."""
+        """Use later operations: as many packets with more words. Drawn late, as the servers are."""
         words = max(scenario.accumulator_words, self._rng.choice((2, 4, 8)))
         lines = tuple(
             replace(line, jobs=tuple(self._with_rounds(job, scenario.accumulator_words, words) for job in line.jobs))
@@ -118,7 +118,7 @@ class _Drawing:
         return replace(scenario, lines=lines, accumulator_words=words)
 
     def _with_rounds(self, job: JobPlan, before: int, words: int) -> JobPlan:
-        """Other operations in some rounds, unless a worker disagrees about one of them."""
+        """Use other operations in some rounds, except rounds with a mismatch."""
         rng, rounds = self._rng, []
         for one in job.rounds:
             chunks = -(-one.words // one.op.shape.uplink_words(before))
@@ -129,7 +129,7 @@ class _Drawing:
         return job if job.mismatch else replace(job, rounds=tuple(rounds))
 
     def _with_servers(self, scenario: Scenario) -> Scenario:
-        """More servers than one; drawn late, so that a seed means the same otherwise."""
+        """Use several servers. Drawn late, so that older seeds keep their other values."""
         rng = self._rng
         servers = rng.choice((2, 2, 3))
         kills = tuple(
@@ -139,13 +139,14 @@ class _Drawing:
         return replace(scenario, servers=servers, kills=kills)
 
     def _with_rounds_in_flight(self, scenario: Scenario) -> Scenario:
-        """Workers that do not wait for one round before they begin the next; some go further than others."""
+        """Use workers with several rounds in flight, a different number at each worker."""
         rng = self._rng
 
         def keen(job: JobPlan) -> JobPlan:
-            most = rng.choice((2, 3))
+            deep = rng.choice((2, 3))
             return replace(
-                job, workers=tuple(replace(one, in_flight=rng.choice((1, most, most))) for one in job.workers)
+                job,
+                workers=tuple(replace(one, in_flight=rng.choice((1, deep, deep))) for one in job.workers),
             )
 
         lines = tuple(replace(line, jobs=tuple(keen(job) for job in line.jobs)) for line in scenario.lines)
@@ -178,7 +179,7 @@ class _Drawing:
         for number in range(incarnations):
             if rng.random() < 0.3:
                 workers, slots = self._workers(), rng.choice((slots, rng.choice(shape.slots)))
-            # The slots pass to another job now and then; otherwise the same one comes back under a new tag.
+            # Sometimes the slots pass to another job; otherwise the same job returns with a new tag.
             job, tag = line, tags[(line + number) % len(tags)]
             if number > 0 and rng.random() < 0.25:
                 job, tag = 10 + 10 * line + number, rng.choice((tag, jobs[-1].tag))
@@ -190,7 +191,7 @@ class _Drawing:
                     slots=slots,
                     rounds=self._rounds(chunks),
                     workers=workers,
-                    # Mostly the same as before, so that only the tag tells the successor's chunks from the others'.
+                    # Mostly equal plans: then only the tag distinguishes the chunks of the successor.
                     first_epoch=first_epoch if rng.random() < 0.8 else rng.getrandbits(32),
                 )
             )
@@ -246,14 +247,14 @@ class _Drawing:
         return self._rng.choice(self._shape.workers)
 
     def _rounds(self, chunks: int) -> tuple[RoundPlan, ...]:
-        """Rounds with about ``chunks`` chunks together, empty ones and incomplete packets among them."""
+        """Return rounds with about ``chunks`` chunks together, including empty ones and partial packets."""
         rng = self._rng
         rounds: list[RoundPlan] = []
         while chunks > 0 and len(rounds) < 5:
             size = min(chunks, rng.choice((1, 1, 2, 3, 5, chunks)))
             chunks -= size
             op = rng.choice(_OPS)
-            # The smallest packets: two accumulator words, one uplink word where it widens.
+            # The smallest packets have two accumulator words.
             per_packet = op.shape.uplink_words(2)
             rounds.append(RoundPlan(op, max(1, size * per_packet - rng.choice((0, 0, 1)))))
             if rng.random() < 0.05:
@@ -314,7 +315,7 @@ class _Drawing:
             mark = 0.0 if self._network == SERVER_ALONE else 0.2
             lose, duplicate, delay = rng.choice(((0.0, 0.1, 0.3), (0.1, 0.0, 0.6), (0.3, 0.0, 0.6)))
             return Rates(lose, duplicate, delay, corrupt, mark, rng.choice((2e-3, 5e-3)))
-        # A packet over several links meets each one's dice.
+        # A packet over several links can meet the faults of each of them.
         worst = 0.3 if self._network == SERVER_ALONE else 0.15
         return Rates(
             lose=rng.choice((0.0, 0.02, 0.1, worst, 0.3)),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ghost of a switch: who has contributed to what, known from outside and with no numbers that wrap."""
+"""Ghost state of a switch: contributors of every entry, tracked from outside with numbers that never wrap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lanesum_lab.simulator.violation import Invariant, Violation
 from lanesum_lab.simulator.wire import BYPASS, COLLISION, ECN, EPOCHS, PARTIAL, RETRANSMISSION, Seen
 
 Key = tuple[int, int]  # job, tag
-# Decisions after which a switch says nothing.
+# Decisions after which a switch sends nothing.
 _SILENT = ("claim", "contribute", "drop_late", "collide", "pass_late")
 _MARKS = ECN | COLLISION
 _TICKS, _CHIP_TICKS = 1 << 16, 1 << 28
@@ -20,7 +20,7 @@ _TICKS, _CHIP_TICKS = 1 << 16, 1 << 28
 
 @dataclass(slots=True)
 class SwitchEntry:
-    """What a register holds. ``at``: round and chunk, counted from the job's beginning."""
+    """Expected contents of a register entry. ``at``: round and chunk, counted from the job's beginning."""
 
     key: Key
     at: tuple[int, int]
@@ -29,13 +29,13 @@ class SwitchEntry:
     marks: int  # flags ECN and COLLISION of contributions
     workers: int = 0
     done: bool = False
-    noted: int = 0  # who came by for this chunk, counted or not
+    noted: int = 0  # workers whose packets for this chunk arrived, counted or not
 
 
 class SwitchGhost:
-    """What a switch must find at its entries, whatever it is to whom.
+    """Expected entries of a switch in any role.
 
-    ``chip``: it decides as the program for Tofino does.
+    ``chip``: the switch decides as the Tofino program does.
     """
 
     def __init__(self, node: str, *, chip: bool = False) -> None:
@@ -45,18 +45,18 @@ class SwitchGhost:
         self._entries: dict[tuple[int, int], SwitchEntry] = {}  # by absolute slot and shadow set
 
     def forget(self) -> None:
-        """The switch dies."""
+        """Forget all entries: the switch was killed."""
         self._entries.clear()
 
     def check(
         self, run: JobRun, job: SwitchJob, worker: int, seen: Seen, tick: int, decided: list[str], made: list[Seen]
     ) -> None:
-        """A contribution of a worker of ``job`` was handled. Raises Violation where it should not have been so.
+        """Check how the switch handled a contribution of a worker of ``job``. Raises Violation if it is wrong.
 
         Args:
-            seen: its header, with flag ECN where the frame was marked.
-            tick: of 1,024 us.
-            decided: the decisions that the switch counted.
+            seen: header of the packet, with flag ECN if the frame was marked.
+            tick: time in ticks of 1,024 us.
+            decided: decisions that the switch counted.
             made: packets that it made of this one.
         """
         decision = self._decide(run, job, worker, seen, tick)
@@ -68,7 +68,7 @@ class SwitchGhost:
             copies = 1
         else:
             copies = len(job.members)
-        # A contribution that collides goes on with a flag more, and counts as made.
+        # A colliding contribution is forwarded with one more flag, and counts as made.
         if decided != expected or (len(made) != copies and decision != "collide"):
             raise Violation(
                 Invariant.ANSWERS,
@@ -83,7 +83,7 @@ class SwitchGhost:
                     raise Violation(Invariant.ANSWERS, f"{self._node} sends {one}: its flags are wrong")
 
     def _decide(self, run: JobRun, job: SwitchJob, worker: int, seen: Seen, tick: int) -> str | None:
-        """What becomes of it; None where it is routed past the slots."""
+        """Return the expected decision; None if the packet bypasses the slots."""
         members = run.placement.members_at(self._node)
         bit = next((bit for bit, workers in enumerate(members) if workers >> worker & 1), None)
         slot, shadow = seen.shadow_slot & 0x7FFF, seen.shadow_slot >> 15

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever sends the strays: they go their way at once, and nothing may come of them."""
+"""Sender of stray packets, which must have no effect."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from lanesum_lab.simulator.worker import SimulatedWorker
 
 
 class Intruder:
-    """Sends strays.
+    """Sends stray packets.
 
     Args:
-        layout: who hangs where.
-        switches: by name.
-        servers: by name.
+        layout: hosts, switches and wires.
+        switches: switches by name.
+        servers: servers by name.
         sockets: workers by address.
-        receive: a datagram gets into the socket at an address.
-        arrive_at_host: a frame arrives at a host, with whether it must not get any further.
+        receive: delivers a datagram to the socket of an address.
+        arrive_at_host: delivers a frame to a host; the flag says that it must not get there.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Intruder:
         self._arrive_at_host = arrive_at_host
 
     def send(self, stray: Stray, run: JobRun) -> None:
-        """A stray that is aimed at a worker of ``run``. Raises Violation where it has an effect."""
+        """Send a stray packet aimed at a worker of ``run``. Raises Violation if it has an effect."""
         own = run.placement.addresses[stray.worker]
         server = self._layout.servers[stray.value % len(self._layout.servers)]
         if self._layout.network == SERVER_ALONE:
@@ -84,7 +84,7 @@ class Intruder:
     def _inject(
         self, place: tuple[str, int], source: Address, destination: Address, datagram: bytes, stray: Stray
     ) -> None:
-        """A stray goes its way at once and without misfortune; nobody may answer it."""
+        """Send a stray packet without delay or fault; no node may answer it."""
         for receiver, frame in self._follow(place, frame_to_switch(source, destination, datagram)):
             if receiver in self._servers:
                 ip, port = SERVER_ADDRESSES[receiver]
@@ -99,7 +99,7 @@ class Intruder:
                 raise Violation(Invariant.ISOLATION, f"answers to a stray packet ({stray.kind})")
 
     def _follow(self, place: tuple[str, int], frame: bytes) -> list[tuple[str, bytes]]:
-        """Where a frame gets to, hop by hop: hosts with what arrives there."""
+        """Follow a frame hop by hop; return the hosts that it reaches, with the frames."""
         arrived = []
         left = [(self._layout.wires[place], frame)]
         while left:
@@ -112,7 +112,7 @@ class Intruder:
         return arrived
 
     def _pass_through(self, stray: Stray, run: JobRun) -> None:
-        """Other traffic: goes through unchanged, whatever the switches are busy with."""
+        """Send other traffic, which the network must deliver unchanged."""
         source = run.placement.addresses[stray.worker][0], 1024
         destination = run.placement.addresses[stray.value % len(run.plan.workers)][0], 1024 + stray.value
         if any(node.boots for node in self._switches.values()) or source[0] == destination[0]:

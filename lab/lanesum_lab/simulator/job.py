@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A job that runs: its truth, what its workers sent and accepted, and what may be said about it."""
+"""A running job: its true sums, the packets that its workers sent and accepted, and the checks of results."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class JobRun:
     """One incarnation from its admission to its removal.
 
     Attributes:
-        accepted: by worker, positions with a result.
-        sent: by position, the set of workers that have sent it.
-        decided: by server, positions in the order in which it gave a result, for whom it decides.
-        is_shared: its slots on switches may be others' too.
+        accepted: positions with a result, by worker.
+        sent: set of workers that have sent a position, by position.
+        decided: positions in the order of the server's decisions, by server; quorum only.
+        is_shared: other jobs may use its slots on switches.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class JobRun:
         self.stopped = False
         self.accepted: list[set[int]] = [set() for _ in plan.workers]
         self.sent: dict[int, int] = {}
-        # Position -> how many had been decided before.
+        # position -> number of earlier decisions
         self.decided: collections.defaultdict[str, dict[int, int]] = collections.defaultdict(dict)
         self.mismatched = False  # a worker has noticed
-        self.lost = 0  # workers that have died, or were told that a result that they lack is gone
+        self.lost = 0  # workers that were killed, or whose result was evicted
         self.is_shared = any(job.role & Role.SHARED for job in placement.switches.values())
         self._results: dict[int, tuple[int, bytes]] = {}  # position -> contributors and words
 
@@ -65,13 +65,13 @@ class JobRun:
 
     @property
     def has_too_few(self) -> bool:
-        """So many workers are lost that the others may wait for one of them until their deadline."""
+        """True if so many workers are lost that the others may wait for their deadline."""
         return self.lost > len(self.plan.workers) - (self.plan.quorum or len(self.plan.workers))
 
-    # What workers say.
+    # Events of workers.
 
     def note_sent(self, worker: int, position: int) -> None:
-        """A worker sends a chunk for the first time."""
+        """Note that a worker sends a chunk for the first time."""
         self.sent[position] = self.sent.get(position, 0) | 1 << worker
         before = position - 2 * self.plan.slots
         if before < 0 or self.plan.quorum:
@@ -82,7 +82,7 @@ class JobRun:
                 raise Violation(Invariant.ALIASING, detail)
 
     def accept(self, worker: int, position: int, workers: int, words: bytes) -> None:
-        """A worker takes a result; everybody has to take the same."""
+        """Note that a worker accepts a result; all workers must accept the same."""
         first = self._results.setdefault(position, (workers, words))
         if first != (workers, words):
             detail = (
@@ -93,16 +93,16 @@ class JobRun:
         self.accepted[worker].add(position)
 
     def result(self, number: int) -> tuple[bytes, list[int]]:
-        """Words of a round as they were accepted, padding cut off, and the contributors of each chunk."""
+        """Return the accepted words of a round without padding, and the contributors of each chunk."""
         truth = self.truth
         begin = truth.starts[number]
         taken = [self._results[position] for position in range(begin, begin + truth.chunks(number))]
         return truth.cut(number, b"".join(words for _, words in taken)), [workers for workers, _ in taken]
 
-    # What aggregation points say.
+    # Packets of aggregation points.
 
     def check(self, node: str, seen: Seen, datagram: bytes) -> None:
-        """A packet that ``node`` has made must be right. Raises Violation."""
+        """Check a packet that ``node`` has made. Raises Violation."""
         truth = self.truth
         if seen.version_kind >> 4 != VERSION or len(datagram) != HEADER_BYTES + 4 * seen.words:
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen} in {len(datagram)} bytes")
@@ -130,7 +130,7 @@ class JobRun:
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}")
 
     def _check_place(self, node: str, seen: Seen, position: int) -> None:
-        """Slot, shadow set and operation are the chunk's, fan-ins those of the level that ``node`` is."""
+        """Check that slot, shadow set, operation and fan-ins are those of the chunk and of the level of ``node``."""
         plan = self.plan
         number = self.truth.round_of[position]
         if (seen.shadow_slot, seen.op) != (shadow_slot(position, plan.slots), plan.rounds[number].op):
@@ -146,8 +146,8 @@ class JobRun:
     def _check_result(self, node: str, seen: Seen, position: int, datagram: bytes) -> None:
         workers = self.named(datagram, seen)
         if workers is None:
-            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names nobody that could be")
-        if workers != self.truth.everybody and (node != SERVER or workers.bit_count() < (self.plan.quorum or 99)):
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names impossible contributors")
+        if workers != self.truth.all_workers and (node != SERVER or workers.bit_count() < (self.plan.quorum or 99)):
             raise Violation(Invariant.EXACTNESS, f"{node} sends a result over workers {workers:#x} only: {seen}")
         if self.words_of(datagram) != self.truth.combined(position, workers):
             raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")
@@ -164,7 +164,7 @@ class JobRun:
             if not seen.flags & BYPASS or seen.flags & UPPER:
                 raise Violation(Invariant.ANSWERS, f"{node} sends {seen}")
             if self.placement.places:
-                return  # differs from receiver to receiver
+                return  # differs between receivers
             members = tuple(1 << worker for worker in range(len(plan.workers)))
             bitmap = seen.workers
         else:
@@ -177,10 +177,10 @@ class JobRun:
         if workers is None or workers & ~self.sent.get(position, 0):
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names who has sent nothing")
         if bitmap.bit_count() >= len(members):
-            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, but nobody is missing")
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, but no contribution is missing")
 
     def check_gone(self, position: int, who: str) -> None:
-        """A server may have lost a result only to newer ones of its own."""
+        """Check that a server evicts a result only because of newer decisions."""
         decided = self.decided[self._server_of(position)]
         since = len(decided) - 1 - decided.get(position, len(decided))
         if not self.plan.quorum or since < max(self.plan.kept_results, 2 * self.plan.slots):
@@ -194,23 +194,23 @@ class JobRun:
         bitmap = seen.workers
         workers = _union(members, bitmap)
         if not workers or seen.racks != self.plan.rounds[self.truth.round_of[position]].words:
-            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names nobody that could be")
+            raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names impossible contributors")
         if bool(seen.flags & PARTIAL) != (bitmap.bit_count() < len(members)):
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}: flag PARTIAL is wrong")
         if datagram[HEADER_BYTES:] != self.truth.combined(position, workers):
             raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")
 
     def named(self, datagram: bytes, seen: Seen) -> int | None:
-        """The set of workers that a result is over; None when it names somebody that is not there."""
+        """Return the set of workers in a result; None if it names a worker that does not exist."""
         truth, places = self.truth, self.placement.places
         if not places:
             workers = seen.workers
-            partial = workers != truth.everybody
-            sound = not seen.racks and not workers & ~truth.everybody and bool(workers)
+            partial = workers != truth.all_workers
+            sound = not seen.racks and not workers & ~truth.all_workers and bool(workers)
             return workers if sound and partial == bool(seen.flags & PARTIAL) else None
         racks = self.placement.racks
         if not seen.flags & PARTIAL:
-            return truth.everybody if seen.racks == (1 << len(racks)) - 1 and not seen.workers else None
+            return truth.all_workers if seen.racks == (1 << len(racks)) - 1 and not seen.workers else None
         if len(datagram) != HEADER_BYTES + 4 * (truth.accumulator_words + len(racks)):
             return None
         bitmaps = struct.unpack_from(f">{len(racks)}I", datagram, HEADER_BYTES + 4 * truth.accumulator_words)
@@ -223,7 +223,7 @@ class JobRun:
         return workers or None
 
     def workers_in(self, rack: int, seen: Seen) -> int:
-        """The set of workers that an aggregate names; a switch above names racks."""
+        """Return the set of workers that an aggregate names; an upper switch names racks."""
         racks = self.placement.racks
         if seen.fan_in_racks:
             return sum(
@@ -232,12 +232,12 @@ class JobRun:
         return sum(1 << worker for bit, worker in enumerate(racks[rack]) if seen.workers >> bit & 1)
 
     def words_of(self, datagram: bytes) -> bytes:
-        """The sum in a result."""
+        """Return the words of a result."""
         return datagram[HEADER_BYTES : HEADER_BYTES + 4 * self.truth.accumulator_words]
 
 
 def _union(members: tuple[int, ...], bitmap: int) -> int | None:
-    """The sets behind the bits of a bitmap as one; None where a bit is nobody's."""
+    """Return the union of the sets behind the bits of a bitmap; None if a bit has no set."""
     if bitmap >> len(members):
         return None
     union = 0

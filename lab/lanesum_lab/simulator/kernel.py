@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a host's kernel does with frames: Ethernet, IPv4 and UDP around a datagram, checksums made and verified.
+"""Frames as a host's kernel handles them: Ethernet, IPv4 and UDP headers, checksums made and verified.
 
-Written anew, and not with ``lanesum.protocol.frames``, so that an error there does not cancel itself out.
+An implementation independent of ``lanesum.protocol.frames``, so that an error there is found.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _TTL = 64
 
 
 class Endpoint(NamedTuple):
-    """A host's address on the wire. ``ip`` as an int, ``mac`` six bytes."""
+    """Addresses of a host: ``ip`` as an int, ``mac`` as six bytes."""
 
     ip: int
     mac: bytes
 
 
 class Datagram(NamedTuple):
-    """What a kernel hands to a socket."""
+    """A datagram as a kernel delivers it to a socket."""
 
     source_ip: int
     source_port: int
@@ -39,17 +39,17 @@ class Datagram(NamedTuple):
 
 
 def _sum(data: bytes) -> int:
-    """One's complement sum of big-endian 16-bit words, an odd byte padded."""
+    """Return the one's complement sum of big-endian 16-bit words; an odd byte is padded."""
     if len(data) % 2:
         data += b"\0"
-    # The number that the bytes make, modulo 2^16 - 1, is the folded sum; only 0 has two forms.
+    # The number that the bytes form, modulo 2^16 - 1, is the folded sum; only 0 has two forms.
     total = int.from_bytes(data, "big")
     return total % 0xFFFF or (0xFFFF if total else 0)
 
 
 @functools.lru_cache(maxsize=4096)
 def _prefix(source: Endpoint, destination: Endpoint, source_port: int, port: int, size: int) -> tuple[bytes, int]:
-    """Everything before the UDP checksum, and the sum of what that checksum covers besides the payload."""
+    """Return all bytes before the UDP checksum, and the sum of its pseudo header."""
     length = _UDP.size + size
     fields = [
         0x45, 0, _IPV4.size + length, 0, _DONT_FRAGMENT, _TTL, _UDP_PROTOCOL, 0, source.ip, destination.ip
@@ -62,7 +62,7 @@ def _prefix(source: Endpoint, destination: Endpoint, source_port: int, port: int
 
 
 def pack(source: Endpoint, destination: Endpoint, source_port: int, port: int, payload: bytes) -> bytes:
-    """The frame of a datagram; ``destination.mac`` is the next hop's."""
+    """Return the frame of a datagram; ``destination.mac`` is that of the next hop."""
     head, total = _prefix(source, destination, source_port, port, len(payload))
     total += _sum(payload)
     checksum = 0xFFFF - (total % 0xFFFF or 0xFFFF)
@@ -70,7 +70,7 @@ def pack(source: Endpoint, destination: Endpoint, source_port: int, port: int, p
 
 
 def unpack(frame: bytes, host: Endpoint) -> Datagram | None:
-    """The datagram in a frame; None where the host's kernel drops it."""
+    """Return the datagram in a frame; None if the kernel drops it."""
     if len(frame) < PREFIX_BYTES:
         return None
     destination, _, ether_type = _ETHERNET.unpack_from(frame)
@@ -98,16 +98,16 @@ def unpack(frame: bytes, host: Endpoint) -> Datagram | None:
 
 
 def damage(frame: bytes, value: int) -> bytes:
-    """One byte behind the Ethernet header changed, which every checksum over it notices."""
+    """Change one byte behind the Ethernet header that a checksum covers."""
     behind = _ETHERNET.size
     at = behind + (value >> 8) % (len(frame) - behind)
     damaged = frame[:at] + bytes([frame[at] ^ (value & 0xFF or 1)]) + frame[at + 1 :]
-    # Without a checksum nobody would look, and the words are whole.
+    # Without a checksum no receiver would notice, and the words stay unchanged.
     return frame if damaged[PREFIX_BYTES - 2 : PREFIX_BYTES] == b"\0\0" else damaged
 
 
 def mark(frame: bytes) -> bytes:
-    """The frame of a path that is congested: IPv4 ECN 3."""
+    """Return the frame with IPv4 ECN 3, the mark of congestion."""
     begin = _ETHERNET.size
     fields = list(_IPV4.unpack_from(frame, begin))
     fields[1] |= _ECN
@@ -117,5 +117,5 @@ def mark(frame: bytes) -> bytes:
 
 
 def is_marked(frame: bytes) -> bool:
-    """The path was congested."""
+    """Return True if the frame has the mark of congestion."""
     return frame[_ETHERNET.size + 1] & _ECN == _ECN

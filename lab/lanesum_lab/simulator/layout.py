@@ -29,12 +29,12 @@ SERVER_ADDRESSES: dict[str, Address] = {
     name: (f"10.0.1.{number}", UDP_PORT) for number, name in enumerate(SERVERS, start=1)
 }
 _SERVER_OF_IP = {ip: name for name, (ip, _) in SERVER_ADDRESSES.items()}
-# On a port and with an address of its own; member of nothing.
+# on a port and with an address of its own; no member of any job
 OUTSIDER_ADDRESS: Address = ("10.0.2.1", 40000)
 OUTSIDER = "outsider"
 _OTHER_UDP_PORTS = 40000
 MAX_WORKERS = 16
-_TRUNKS, _UPLINK, _SERVER_PORT, _OUTSIDER_PORT = 100, 110, 120, 119  # of the first server; the next ones follow
+_TRUNKS, _UPLINK, _SERVER_PORT, _OUTSIDER_PORT = 100, 110, 120, 119  # port of the first server; the next ones follow
 
 
 def host_name(host: int) -> str:
@@ -47,12 +47,12 @@ def host_ip(host: int) -> str:
 
 
 def address(line: int, host: int) -> Address:
-    """The workers of every line that run on the same host have a port for each line; the first one the usual port."""
+    """Return the address of a worker; workers of several lines on one host have different ports."""
     return host_ip(host), _OTHER_UDP_PORTS + line if line else UDP_PORT
 
 
 def code_table(line: int) -> bytes:
-    """Each line has its own, so that mixing them up shows."""
+    """Return the code table of a line; every line has another one, so that a confusion shows."""
     return bytes((17 * entry + 5 * line + entry * entry) & 0xFF for entry in range(16))
 
 
@@ -74,19 +74,19 @@ def endpoint(ip: str) -> Endpoint:
 
 
 def frame_to_switch(source: Address, destination: Address, datagram: bytes) -> bytes:
-    """The frame of a datagram as it leaves a host."""
+    """Return the frame of a datagram as it leaves a host."""
     receiver = kernel.Endpoint(endpoint(destination[0]).ip, SWITCH_MAC)
     return kernel.pack(endpoint(source[0]), receiver, source[1], destination[1], datagram)
 
 
 class Layout:
-    """Who hangs where.
+    """Network of a scenario.
 
     Attributes:
-        switches: names.
-        servers: names; each slot has one of them.
-        wires: (node, port) to (node, port) at the other end.
-        latency_s: of the wires that are no host's.
+        switches: names of the switches.
+        servers: names of the servers; each slot belongs to one of them.
+        wires: (node, port) -> (node, port) at the other end.
+        latency_s: latency of the wires without a host.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -117,28 +117,28 @@ class Layout:
 
     @property
     def top(self) -> str:
-        """The switch that the servers hang at."""
+        """Name of the switch that the servers are attached to."""
         return self.switches[-1]
 
     def server_of(self, shadow_slot: int) -> str:
-        """The server that has the slot of a packet."""
+        """Return the server of a packet's slot."""
         return self.servers[(shadow_slot & 0x7FFF) % len(self.servers)]
 
     def home(self, host: int) -> int:
-        """The rack of a host, or ``AT_UPPER``."""
+        """Return the rack of a host, or ``AT_UPPER``."""
         return self._homes[host] if self.network == RACKS else 0
 
     def switch_of(self, host: int) -> str:
-        """The switch that a host hangs at."""
+        """Return the switch that a host is attached to."""
         home = self.home(host)
         return UPPER if home == AT_UPPER else rack_switch(home)
 
     def way_up(self, switch: str) -> int:
-        """The port of a switch that leads to the servers, or to the first one."""
+        """Return the uplink port of a switch, towards the first server."""
         return _SERVER_PORT if switch == self.top else _UPLINK
 
     def host_port(self, switch: str, ip: str) -> HostPort:
-        """A host as a switch sees it."""
+        """Return the port of a host as a switch sees it."""
         one = endpoint(ip)
         port, attached = self.way_up(switch), switch == self.top
         if ip == OUTSIDER_ADDRESS[0]:
@@ -155,7 +155,7 @@ class Layout:
         return HostPort(port, one.ip, one.mac, attached)
 
     def all_hosts(self, switch: str) -> list[HostPort]:
-        """Everybody, as a controller adds them."""
+        """Return all hosts as a controller adds them."""
         servers = (SERVER_ADDRESSES[server][0] for server in self.servers)
         ips = (*servers, OUTSIDER_ADDRESS[0], *map(host_ip, range(self.hosts)))
         return [self.host_port(switch, ip) for ip in ips]

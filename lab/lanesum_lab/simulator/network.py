@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Links that lose, duplicate, delay and damage single packets: drawn from a seed and written down, or from a list."""
+"""Links that lose, duplicate, delay and damage packets: drawn from a seed and recorded, or replayed from a list."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lanesum_lab.simulator.scenario import Rates
 from lanesum_lab.simulator.wire import Seen
 
 LOSE, DUPLICATE, DELAY, CORRUPT, MARK = "lose", "duplicate", "delay", "corrupt", "mark"
-# No packet is lost more often than this: without a limit nothing could be said about how long a run may take.
-MOST_LOSSES = 6
+# Maximum number of losses of a packet: without a limit the length of a run would have no bound.
+MAX_LOSSES = 6
 _SHORTEST_DELAY_S = 5e-5
 
 
 class Packet(NamedTuple):
-    """Which packet: the ``sending``-th one, from 0, of a kind about a chunk that takes a link."""
+    """Identity of a packet: the ``sending``-th one, from 0, of its kind about a chunk on a link."""
 
     link: str  # "from>to"
     kind: int
@@ -30,9 +30,9 @@ class Packet(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What happens to one packet on one link.
+    """Fault of one packet on one link.
 
-    ``delay_s``: of the packet, or of its second copy. ``value``: which byte is damaged, and how.
+    ``delay_s``: delay of the packet or of its second copy. ``value``: index and change of a damaged byte.
     """
 
     packet: Packet
@@ -64,11 +64,11 @@ UNHURT = Fate((0.0,))
 
 
 class Network:
-    """Decides about each packet on each link, once.
+    """Decides the faults of each packet on each link, once.
 
     Args:
-        rates: how often packets meet each fault; not looked at when ``faults`` are given.
-        seed: of the dice.
+        rates: rates of the faults; ignored if ``faults`` are given.
+        seed: seed of the random number generator.
         faults: replay exactly these.
     """
 
@@ -85,7 +85,7 @@ class Network:
         self._sendings: dict[tuple[str, int, int, int, int, int], list[int]] = {}
 
     def fate(self, link: str, seen: Seen) -> Fate:
-        """What happens to the packet that is sent now."""
+        """Return the fate of the packet that is sent now."""
         name = (link, seen.version_kind & 0xF, seen.job, seen.tag, seen.epoch, seen.chunk)
         counts = self._sendings.setdefault(name, [0, 0])
         packet = Packet(*name, counts[0])
@@ -105,17 +105,17 @@ class Network:
         return Fate((fault.delay_s,), None, fault.kind == MARK)
 
     def _draw(self, packet: Packet, losses: int) -> Fault | None:
-        dice = self._random.random()
-        if dice >= self._mark:
+        rng = self._random.random()
+        if rng >= self._mark:
             return None
-        if dice >= self._delay:
+        if rng >= self._delay:
             return Fault(packet, MARK)
-        if dice < self._corrupt:
-            if losses >= MOST_LOSSES:
+        if rng < self._corrupt:
+            if losses >= MAX_LOSSES:
                 return None
-            return Fault(packet, LOSE) if dice < self._lose else Fault(packet, CORRUPT, 0.0, self._damage())
+            return Fault(packet, LOSE) if rng < self._lose else Fault(packet, CORRUPT, 0.0, self._damage())
         delay_s = _SHORTEST_DELAY_S * (self._longest / _SHORTEST_DELAY_S) ** self._random.random()
-        return Fault(packet, DUPLICATE if dice < self._duplicate else DELAY, round(delay_s, 7))
+        return Fault(packet, DUPLICATE if rng < self._duplicate else DELAY, round(delay_s, 7))
 
     def _damage(self) -> int:
         return self._random.getrandbits(24)

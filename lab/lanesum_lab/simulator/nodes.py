@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches and the server, which die and come back without their memory; a controller then tells them all again."""
+"""Switches and servers that are killed and restart without their memory; a controller restores their jobs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Counts = collections.Counter[str]
 
 
 class SwitchNode:
-    """One switch. ``jobs``: what the controller wants there, whether the switch knows it at the time or not.
+    """One switch. ``jobs``: jobs assigned by the controller, installed or not.
 
     Args:
-        name: as in the layout.
-        layout: for the hosts around it.
-        bases: for its slots.
+        name: name in the layout.
+        layout: hosts around the switch.
+        bases: bases of its slots.
         words: accumulator words of a packet.
-        clock: virtual time in microseconds.
-        parts: which switch.
+        clock: returns virtual time in microseconds.
+        parts: implementation of the switch.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SwitchNode:
         self.jobs: dict[Key, SwitchJob] = {}
         self.boots = 0
         self.alive = False
-        self.counted = Counts()  # in earlier lives
+        self.counted = Counts()  # of earlier incarnations
         self._layout = layout
         self._bases = bases
         self._words = words
@@ -56,42 +56,42 @@ class SwitchNode:
         return ReferenceSwitch(self._words, slots=slots, clock=self._clock, entries=entries)
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """What leaves, with its port."""
+        """Process a frame; return the outgoing frames with their ports."""
         return self._switch.process(port, frame) if self.alive else []
 
     def counts(self) -> dict[str, int]:
-        """Of this life."""
+        """Counters of this incarnation."""
         return self._switch.decisions()
 
     def decisions(self) -> Counts:
-        """Of all lives together."""
+        """Counters of all incarnations."""
         return self.counted + Counts(self._switch.decisions())
 
-    # Life and death.
+    # Kill and restart.
 
     def kill(self) -> None:
-        """Registers and tables are lost."""
+        """Lose registers and tables."""
         self.alive = self.knows_jobs = False
         self.boots += 1
         self.counted += Counts(self._switch.decisions())
         self._switch = self._blank()
 
     def boot(self) -> None:
-        """Take packets again, knowing nobody."""
+        """Accept packets again, with empty tables."""
         self.alive = True
 
     def add_routes(self) -> None:
-        """The controller names all hosts."""
+        """Add the routes of all hosts."""
         for host in self._layout.all_hosts(self.name):
             self._switch.add_host(host)
 
     def add_jobs(self) -> None:
-        """The controller programs all jobs."""
+        """Add all jobs."""
         self.knows_jobs = True
         for job in self.jobs.values():
             self._switch.admit(job)
 
-    # What a controller does.
+    # Operations of a controller.
 
     def admit(self, job: SwitchJob) -> None:
         self.jobs[job.job, job.tag] = job
@@ -104,7 +104,7 @@ class SwitchNode:
             self._switch.remove(job)
 
     def resize(self, key: Key, line: int, resize: Resize) -> bool:
-        """Give a job other slots; False where it is not on this switch."""
+        """Give a job other slots; return False if the switch does not have the job."""
         job = self.jobs.get(key)
         if job is None:
             return False
@@ -116,11 +116,11 @@ class SwitchNode:
 
 
 class ServerNode:
-    """The server. Its journal outlives it.
+    """The server. Its journal survives a kill.
 
     Args:
-        folder: of the journal; None where the server never dies.
-        parts: which server.
+        folder: folder of the journal; None if the server is never killed.
+        parts: implementation of the server.
     """
 
     def __init__(self, folder: Path | None, parts: Parts) -> None:
@@ -134,21 +134,21 @@ class ServerNode:
         self._aggregator = parts.aggregator(folder)
 
     def handle(self, sender: Address, datagram: bytes, *, congested: bool = False) -> list[tuple[Address, bytes]]:
-        """Answers, with their receivers."""
+        """Handle a datagram; return the answers with their receivers."""
         return self._aggregator.handle(sender, datagram, congested=congested) if self.alive else []
 
     def counts(self) -> Counts:
-        """Of this life; ``refused`` for what changed nothing."""
+        """Counters of this incarnation; ``refused`` for packets without effect."""
         now = Counts({decision.value: count for decision, count in self._aggregator.decisions.items()})
         now["refused"] = self._aggregator.refused.total()
         return now
 
     def decisions(self) -> Counts:
-        """Of all lives together."""
+        """Counters of all incarnations."""
         return self.counted + self.counts()
 
     def kill(self) -> None:
-        """What is in memory is lost."""
+        """Lose the memory."""
         self.counted = self.decisions()
         self.close()
         self.alive = self.knows_jobs = False
@@ -156,14 +156,14 @@ class ServerNode:
         self._aggregator = self._parts.aggregator(self._folder)
 
     def boot(self) -> None:
-        """Take packets again, knowing no job."""
+        """Accept packets again, without any job."""
         self.alive = True
 
     def add_routes(self) -> None:
-        """A server has none."""
+        """Do nothing: a server has no routes."""
 
     def add_jobs(self) -> None:
-        """The controller admits all jobs."""
+        """Admit all jobs."""
         self.knows_jobs = True
         for placement in self.placements.values():
             self._aggregator.admit(placement.server_job())
@@ -178,5 +178,5 @@ class ServerNode:
             self._aggregator.remove(key[0])
 
     def close(self) -> None:
-        """Let go of files."""
+        """Close files."""
         self._aggregator.close()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which implementations a run is made of."""
+"""Implementations that a run consists of."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Compiled parts; all others are in Python.
+    """Implementations; those not named here are in Python.
 
     Attributes:
-        native_server: the server.
-        native_workers: the workers' rounds.
+        native_server: use the native server.
+        native_workers: use the native rounds of workers.
         switch: kind of switch, whose decisions the simulated switches make.
     """
 
@@ -43,23 +43,23 @@ class Parts:
         return issubclass(self.switch.slot_table, TofinoSlotTable)
 
     def entries(self) -> SlotTable:
-        """The slots of a switch that has just been started."""
+        """Return the slots of a switch after its start."""
         return self.switch.slot_table()
 
     def aggregator(self, folder: Path | None) -> AnyAggregator:
-        """A new server. Raises ConfigurationError when it is to be compiled and is not there."""
+        """Return a new server. Raises ConfigurationError if the native one is missing."""
         if not self.native_server:
             return Aggregator(folder)
         return NativeAggregator(_core("server"), folder)
 
     def rounds(self, ticket: JobTicket, *, window: int, congestion: str) -> AnyRounds:
-        """Rounds of a new worker. Raises ConfigurationError when they are to be compiled and are not there."""
+        """Return the rounds of a new worker. Raises ConfigurationError if the native ones are missing."""
         if not self.native_workers:
             return RoundSequence(ticket, window=window, congestion=congestion)
         return NativeRounds(_core("workers"), ticket, window=window, congestion=congestion)
 
     def check(self) -> None:
-        """Raises ConfigurationError when what is to be compiled is not there."""
+        """Raise ConfigurationError if a native implementation is missing."""
         if self.native_server or self.native_workers:
             _core("server" if self.native_server else "workers")
 

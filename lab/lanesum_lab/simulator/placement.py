@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller makes of a job: racks and bits, what each switch is told, what the server is told, the tickets."""
+"""Placement of a job: racks and bits, the entries of each switch, the server's job, and the tickets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lanesum_lab.simulator.scenario import AT_UPPER, RACKS, SERVER_ALONE, UPPER,
 
 
 class Bases:
-    """First register of every line; lines with a lease share one range, the others have two of their own."""
+    """Register bases of every line; lines with a lease share one range, the others have two of their own."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.pool = max((line.slots for line in scenario.lines if line.lease is not None), default=0)
@@ -25,18 +25,18 @@ class Bases:
         self._lines = scenario.lines
 
     def base(self, line: int, moved: bool) -> int:
-        """Where a line begins. A pool has no other place to go."""
+        """Return the base of a line. A pool has no second range."""
         shifts = moved and self._lines[line].lease is None
         return self._bases[line] + (self._lines[line].slots if shifts else 0)
 
 
 class Placement:
-    """One incarnation of a job, placed.
+    """Placement of one incarnation of a job.
 
     Attributes:
         places: (rack, bit) of every worker; empty with one level.
         racks: workers of every rack, by bit.
-        switches: what each switch is told, by name; those that do not have the job are missing.
+        switches: job entry of each switch, by name; switches without the job are missing.
     """
 
     def __init__(self, scenario: Scenario, layout: Layout, bases: Bases, line: int, plan: JobPlan) -> None:
@@ -60,7 +60,7 @@ class Placement:
                 self._one_level(homes[0])
 
     def _racks(self) -> tuple[list[tuple[int, ...]], list[int]]:
-        """Workers by rack, and where each rack is. Who hangs at the upper switch is a rack by itself."""
+        """Return the workers by rack, and the home of each rack. A host at the upper switch is a rack by itself."""
         workers = range(len(self.plan.workers))
         home_of = [self._layout.home(one.host) for one in self.plan.workers]
         homes = sorted(set(home_of))
@@ -124,15 +124,15 @@ class Placement:
         )
 
     def server_of(self, shadow_slot: int) -> str:
-        """The server that has the slot of a packet."""
+        """Return the server of a packet's slot."""
         return self._layout.server_of(shadow_slot)
 
     def members_at(self, switch: str) -> tuple[int, ...]:
-        """The set of workers (bit ``n`` for worker ``n``) behind each bit of a switch's bitmaps."""
+        """Return the set of workers (bit ``n`` for worker ``n``) behind each bit of a switch's bitmaps."""
         return self._members_at[switch]
 
     def server_job(self) -> ServerJob:
-        """The job as the server is told."""
+        """Return the job for the server."""
         plan = self.plan
         members = {}
         for worker, one in enumerate(self.addresses):
@@ -151,7 +151,7 @@ class Placement:
         )
 
     def ticket(self, worker: int) -> JobTicket:
-        """As the controller hands it to a worker."""
+        """Return the ticket of a worker."""
         plan = self.plan
         return JobTicket(
             job=plan.job,

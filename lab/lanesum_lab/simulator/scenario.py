@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a schedule is about: network, jobs, workers, links, deaths. Plain values that go to JSON and back."""
+"""Scenario of a schedule: network, jobs, workers, links, kills. Plain values that convert to JSON and back."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 
 from lanesum.protocol.lanes import LaneOp
 
-# Nobody but the servers; one switch before them; a switch for each rack, and one above them.
+# servers only; one switch in front of them; one switch per rack, and one above them
 SERVER_ALONE, ONE_SWITCH, RACKS = "server", "switch", "racks"
 NETWORKS = (SERVER_ALONE, ONE_SWITCH, RACKS)
 
 SERVER = "server"
-SERVERS = (SERVER, "server2", "server3")  # as many as a scenario may have
+SERVERS = (SERVER, "server2", "server3")  # maximum of a scenario
 UPPER = "upper"
-AT_UPPER = -1  # home of a host that hangs at the upper switch itself
+AT_UPPER = -1  # home of a host at the upper switch itself
 
 
 def rack_switch(rack: int) -> str:
-    """Name of a rack's switch; the only switch of a network with one is rack 0's."""
+    """Return the name of a rack's switch; a single switch is that of rack 0."""
     return f"rack{rack}"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerPlan:
-    """One worker: on host ``host``, late by ``start_s``, ``latency_s`` away, ``pace_s`` for each turn of its loop.
+    """One worker: on host ``host``, starting ``start_s`` late, with ``latency_s`` and ``pace_s`` per turn of its loop.
 
-    ``pauses`` are (begin, length) in seconds since its job was admitted; ``dies_s``: stops for ever so long after it.
-    ``in_flight``: rounds that it has under way at most; always one with a quorum, and where it disagrees with others.
+    ``pauses`` are (begin, length) in seconds since the admission of its job; ``dies_s`` is the time of its death.
+    ``in_flight``: maximum number of rounds in flight; 1 with a quorum, and for a worker with a mismatch.
     """
 
     host: int = 0
@@ -50,7 +50,7 @@ class RoundPlan:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """In round ``number`` one worker passes something else than the others."""
+    """In round ``number`` one worker passes other arguments than the others."""
 
     worker: int
     number: int
@@ -63,15 +63,15 @@ class JobPlan:
     """One incarnation of a job.
 
     Attributes:
-        quorum: contributions that make a result; 0 means all.
-        kept_results: results that the server keeps; quorum only.
-        slots_on_switch: slots of the range on the switches; those beyond are left to the server.
-        left_out: switches that do not take the job.
-        upper_ascends: the upper switch sends its sums on to the server instead of answering.
+        quorum: contributions that complete a result; 0 means all.
+        kept_results: number of results that the server keeps; quorum only.
+        slots_on_switch: slots of the range on the switches; the server sums those beyond.
+        left_out: switches that do not have the job.
+        upper_ascends: the upper switch forwards its sums to the server instead of answering.
         congestion: congestion control of the workers.
         mismatch: workers that disagree about a round.
-        abort_s: taken out so long after its admission, whatever its workers do.
-        linger_s: between the last result and the removal.
+        abort_s: time from admission to a forced removal.
+        linger_s: time from the last result to the removal.
     """
 
     job: int
@@ -98,10 +98,10 @@ class JobPlan:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A range of slots, and the jobs that have it one after another.
+    """A range of slots, and the jobs that use it one after another.
 
-    ``lease``: None for a range of its own; otherwise the jobs are in the pool that all such lines share, and the number
-    is their lease in ticks.
+    ``lease``: None for an exclusive range; otherwise the jobs are in the pool that all such lines share, and this is
+    their lease in ticks.
     """
 
     jobs: tuple[JobPlan, ...]
@@ -115,9 +115,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """A switch or a server dies at ``at_s`` and loses its memory.
+    """A switch or a server is killed at ``at_s`` and loses its memory.
 
-    It takes packets again after ``down_s``; a switch has routes ``routes_s`` later, and both have their jobs back
+    It accepts packets again after ``down_s``. A switch has its routes ``routes_s`` later. Both have their jobs
     ``jobs_s`` after that.
     """
 
@@ -130,7 +130,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """At one switch, the job that a line has at the time gets ``slots`` slots; ``moved``: in other registers."""
+    """The present job of a line gets ``slots`` slots at one switch; ``moved``: in other registers."""
 
     at_s: float
     node: str
@@ -141,7 +141,7 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """A packet from nowhere, of one of the kinds in ``lanesum_lab.simulator.strays``, aimed at a worker of a line."""
+    """A stray packet of a kind in ``lanesum_lab.simulator.strays``, aimed at a worker of a line."""
 
     at_s: float
     kind: str
@@ -152,21 +152,21 @@ class Stray:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Share of the packets that meet each fault on each link, where no list of faults is given."""
+    """Rates of the faults on each link, if no list of faults is given."""
 
     lose: float = 0.0
     duplicate: float = 0.0
     delay: float = 0.0
     corrupt: float = 0.0
-    mark: float = 0.0  # as a full queue does
+    mark: float = 0.0  # as from a full queue
     longest_delay_s: float = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """``homes``: the rack of each host by its number, or ``AT_UPPER``; of no account where only servers are.
+    """``homes``: the rack of each host by its number, or ``AT_UPPER``; ignored in a network without switches.
 
-    ``servers``: how many; all hang at the same switch, where there is one.
+    ``servers``: number of servers; all are attached to the same switch, if there is one.
     """
 
     network: str
@@ -185,7 +185,7 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Scenario:
-        """Raises KeyError, TypeError or ValueError for what ``to_dict`` did not make."""
+        """Read the value of ``to_dict``. Raises KeyError, TypeError or ValueError for any other value."""
         if data["network"] not in NETWORKS:
             raise ValueError(f"network is one of {', '.join(NETWORKS)}, not {data['network']}")
         if data.get("servers", 1) not in range(1, len(SERVERS) + 1):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run as a value: scenario, seed and what the network did. To JSON and back, and run again."""
+"""A reproducible run: scenario, seed and network faults. Converts to JSON and back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lanesum_lab.simulator.violation import Violation
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """``faults`` None: drawn from the seed at the scenario's rates."""
+    """A schedule. ``faults`` None: drawn from the seed at the scenario's rates."""
 
     scenario: Scenario
     seed: int
@@ -37,7 +37,7 @@ class Schedule:
 
     @classmethod
     def from_json(cls, text: str) -> Schedule:
-        """Raises ConfigurationError for text that is no schedule."""
+        """Read a schedule. Raises ConfigurationError for any other text."""
         try:
             fields: dict[str, Any] = json.loads(text)
             given = fields["faults"]
@@ -51,7 +51,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a schedule. ``faults``: those that met a packet, in this order."""
+    """Result of a schedule. ``faults``: faults that met a packet, in order."""
 
     violation: Violation | None
     faults: tuple[Fault, ...]
@@ -62,9 +62,9 @@ class Outcome:
 
 
 def run(schedule: Schedule, trace: Trace | None = None, parts: Parts = PYTHON) -> Outcome:
-    """Run it to its end or to the first violation; the same schedule has the same outcome, always.
+    """Run to the end or to the first violation; a schedule always has the same outcome.
 
-    ``trace`` is called with every step in words; ``parts`` is what runs.
+    ``trace`` is called with every step in words; ``parts`` are the implementations.
     """
     network = Network(schedule.scenario.rates, schedule.seed, schedule.faults)
     simulation = Simulation(schedule.scenario, schedule.seed, network, trace, parts)

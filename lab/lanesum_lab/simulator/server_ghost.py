@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ghost of the server: which sums it holds and what it has decided, known from outside."""
+"""Ghost state of the server: the sums it holds and its decisions, tracked from outside."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class ServerEntry:
     what: tuple[int, int]  # operation, words of the round
     pieces: list[int] = field(default_factory=list)  # disjoint sets of workers
     done: bool = False
-    disputed: bool = False  # workers have disagreed: no result any more
+    disputed: bool = False  # workers disagree: there is no result
 
     @property
     def workers(self) -> int:
         return sum(self.pieces)
 
     def add(self, workers: int) -> str:
-        """Take a sum over a set of workers; what that does."""
+        """Add a sum over a set of workers; return the decision."""
         if not workers & ~self.workers:
             return "report_pending"
         hit = [piece for piece in self.pieces if piece & workers]
@@ -40,11 +40,11 @@ class ServerEntry:
 
 
 class Decided:
-    """What a quorum has decided; outlives the server."""
+    """Decisions of a quorum; they survive a kill of the server."""
 
     def __init__(self, keep: int) -> None:
         self._keep = keep
-        self.kept: dict[At, tuple[tuple[int, int], int]] = {}  # what it is, contributors
+        self.kept: dict[At, tuple[tuple[int, int], int]] = {}  # kind, contributors
         self.newest_lost: At | None = None
 
     def add(self, at: At, what: tuple[int, int], workers: int) -> None:
@@ -59,9 +59,9 @@ class Decided:
 
 
 class ServerGhost:
-    """What the server must decide, and whom it must answer. ``decisions``: by name, as the server counts them.
+    """Expected decisions and answers of the server. ``decisions``: by name, as the server counts them.
 
-    ``chip``: switches turn what comes late for the second time into a sum that it is not in. Nobody believes them.
+    ``chip``: switches answer a second late contribution with a sum that does not contain it; workers ignore such sums.
     """
 
     def __init__(self, *, chip: bool = False) -> None:
@@ -71,11 +71,11 @@ class ServerGhost:
         self._decided: dict[tuple[int, int], Decided] = {}  # by job, tag
 
     def forget(self) -> None:
-        """The server dies. What it has decided is in its journal."""
+        """Forget all sums: the server was killed. Its decisions are in its journal."""
         self._entries.clear()
 
     def check(self, run: JobRun, worker: int, seen: Seen, decided: list[str], answers: Answered) -> None:
-        """A contribution that bears a worker's address was handled. Raises Violation where it should not be so."""
+        """Check how a contribution with a worker's address was handled. Raises Violation if it is wrong."""
         placement = run.placement
         named = 1 << worker
         if seen.aggregate:
@@ -88,14 +88,14 @@ class ServerGhost:
         if decided != [decision]:
             raise Violation(Invariant.ANSWERS, f"the server does {decided} with {seen}, not {decision}")
         self.decisions[decision] += 1
-        everybody = run.truth.everybody
+        all_workers = run.truth.all_workers
         receivers = 0
         if decision.endswith("_complete") or decision == "report_conflict":
-            receivers = everybody
+            receivers = all_workers
         elif decision in ("replay", "report_gone"):
             receivers = named
         elif decision in ("report_pending", "report_overlap"):
-            receivers = everybody & ~there | 1 << worker
+            receivers = all_workers & ~there | 1 << worker
         if sorted(one for one, _, _ in answers) != sorted(_members(receivers)):
             got = [one for one, _, _ in answers]
             raise Violation(Invariant.ANSWERS, f"the server answers workers {got} after {decision} of {seen}")
@@ -103,14 +103,14 @@ class ServerGhost:
             self._check_contributors(run, receiver, answer, datagram, there)
 
     def check_counters(self, counts: collections.Counter[str]) -> None:
-        """What the server counted is what the ghost decided."""
+        """Check that the server's counters equal the expected decisions."""
         counted = counts.copy()
         del counted["refused"]
         if +counted != +self.decisions:
             raise Violation(Invariant.COUNTERS, f"the server counts {+counted}, not {+self.decisions}")
 
     def _decide(self, run: JobRun, seen: Seen, named: int) -> tuple[str, int]:
-        """What becomes of a sum over ``named``, and whose contributions are there then."""
+        """Return the decision for a sum over ``named``, and the contributors that the entry holds then."""
         plan = run.plan
         key = seen.job, seen.tag
         at = (seen.epoch - plan.first_epoch) % EPOCHS, seen.chunk
@@ -145,7 +145,7 @@ class ServerGhost:
 
     @staticmethod
     def _check_contributors(run: JobRun, receiver: int, answer: Seen, datagram: bytes, there: int) -> None:
-        """An answer names those whose contributions are there."""
+        """Check that an answer names the contributors that the entry holds."""
         if answer.kind == RESULT:
             named = run.named(datagram, answer)
             if named != there:

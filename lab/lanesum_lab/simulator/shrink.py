@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A failing schedule made small: fewer jobs, workers, rounds and words, and as few faults as it takes."""
+"""Shrinking of failing schedules: fewer jobs, workers, rounds, words and faults."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ class Shrinker:
     """Delta debugging (Zeller and Hildebrandt 2002) on the faults, greedy steps on the scenario.
 
     Args:
-        schedule: one that fails.
-        most_runs: stop after so many tries with what is smallest by then.
-        parts: what it fails with.
+        schedule: a failing schedule.
+        max_runs: maximum number of tries.
+        parts: implementations that it fails with.
     """
 
-    def __init__(self, schedule: Schedule, most_runs: int = 3000, parts: Parts = PYTHON) -> None:
+    def __init__(self, schedule: Schedule, max_runs: int = 3000, parts: Parts = PYTHON) -> None:
         outcome = run(schedule, parts=parts)
         if outcome.violation is None:
             raise ValueError("a schedule that does not fail cannot be made smaller")
         self.runs = 0
-        self._most_runs = most_runs
+        self._max_runs = max_runs
         self._parts = parts
         self._invariant: Invariant = outcome.violation.invariant
         self._best = replace(schedule, faults=outcome.faults)
 
     def shrink(self) -> Schedule:
-        """The smallest schedule found that breaks the same promise."""
+        """Return the smallest schedule found that violates the same invariant."""
         before = None
-        while before != self._best and self.runs < self._most_runs:
+        while before != self._best and self.runs < self._max_runs:
             before = self._best
             self._shrink_scenario()
             self._shrink_faults()
         return self._best
 
     def _try(self, scenario: Scenario, faults: Faults) -> bool:
-        """Keep a candidate if it fails alike; faults that meet no packet any more fall away."""
-        if self.runs >= self._most_runs:
+        """Keep a candidate if it fails alike, without the faults that met no packet."""
+        if self.runs >= self._max_runs:
             return False
         self.runs += 1
         outcome = run(Schedule(scenario, self._best.seed, faults), parts=self._parts)
@@ -93,7 +93,7 @@ class Shrinker:
 
 
 def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faults]]:
-    """Every scenario that is one step simpler, the largest steps first."""
+    """Yield every scenario that is one step simpler, the largest steps first."""
     for name in ("strays", "kills", "resizes"):
         if getattr(scenario, name):
             none: dict[str, Any] = {name: ()}
@@ -137,13 +137,13 @@ def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faul
 
 
 def _operations(scenario: Scenario) -> set[LaneOp]:
-    """What its jobs do, and what one of their workers does instead."""
+    """Yield scenarios with simpler operations and mismatches."""
     jobs = [job for line in scenario.lines for job in line.jobs]
     return {one.op for job in jobs for one in job.rounds} | {job.mismatch.op for job in jobs if job.mismatch}
 
 
 def _smaller_networks(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faults]]:
-    """With fewer switches; a host's links keep their faults."""
+    """Yield scenarios with fewer switches; links of hosts keep their faults."""
     if scenario.network == RACKS:
         kept = tuple(kill for kill in scenario.kills if kill.node in SERVERS)
         smaller_one = replace(scenario, network=ONE_SWITCH, homes=(0,) * len(scenario.homes), kills=kept, resizes=())
@@ -157,7 +157,7 @@ def _smaller_networks(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scen
 
 
 def _with_links(faults: Faults, node: str) -> Faults:
-    """The faults of hosts' links when all hosts hang at ``node``; those of other links fall away."""
+    """Return the faults of hosts' links when all hosts are attached to ``node``; drop those of other links."""
     kept = []
     for fault in faults:
         one, other = fault.packet.link.split(">")
@@ -184,7 +184,7 @@ def _smaller_jobs(job: JobPlan) -> Iterator[JobPlan]:
         yield replace(job, rounds=job.rounds[:-1])
     if len(job.rounds) > 1 and (odd is None or odd.number > 0):
         moved = None if odd is None else replace(odd, number=odd.number - 1)
-        # The others keep their epochs.
+        # Other jobs keep their epochs.
         yield replace(job, rounds=job.rounds[1:], first_epoch=(job.first_epoch + 1) % (1 << 32), mismatch=moved)
     plain = JobPlan(job=0, tag=0, slots=1, window=1, rounds=(), workers=())
     for name in (
@@ -231,7 +231,7 @@ def _without_line(scenario: Scenario, index: int, faults: Faults) -> Iterator[tu
 
 
 def _with_epochs(faults: Faults, job: JobPlan) -> Faults:
-    """The faults of a job when its epochs begin at 0."""
+    """Return the faults of a job when its epochs begin at 0."""
     return tuple(
         fault._replace(packet=fault.packet._replace(epoch=(fault.packet.epoch - job.first_epoch) % (1 << 32)))
         if (fault.packet.job, fault.packet.tag) == (job.job, job.tag)

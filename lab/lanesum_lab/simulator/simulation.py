@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The event loop: virtual time, jobs that come and go, nodes that die, packets on their way from hop to hop."""
+"""Event loop: virtual time, jobs, killed nodes, and packets from hop to hop."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from lanesum_lab.simulator.worker import SimulatedWorker
 
 Trace = Callable[[str], None]
 _FRAME_BYTES = kernel.PREFIX_BYTES + HEADER_BYTES
-# By then everybody is to have heard of a mismatch; who has not, because a packet was lost, waits for its deadline.
+# Time in which all workers learn of a mismatch; a worker whose packet was lost waits for its deadline.
 _MISMATCH_S = 3.0
-# By then everything has come to an end that can when less than a quorum is left; the others wait for their deadlines.
+# Time in which everything ends that can without a quorum; other workers wait for their deadlines.
 _TOO_FEW_S = 10.0
 
 
@@ -48,11 +48,11 @@ class Simulation:
     """One run of a scenario.
 
     Args:
-        scenario: what runs.
-        seed: of the data.
-        network: what happens to each packet.
+        scenario: the scenario.
+        seed: seed of the data.
+        network: faults of the packets.
         trace: called with every step in words.
-        parts: what it is made of.
+        parts: implementations.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Simulation:
         self._order = 0
         self._admitted: dict[Key, JobRun] = {}
         self._sockets: dict[Address, SimulatedWorker] = {}
-        self._runs: dict[int, JobRun] = {}  # by line: the latest
+        self._runs: dict[int, JobRun] = {}  # latest job by line
         self._ended = 0
         self._layout = Layout(scenario)
         self._bases = Bases(scenario)
@@ -90,7 +90,7 @@ class Simulation:
         return int(self.now * 1e6)
 
     def run(self) -> None:
-        """Until nothing is under way any more. Raises Violation."""
+        """Run until no event is left. Raises Violation."""
         folder = None
         if any(kill.node in SERVERS for kill in self._scenario.kills):
             folder = tempfile.TemporaryDirectory(prefix="lanesum-", dir=_memory())
@@ -102,7 +102,7 @@ class Simulation:
             violation.at_s = self.now
             raise
         except Exception as error:
-            # Whatever the code under test raises is a finding, with its schedule.
+            # Any exception of the code under test is a finding, with its schedule.
             crash = Violation(Invariant.CRASH, f"{type(error).__name__}: {error}")
             crash.at_s = self.now
             raise crash from error
@@ -132,16 +132,16 @@ class Simulation:
         for resize in scenario.resizes:
             if resize.node in self._switches:
                 self._at(resize.at_s, self._resize, resize)
-        most_s, most_events = bounds(scenario)
+        max_s, max_events = bounds(scenario)
         while queue:
             self.now, _, action, arguments = heapq.heappop(queue)
             self.events += 1
-            if self.now > most_s or self.events > most_events:
+            if self.now > max_s or self.events > max_events:
                 waiting = ", ".join(str(worker) for worker in self._sockets.values() if not worker.done)
                 raise Violation(Invariant.BOUNDED, f"no end after {self.now:.1f} s, {self.events} events: {waiting}")
             action(*arguments)
         if self._ended != len(scenario.lines):
-            raise Violation(Invariant.BOUNDED, "nothing is under way any more, and jobs have not ended")
+            raise Violation(Invariant.BOUNDED, "no event is left, and jobs have not ended")
         for name, ghost in self._server_ghosts.items():
             ghost.check_counters(self._servers[name].decisions())
 
@@ -177,7 +177,7 @@ class Simulation:
             self._at(self.now + plan.abort_s, self._end, run)
 
     def _end(self, run: JobRun) -> None:
-        """The controller takes a job out; its successor takes the slots as they are."""
+        """Remove a job; its successor gets the slots without clearing."""
         if not run.admitted:
             return
         run.admitted = False
@@ -213,7 +213,7 @@ class Simulation:
         if node.resize((run.plan.job, run.plan.tag), resize.line, resize):
             self._say("{} gets {} slots of {}", run, resize.slots, resize.node)
 
-    # Deaths.
+    # Kills.
 
     def _node(self, name: str) -> SwitchNode | ServerNode:
         return self._servers[name] if name in self._servers else self._switches[name]
@@ -231,7 +231,7 @@ class Simulation:
     def _revive(self, kill: Kill, boots: int, stage: int) -> None:
         node = self._node(kill.node)
         if node.boots != boots:
-            return  # it has died again
+            return  # it was killed again
         self._say("{} {}", kill.node, ("is back", "has routes again", "has its jobs again")[stage])
         (node.boot, node.add_routes, node.add_jobs)[stage]()
         if stage < 2:
@@ -262,7 +262,7 @@ class Simulation:
                 self._at(self.now + _TOO_FEW_S, self._end, run)
 
     def _send(self, worker: SimulatedWorker, datagram: bytes, seen: Seen) -> None:
-        """A worker sends a contribution."""
+        """Send a contribution of a worker."""
         self.contributions += 1
         place = host_name(worker.plan.host)
         server = self._layout.server_of(seen.shadow_slot)
@@ -285,7 +285,7 @@ class Simulation:
     # Frames.
 
     def _transmit(self, place: tuple[str, int], frame: bytes, latency_s: float) -> None:
-        """A frame leaves a node by a port."""
+        """Send a frame from a port of a node."""
         other = self._layout.wires.get(place)
         if other is None:
             raise Violation(Invariant.ANSWERS, f"{place[0]} sends by port {place[1]}, where nothing is")
@@ -304,7 +304,7 @@ class Simulation:
             self._at(self.now + latency_s + delay_s, self._arrive, other, frame, is_damaged)
 
     def _arrive(self, place: tuple[str, int], frame: bytes, is_damaged: bool) -> None:
-        """A frame arrives at a node by a port."""
+        """Deliver a frame to a port of a node."""
         node, port = place
         switch = self._switches.get(node)
         if switch is None:
@@ -314,7 +314,7 @@ class Simulation:
                 self._pass_on((node, egress), sent, is_damaged)
 
     def _pass_on(self, place: tuple[str, int], frame: bytes, is_damaged: bool) -> None:
-        if is_damaged:  # has had its share of misfortune, and must not arrive anywhere
+        if is_damaged:  # it was damaged already, and must not be delivered
             self._at(self.now + self._layout.trunk_s, self._arrive, self._layout.wires[place], frame, True)
             return
         other = self._layout.wires.get(place)
@@ -322,7 +322,7 @@ class Simulation:
         self._transmit(place, frame, self._layout.trunk_s if worker is None else worker.plan.latency_s)
 
     def _at_host(self, node: str, frame: bytes) -> SimulatedWorker | None:
-        """Whose socket a frame is meant for, if the node is a host."""
+        """Return the socket address of a frame, if the node is a host."""
         if not node.startswith("host"):
             return None
         ip = ip_text(int.from_bytes(frame[30:34], "big"))
@@ -351,7 +351,7 @@ class Simulation:
         if worker is None:
             return
         datagram = kernel.unpack(frame, endpoint(worker.address[0]))
-        # Connected sockets take nothing but the servers'.
+        # Connected sockets accept only packets of the server.
         if datagram is None or (ip_text(datagram.source_ip), datagram.source_port) not in worker.ticket.servers:
             return
         self._check_whole(is_damaged, node)
@@ -363,12 +363,12 @@ class Simulation:
             raise Violation(Invariant.ISOLATION, f"a damaged packet passes for whole at {node}")
 
     def _receive(self, receiver: Address, datagram: bytes) -> None:
-        worker = self._sockets[receiver]  # whoever has the address now
+        worker = self._sockets[receiver]  # the present owner of the address
         if not worker.over:
             worker.receive(datagram, self.now)
 
     def _serve(self, name: str, sender: Address, datagram: bytes, congested: bool) -> None:
-        """A datagram arrives at a server."""
+        """Deliver a datagram to a server."""
         server = self._servers[name]
         if not server.alive:
             return
@@ -397,7 +397,7 @@ class Simulation:
         run.check(SERVER, seen, answer)
 
     def _answer(self, server: str, receiver: Address, datagram: bytes) -> None:
-        """An answer leaves a server."""
+        """Send an answer of a server."""
         worker = self._sockets[receiver]
         if self._scenario.network != SERVER_ALONE:
             self._say("{} sends {} to {}", server, read(datagram), worker)
@@ -414,6 +414,6 @@ class Simulation:
 
 
 def _memory() -> str | None:
-    """A folder that is no disk, where there is one."""
+    """Return a folder in memory, if the machine has one."""
     shared = Path("/dev/shm")
     return str(shared) if shared.is_dir() else None

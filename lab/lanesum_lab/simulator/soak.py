@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Many schedules, one after another, on several processors, until one fails, all are done or time is up."""
+"""Many schedules on several processors, until one fails, all are done or the time is over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BATCH = 100
 
 @dataclass(slots=True)
 class Soak:
-    """What was done. ``failed``: the seed of the first schedule that broke a promise."""
+    """Result of a soak run. ``failed``: seed of the first schedule that violated an invariant."""
 
     schedules: int = 0
     contributions: int = 0
@@ -32,7 +32,7 @@ class Soak:
 
 
 def run_seeds(seeds: range, parts: Parts = PYTHON) -> Soak:
-    """Schedules of these seeds, up to the first that fails."""
+    """Run the schedules of these seeds up to the first failure."""
     done = Soak()
     for seed in seeds:
         outcome = run(Schedule.draw(seed), parts=parts)
@@ -54,15 +54,15 @@ def soak(
     progress: Callable[[Soak], None] | None = None,
     parts: Parts = PYTHON,
 ) -> Soak:
-    """Run schedules with the seeds from ``seed`` on.
+    """Run schedules with consecutive seeds from ``seed`` on.
 
     Args:
-        schedules: at most so many.
-        seed: of the first one.
-        seconds: at most for so long.
-        processes: side by side.
+        schedules: maximum number of schedules.
+        seed: first seed.
+        seconds: maximum time.
+        processes: number of processes.
         progress: called after every batch.
-        parts: what runs.
+        parts: implementations.
     """
     total, began = Soak(), time.monotonic()
     batches = [range(first, min(first + _BATCH, seed + schedules)) for first in range(seed, seed + schedules, _BATCH)]
@@ -83,7 +83,7 @@ def _results(batches: list[range], processes: int, parts: Parts) -> Iterator[Soa
     if processes == 1 or len(batches) == 1:
         yield from map(functools.partial(run_seeds, parts=parts), batches)
         return
-    # Not forked: whoever calls may have threads, and locks that they hold would never be let go.
+    # Not forked: the caller may have threads, whose locks would never be released.
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        # In order, so that the seed reported first is the smallest one.
+        # In order, so that the reported seed is the smallest one.
         yield from pool.imap(functools.partial(run_seeds, parts=parts), batches)

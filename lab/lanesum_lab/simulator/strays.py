@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets from nowhere: from who is no member, from elsewhere than a member, forged, malformed, beyond the slots."""
+"""Stray packets: from non-members, from wrong ports, forged, malformed, or beyond the slots."""
 
 from __future__ import annotations
 
@@ -26,70 +26,72 @@ from lanesum_lab.simulator.wire import (
 )
 
 PASSING = "passing"  # other traffic, only through switches
-# To the aggregation point, sent by the worker's host.
+# To the aggregation point, from the worker's host.
 _UP = (
     "tag", "job", "outsider", "beyond", "operation", "size", "truncated", "version", "answer", "forged",
     "forged_partial",
 )  # fmt: skip
-# The same with another's address, from the outsider's place or from another host; a network of switches stops it.
+# To the aggregation point with another address, from the outsider's port or another host; switches drop them.
 _SPOOFED = ("spoofed", "spoofed_inside", "spoofed_aggregate")
-# To a worker, in the server's name, from where the server is; nothing it could mean is under way.
+# To a worker, with the server's address and from its port, for nothing in flight.
 _DOWN = (
     "down_tag", "down_job", "down_epoch", "down_chunk", "down_operation", "down_version", "down_kind", "down_short",
     "down_empty", "down_pending_long", "down_conflict_tag", "down_gone_epoch", "down_partial",
 )  # fmt: skip
-# To a worker, from another host: with that host's own address, or with the server's.
+# To a worker from another host, with its own address or the server's.
 _FALSE = ("false_result", "false_server", "false_upper")
 KINDS = (*_UP, *_SPOOFED, *_DOWN, *_FALSE, PASSING)
-# Without switches nobody knows where a packet came from.
+# Without switches no node can check where a packet came from.
 KINDS_WITHOUT_SWITCHES = (*_UP, *_DOWN)
 _UNKNOWN_OP = max(LaneOp) + 1
 
 
 def is_down(kind: str) -> bool:
-    """Whether a stray goes to a worker, from the server's place."""
+    """Return True if a stray goes to a worker from the server's port."""
     return kind in _DOWN
 
 
 def is_false(kind: str) -> bool:
-    """Whether a stray goes to a worker from another host."""
+    """Return True if a stray goes to a worker from another host."""
     return kind in _FALSE
 
 
 def is_spoofed(kind: str) -> bool:
-    """Whether a stray comes from elsewhere than its address says."""
+    """Return True if a stray has another address than its host."""
     return kind in _SPOOFED
 
 
 def sender_of(stray: Stray, run: JobRun) -> Address:
-    """The address that a stray to the aggregation point carries."""
+    """Return the source address of a stray to the aggregation point."""
     return OUTSIDER_ADDRESS if stray.kind == "outsider" else run.placement.addresses[stray.worker]
 
 
 def payload(stray: Stray) -> bytes:
-    """Other traffic: no lanesum packet, of any length."""
+    """Return other traffic: any bytes that are no lanesum packet."""
     return struct.pack(">3I", *random_words(3, stray.value))[: stray.value % 13]
 
 
 def upward(stray: Stray, run: JobRun) -> bytes:
-    """A datagram to the aggregation point that must not change anything."""
+    """Return a datagram to the aggregation point that must not change anything."""
     header = _contribution(stray, run)
     if stray.kind == "beyond":  # the neighbour's slots begin there
         header = header._replace(shadow_slot=header.shadow_slot & 0x8000 | run.plan.slots + stray.value % 3)
     elif stray.kind in ("forged", "forged_partial", "spoofed_aggregate"):
         partial = PARTIAL if stray.kind == "forged_partial" else 0
-        header = header._replace(flags=UPPER | partial, workers=run.truth.everybody, words=run.truth.accumulator_words)
+        header = header._replace(
+            flags=UPPER | partial, workers=run.truth.all_workers, words=run.truth.accumulator_words
+        )
     return _changed(stray.kind, stray.value, header)
 
 
 def downward(stray: Stray, run: JobRun) -> bytes:
-    """A datagram to a worker that it must not take."""
+    """Return a datagram to a worker that it must drop."""
     if stray.kind == "down_partial":
         return _too_few(stray, run)
     words = run.truth.accumulator_words
     racks = (1 << len(run.placement.racks)) - 1 if run.placement.places else 0
     header = _contribution(stray, run)._replace(
-        version_kind=version_kind(RESULT), workers=0 if racks else run.truth.everybody, racks=racks, words=words
+        version_kind=version_kind(RESULT), workers=0 if racks else run.truth.all_workers, racks=racks, words=words
     )
     if stray.kind == "false_upper":
         header = header._replace(flags=UPPER)
@@ -97,7 +99,7 @@ def downward(stray: Stray, run: JobRun) -> bytes:
 
 
 def _too_few(stray: Stray, run: JobRun) -> bytes:
-    """A right sum of a chunk that may be under way, over one worker less than it takes."""
+    """Return a correct sum of a chunk that may be in flight, over one worker less than required."""
     truth, racks = run.truth, run.placement.racks
     workers = (1 << (run.plan.quorum or truth.workers) - 1) - 1
     position = stray.value % len(truth.round_of)
@@ -115,12 +117,12 @@ def _too_few(stray: Stray, run: JobRun) -> bytes:
 
 
 def source_of_false(stray: Stray, own: Address) -> Address:
-    """What a false answer names as its source."""
+    """Return the source address of a false answer."""
     return SERVER_ADDRESSES[SERVER] if stray.kind == "false_server" else own
 
 
 def _contribution(stray: Stray, run: JobRun) -> Seen:
-    """As a member would send it for a chunk of the job, or of its rounds to come where the value is odd."""
+    """Return a contribution of a member for a chunk of the job, or of a later round if the value is odd."""
     plan, truth = run.plan, run.truth
     position = stray.value % max(1, len(truth.round_of))
     number = truth.round_of[position] if truth.round_of else 0

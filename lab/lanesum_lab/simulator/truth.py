@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is true of a job: the words of every worker and every sum over them, in plain integers."""
+"""True sums of a job: the words of every worker and every sum over them, in plain integers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMBINE: dict[Combine, Callable[[int, int], int]] = {
 
 
 def random_words(count: int, *key: int) -> list[int]:
-    """``count`` words that depend on ``key`` alone (a 64-bit linear congruential generator, high half)."""
+    """Return ``count`` words that depend on ``key`` alone (64-bit linear congruential generator, high half)."""
     state = 0x9E3779B97F4A7C15
     for part in key:
         state = ((state ^ part) * 6364136223846793005 + 1442695040888963407) & _MASK64
@@ -35,7 +35,7 @@ def random_words(count: int, *key: int) -> list[int]:
 
 
 def expand(op: LaneOp, words: list[int], code_table: bytes) -> list[int]:
-    """Uplink words as accumulator words."""
+    """Return uplink words as accumulator words."""
     shape = op.shape
     if not shape.widens:
         return words
@@ -55,30 +55,30 @@ def expand(op: LaneOp, words: list[int], code_table: bytes) -> list[int]:
 
 
 def combine(op: LaneOp, first: list[int], second: list[int]) -> list[int]:
-    """Two accumulators as one."""
+    """Combine two accumulators."""
     how = _COMBINE[op.shape.combine]
     return [how(a, b) for a, b in zip(first, second, strict=True)]
 
 
 class JobTruth:
-    """Chunks of all rounds of a job, numbered by one running position without any wrap.
+    """Chunks of all rounds of a job, numbered by one running position that never wraps.
 
     Args:
         plan: the job.
-        key: its words depend on this and on the job's number and tag.
+        key: determines the words, with the job's number and tag.
         code_table: for TABLE8.
-        accumulator_words: of one packet.
+        accumulator_words: words of one packet.
     """
 
     def __init__(self, plan: JobPlan, key: int, code_table: bytes, accumulator_words: int) -> None:
         self.plan = plan
         self.workers = len(plan.workers)
-        self.everybody = (1 << self.workers) - 1
+        self.all_workers = (1 << self.workers) - 1
         self.accumulator_words = accumulator_words
         self._key = (key, plan.job, plan.tag)
         self._code_table = code_table
         self.starts: list[int] = []
-        self.packet_words: list[int] = []  # of each round: uplink words of a packet
+        self.packet_words: list[int] = []  # uplink words of a packet, by round
         self.round_of: list[int] = []  # by position
         for number, one in enumerate(plan.rounds):
             self.starts.append(len(self.round_of))
@@ -91,18 +91,18 @@ class JobTruth:
         return (self.plan.first_epoch + number) % EPOCHS
 
     def chunks(self, number: int) -> int:
-        """Packets of a round; one that has no words has one all the same."""
+        """Return the number of packets of a round; an empty round has one."""
         return max(1, -(-self.plan.rounds[number].words // self.packet_words[number]))
 
     def position(self, epoch: int, chunk: int) -> int | None:
-        """Where a chunk is; None when the job has no such chunk."""
+        """Return the position of a chunk; None if the job has no such chunk."""
         number = (epoch - self.plan.first_epoch) % EPOCHS
         if number >= len(self.starts) or chunk >= self.chunks(number):
             return None
         return self.starts[number] + chunk
 
     def uplink(self, worker: int, number: int) -> list[int]:
-        """What a worker puts into a round, without padding."""
+        """Return the uplink words of a worker in a round, without padding."""
         words = self._uplink.get((worker, number))
         if words is None:
             words = random_words(self.plan.rounds[number].words, *self._key, worker, number)
@@ -110,7 +110,7 @@ class JobTruth:
         return words
 
     def packet(self, worker: int, position: int) -> list[int]:
-        """The uplink words of one packet, padding included."""
+        """Return the uplink words of one packet, with padding."""
         number = self.round_of[position]
         size = self.packet_words[number]
         begin = (position - self.starts[number]) * size
@@ -118,7 +118,7 @@ class JobTruth:
         return words + [0] * (size - len(words))
 
     def combined(self, position: int, workers: int) -> bytes:
-        """The payload of a result over exactly the workers of a bitmap."""
+        """Return the payload of a result over exactly the workers of a bitmap."""
         payload = self._combined.get((position, workers))
         if payload is None:
             op = self.plan.rounds[self.round_of[position]].op
@@ -133,6 +133,6 @@ class JobTruth:
         return payload
 
     def cut(self, number: int, payload: bytes) -> bytes:
-        """The words of all packets of a round without the padding."""
+        """Return the words of all packets of a round without the padding."""
         one = self.plan.rounds[number]
         return payload[: 4 * one.op.shape.accumulator_words(one.words)]

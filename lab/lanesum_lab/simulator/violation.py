@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold, and what is raised when it does not."""
+"""Invariants of the protocol, and the exception for a violated one."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import enum
 
 
 class Invariant(enum.Enum):
-    """The promises that are checked on every step."""
+    """Invariants that are checked in every step."""
 
     EXACTNESS = "exactness"  # a result is the combination over exactly the workers that it names
     AGREEMENT = "agreement"  # all workers get the same bits
-    ALIASING = "aliasing"  # nothing of an older epoch, chunk, tag or job touches a newer one
-    ISOLATION = "isolation"  # who is no member, and every other job, changes nothing
-    BOUNDED = "bounded"  # windows keep to the slots, and every run ends
-    ONCE = "once"  # no worker takes the result of a chunk twice
-    ANSWERS = "answers"  # the aggregation point answers as the protocol page says
-    SENDING = "sending"  # workers send what the protocol page says
-    COUNTERS = "counters"  # what is counted is what happened
-    CRASH = "crash"  # nothing in the protocol's code raises
+    ALIASING = "aliasing"  # no packet of an older epoch, chunk, tag or job touches a newer one
+    ISOLATION = "isolation"  # non-members, and all other jobs, change nothing
+    BOUNDED = "bounded"  # windows respect the slots, and every run ends
+    ONCE = "once"  # no worker accepts the result of a chunk twice
+    ANSWERS = "answers"  # the aggregation point answers as docs/protocol.md specifies
+    SENDING = "sending"  # workers send what docs/protocol.md specifies
+    COUNTERS = "counters"  # counters equal the events
+    CRASH = "crash"  # the protocol code raises no unexpected exception
 
 
 class Violation(Exception):
-    """A promise that was not kept, and at what virtual time."""
+    """A violated invariant, with the virtual time."""
 
     def __init__(self, invariant: Invariant, detail: str) -> None:
         super().__init__(f"{invariant.value}: {detail}")

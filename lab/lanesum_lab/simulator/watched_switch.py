@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A switch under watch: what it does with a frame is what its ghost expects, and what it makes is right."""
+"""A switch that is compared with its ghost state in every step."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _TICK_SHIFT = 10  # a tick is 1,024 us
 
 
 class WatchedSwitch:
-    """A switch and its ghost.
+    """A switch and its ghost state.
 
     Args:
         node: the switch.
-        layout: who hangs where.
-        admitted: the jobs that there are at the time.
-        clock: virtual time in microseconds.
+        layout: hosts, switches and wires.
+        admitted: the present jobs.
+        clock: returns virtual time in microseconds.
         say: takes a step in words, as a format and its arguments.
-        chip: the switch decides as the program for Tofino does.
+        chip: the switch decides as the Tofino program does.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class WatchedSwitch:
         self._say = say
 
     def process(self, port: int, frame: bytes, is_damaged: bool) -> list[tuple[int, bytes]]:
-        """The switch handles a frame; returns what leaves, with its port. Raises Violation."""
+        """Process a frame; return the outgoing frames with their ports. Raises Violation."""
         node = self.node
         before = node.counts()
         sent = node.process(port, frame)
@@ -85,9 +85,9 @@ class WatchedSwitch:
         return sent
 
     def _check_descent(self, port: int, frame: bytes, seen: Seen, sent: list[tuple[int, bytes]]) -> None:
-        """What the upper switch says to all racks goes to all workers below; a replay may be for its receiver alone.
+        """Check that answers of the upper switch to racks reach all workers below; a replay may have one receiver.
 
-        A switch recognises answers by the protocol's own port: those to another one are only routed.
+        A switch recognizes answers by the protocol's UDP port: answers to other ports are only routed.
         """
         node = self.node
         run, job = self._admitted.get((seen.job, seen.tag)), node.jobs.get((seen.job, seen.tag))
@@ -106,7 +106,7 @@ class WatchedSwitch:
             raise Violation(Invariant.ANSWERS, f"{node.name} does not hand {seen} down to all")
 
     def _check_decision(self, frame: bytes, seen: Seen, decided: list[str], made: list[Seen]) -> None:
-        """What the switch decided about a packet is what its ghost expects."""
+        """Check that the switch decided as its ghost state expects."""
         node = self.node
         if kernel.is_marked(frame):
             seen = seen._replace(flags=seen.flags | ECN)
@@ -126,15 +126,15 @@ class WatchedSwitch:
             raise Violation(Invariant.ANSWERS, f"{node} sends a packet for {ip} by port {egress}")
 
     def _check_made(self, egress: int, frame: bytes, cause: bytes) -> None:
-        """The switch has sent what it did not receive."""
+        """Check a packet that the switch has sent without receiving it."""
         node = self.node.name
         ip = ip_text(int.from_bytes(frame[30:34], "big"))
         host = self._layout.host_port(node, ip)
-        # On its way to another switch it may bear that one's address.
+        # Between switches it may carry the address of the other one.
         receiver = endpoint(ip) if host.attached else kernel.Endpoint(host.ip, frame[:6])
         datagram = kernel.unpack(frame, receiver)
         if datagram is None or host.port != egress:
-            raise Violation(Invariant.ANSWERS, f"{node} sends by port {egress} what nobody takes: {frame.hex()}")
+            raise Violation(Invariant.ANSWERS, f"{node} sends a frame without receiver by port {egress}: {frame.hex()}")
         if len(datagram.payload) < HEADER_BYTES:
             raise Violation(Invariant.ANSWERS, f"{node} makes a datagram of {len(datagram.payload)} bytes")
         seen = read(datagram.payload)

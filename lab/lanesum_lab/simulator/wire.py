@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A second, independent reading of the header, so that an error of the library's codec does not cancel itself out."""
+"""Independent parser of the header, so that an error of the library's parser is found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEADER_BYTES = _LAYOUT.size
 
 
 class Seen(NamedTuple):
-    """A header in the order of docs/protocol.md; fields that share a byte or two are still together."""
+    """A header in the order of docs/protocol.md; fields that share a byte are not split."""
 
     version_kind: int
     flags: int
@@ -39,14 +39,14 @@ class Seen(NamedTuple):
 
     @property
     def aggregate(self) -> bool:
-        """A contribution that a switch has summed."""
+        """True for a contribution that a switch has summed."""
         return self.version_kind == VERSION << 4 | CONTRIBUTION and bool(self.flags & UPPER)
 
     def pack(self) -> bytes:
         return _LAYOUT.pack(*self)
 
     def __str__(self) -> str:
-        """For people: what a failure is mostly about."""
+        """Return the fields that matter in an error message."""
         name = _NAMES.get(self.version_kind, f"packet {self.version_kind:#x}")
         flags = "+".join(name for flag, name in _FLAGS.items() if self.flags & flag) or "none"
         return (
@@ -58,7 +58,7 @@ class Seen(NamedTuple):
 
 
 def read(datagram: bytes) -> Seen:
-    """The header at the start of ``datagram``, which must be long enough."""
+    """Parse the header of ``datagram``, which must be long enough."""
     return Seen._make(_LAYOUT.unpack_from(datagram))
 
 
@@ -79,5 +79,5 @@ _FLAGS = {
 
 
 def shadow_slot(position: int, slots: int) -> int:
-    """The two bytes that say where ``position`` is summed."""
+    """Return the two bytes with slot and shadow set of ``position``."""
     return (position // slots % 2) << 15 | position % slots

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker in virtual time: the real rounds, in the loop that a session runs around a socket."""
+"""A worker in virtual time: the real rounds in the loop of a session around a socket."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from lanesum_lab.simulator.wire import (
 )
 
 _RECEIVE_BATCH = 64
-# The socket's poll counts in milliseconds and is rounded up.
+# The socket's poll counts milliseconds, rounded up.
 _POLL_S = 1e-3
 
 Send = Callable[["SimulatedWorker", bytes, Seen], None]
@@ -48,14 +48,14 @@ class SimulatedWorker:
     Args:
         run: the job.
         worker: its number.
-        parts: which rounds it runs.
+        parts: implementation of its rounds.
         send: takes (worker, datagram, its header).
-        wake: asks for a ``turn`` at a time.
+        wake: requests a ``turn`` at a time.
 
     Attributes:
-        ticket: its own.
-        done: has all results; still answers those who lack one.
-        over: does nothing any more.
+        ticket: its ticket.
+        done: it has all results, and still answers other workers.
+        over: it has ended.
     """
 
     def __init__(self, run: JobRun, worker: int, parts: Parts, send: Send, wake: Wake) -> None:
@@ -71,28 +71,28 @@ class SimulatedWorker:
         self.counted: collections.Counter[str] = collections.Counter()
         self.ticket = run.placement.ticket(worker)
         self._rounds = parts.rounds(self.ticket, window=plan.window, congestion=plan.congestion)
-        self._windows: dict[int, AnyWindow] = {}  # rounds under way, by number; in order
+        self._windows: dict[int, AnyWindow] = {}  # rounds in flight, by number, in order
         self._begun = self._finished = 0  # rounds
         self._odd = plan.mismatch is not None and plan.mismatch.worker == worker
-        # Were the odd one ahead, its positions would be others than the job's.
+        # A disagreeing round must not change the positions of later rounds.
         self._in_flight = 1 if plan.quorum or self._odd else self.plan.in_flight
         self._outstanding: set[int] = set()  # positions
-        self._most = min(plan.window, plan.slots)
+        self._max_in_flight = min(plan.window, plan.slots)
         self._accepted = run.accepted[worker]
         self._low = 0  # first position without a result
-        self._packets: dict[int, bytes] = {}  # by position, as they were sent first; flags 0
+        self._packets: dict[int, bytes] = {}  # first sent packets by position; flags 0
         self._send_datagram = send
         self._wake = wake
         self._pauses = [(run.admitted_s + begin, run.admitted_s + begin + length) for begin, length in self.plan.pauses]
         self._dies = float("inf") if self.plan.dies_s is None else run.admitted_s + self.plan.dies_s
 
     def receive(self, datagram: bytes, now: float) -> None:
-        """A datagram waits in the socket."""
+        """Put a datagram into the socket."""
         self.inbox.append(datagram)
         self._wake(self, now)
 
     def turn(self, now: float) -> None:
-        """One turn of the loop: take what is there, send what is due."""
+        """Run one turn of the loop: receive, then send."""
         if now >= self._dies:
             self._end()
             return
@@ -121,7 +121,7 @@ class SimulatedWorker:
         return f"worker {self.worker} of {self.run}, round {self._number}"
 
     def _end(self) -> None:
-        """For ever: dead, or told that it cannot go on."""
+        """End for good: killed, or told that it cannot continue."""
         self.over = True
         if not self.done:
             self.done = True
@@ -130,12 +130,12 @@ class SimulatedWorker:
 
     @property
     def _number(self) -> int:
-        """The first round under way, or the next one."""
+        """Return the number of the first round in flight, or of the next one."""
         return next(iter(self._windows), self._begun)
 
     @property
     def _may_start(self) -> bool:
-        """There is a round to begin, or to notice that there is none any more."""
+        """Return True if a round can begin, or the end must be noticed."""
         if self.done or len(self._windows) >= self._in_flight or not self._rounds.can_start:
             return False
         return self._begun < len(self.run.plan.rounds) or not self._windows
@@ -156,7 +156,7 @@ class SimulatedWorker:
 
     @property
     def _is_odd(self) -> bool:
-        """This is the round in which this worker disagrees."""
+        """Return True if this worker disagrees about the round."""
         return self._odd and self.run.plan.mismatch is not None and self._number == self.run.plan.mismatch.number
 
     def _send(self, now: float) -> None:
@@ -192,16 +192,16 @@ class SimulatedWorker:
             if position not in self._outstanding and position < truth.starts[self._number_now] - 4 * plan.slots:
                 raise Violation(Invariant.SENDING, f"{self} sends position {position} again, out of its history")
             if not seen.flags & RETRANSMISSION:
-                raise Violation(Invariant.SENDING, f"{self} does not mark as sent again: {seen}")
+                raise Violation(Invariant.SENDING, f"{self} does not mark a retransmission: {seen}")
             return
-        if plan.quorum and position in self._accepted:  # somebody asks for what had been decided before its turn
+        if plan.quorum and position in self._accepted:  # another worker requests an earlier decision
             self._check_words(position, body, seen)
             self._packets[position] = body
             self.counted["retransmissions"] += 1
             run.note_sent(self.worker, position)
             return
         if seen.flags & RETRANSMISSION:
-            raise Violation(Invariant.SENDING, f"{self} marks as sent again: {seen}")
+            raise Violation(Invariant.SENDING, f"{self} marks a first transmission as retransmitted: {seen}")
         if truth.round_of[position] not in self._windows:
             raise Violation(Invariant.SENDING, f"{self} sends position {position} out of turn")
         if position >= plan.slots and position - plan.slots not in self._accepted:
@@ -215,14 +215,14 @@ class SimulatedWorker:
         self._check_words(position, body, seen)
         self._packets[position] = body
         self._outstanding.add(position)
-        # No window keeps back what everybody waits for.
-        if len(self._outstanding) > self._most and position != self._low:
-            raise Violation(Invariant.BOUNDED, f"{self} has more than {self._most} packets under way")
+        # No window delays the position that all workers wait for.
+        if len(self._outstanding) > self._max_in_flight and position != self._low:
+            raise Violation(Invariant.BOUNDED, f"{self} has more than {self._max_in_flight} packets in flight")
         run.note_sent(self.worker, position)
 
     @property
     def _number_now(self) -> int:
-        """The round under way, or the last one."""
+        """Return the number of the round in flight, or of the last one."""
         return min(self._number, len(self.run.plan.rounds) - 1)
 
     def _check_words(self, position: int, body: bytes, seen: Seen) -> None:
@@ -250,10 +250,10 @@ class SimulatedWorker:
         if body[HEADER_BYTES:] != struct.pack(f">{len(words)}I", *words):
             raise Violation(Invariant.SENDING, f"{self} sends other words than its own: {seen}")
 
-    # What it receives.
+    # Received datagrams.
 
     def _take(self, datagram: bytes, now: float) -> bool:
-        """False when the worker cannot go on."""
+        """Handle a datagram; return False if the worker cannot continue."""
         self.counted["packets_received"] += 1
         meaning, position, workers = self._meaning(datagram)
         self.counted["asked"] += self._is_asked(datagram)
@@ -280,7 +280,7 @@ class SimulatedWorker:
         return True
 
     def _is_asked(self, datagram: bytes) -> bool:
-        """A pending answer that lacks this worker's contribution."""
+        """Return True if a pending answer lacks this worker's contribution."""
         if len(datagram) != HEADER_BYTES:
             return False
         seen = read(datagram)
@@ -289,7 +289,7 @@ class SimulatedWorker:
         return seen.kind == PENDING and not has_mine
 
     def _meaning(self, datagram: bytes) -> tuple[str, int, int]:
-        """What a datagram is to this worker now, its position if it speaks of one, and whose result it is."""
+        """Return the kind of a datagram for this worker, its position if it has one, and its contributors."""
         run = self.run
         plan, truth = run.plan, run.truth
         if len(datagram) < HEADER_BYTES:
@@ -316,11 +316,11 @@ class SimulatedWorker:
         if seen.flags & PARTIAL and run.placement.places:
             size += 4 * len(run.placement.racks)
         workers = run.named(datagram, seen) if len(datagram) == size else None
-        # Less than a quorum, or less than all without one, is nothing that a worker may take.
+        # Fewer than a quorum, or fewer than all without one, is no valid result.
         if workers is None or workers.bit_count() < (plan.quorum or truth.workers):
             return "foreign", position, 0
         if position not in self._outstanding:
-            # Where a quorum went on without this worker, in turn.
+            # A quorum continued without this worker, in order.
             before = position - plan.slots
             if workers >> self.worker & 1 or not (before < 0 or before in self._accepted):
                 return "foreign", position, 0
@@ -339,7 +339,7 @@ class SimulatedWorker:
         self._outstanding.discard(position)
 
     def _check_mismatch(self, error: MismatchError) -> None:
-        """It may come while an earlier round still lacks a result here."""
+        """Check a mismatch; it may arrive while an earlier round still lacks a result."""
         run = self.run
         odd = run.plan.mismatch
         if odd is None or self._number > odd.number:
@@ -376,8 +376,8 @@ class SimulatedWorker:
         for name in ("packets_sent", "packets_received", "retransmissions", "bypasses"):
             if getattr(stats, name) != counted[name]:
                 raise Violation(Invariant.COUNTERS, f"{self} counts {getattr(stats, name)} {name}, not {counted[name]}")
-        # Whoever asks for one chunk may need all that are under way.
-        if stats.answered_pendings > counted["asked"] * self._most:
+        # A request for one chunk may concern all chunks in flight.
+        if stats.answered_pendings > counted["asked"] * self._max_in_flight:
             asked = f"and was asked for {counted['asked']}"
             raise Violation(Invariant.SENDING, f"{self} sends {stats.answered_pendings} packets on request, {asked}")
         if stats.rounds != self._finished:

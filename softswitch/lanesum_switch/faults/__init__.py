@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Planned faults: one seeded plan, with the same meaning on every target."""
+"""Fault injection by a seeded plan, which means the same on every target."""
 
 from lanesum_switch.faults.counters import FaultCounters
 from lanesum_switch.faults.injector import FaultInjector

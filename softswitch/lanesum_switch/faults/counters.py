@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an injector has counted, in a file if wanted: it outlives the process, and goes on in the next one."""
+"""Counters of a fault injector, in memory or in a file that the next process continues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from lanesum_switch.faults.plan import DOWN, UP, Direction, FaultPlan
 
 _WORD_BYTES = 8
-_PER_RULE = 4  # matching packets up and down, packets hit, of these lost because nobody could have noticed the error
+_PER_RULE = 4  # columns: matching packets up, matching packets down, hit packets, lost packets
 _UP, _DOWN, _HIT, _LOST = range(_PER_RULE)
 _COLUMN: dict[Direction, int] = {UP: _UP, DOWN: _DOWN}
 
@@ -22,9 +22,9 @@ class RuleCounts:
     """Packets of one rule.
 
     Attributes:
-        matched: packets that the rule could have hit.
-        hit: packets that it did hit.
-        lost: corrupted ones that were lost instead, because no checksum would have told the receiver.
+        matched: packets that match the rule.
+        hit: packets that the rule was applied to.
+        lost: packets that were dropped instead of corrupted, because no checksum covers them.
     """
 
     matched: int = 0
@@ -36,12 +36,12 @@ class RuleCounts:
 
 
 class FaultCounters:
-    """Counts of one link.
+    """Counters of one link.
 
     Args:
-        plan: whose rules and triggers are counted.
-        path: file that holds the counts; None keeps them in memory. A file that is there is continued: the fifth
-            packet is the fifth one, however often the process in between died. Several processes may read it.
+        plan: the plan whose rules and triggers are counted.
+        path: file of the counters; None keeps them in memory. Counting continues in an existing file, so packet
+            numbers outlast a restart of the process. Several processes may read the file.
     """
 
     def __init__(self, plan: FaultPlan, path: Path | None = None) -> None:
@@ -54,36 +54,36 @@ class FaultCounters:
             return
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            os.ftruncate(descriptor, size)  # what is there stays, what is new is zero
+            os.ftruncate(descriptor, size)  # existing counters stay, new ones are 0
             self._mapped = mmap.mmap(descriptor, size)
         finally:
             os.close(descriptor)
         self._words = memoryview(self._mapped).cast("Q")
 
-    def match(self, rule: int, direction: Direction) -> int:
-        """Count a packet that matches a rule; returns its number in this direction, from 1."""
+    def count_match(self, rule: int, direction: Direction) -> int:
+        """Count a packet that matches a rule; return its number in this direction, from 1."""
         index = _PER_RULE * rule + _COLUMN[direction]
         number = self._words[index] + 1
         self._words[index] = number
         return number
 
-    def hit(self, rule: int, *, lost: bool = False) -> None:
-        """Count a packet that a rule hit."""
+    def count_hit(self, rule: int, *, lost: bool = False) -> None:
+        """Count a packet that a rule was applied to; ``lost`` if it was dropped instead of corrupted."""
         self._words[_PER_RULE * rule + _HIT] += 1
         if lost:
             self._words[_PER_RULE * rule + _LOST] += 1
 
-    def see(self, trigger: int) -> None:
-        """Count a packet that a trigger waits for."""
+    def count_trigger(self, trigger: int) -> None:
+        """Count a packet that matches a trigger."""
         self._words[self._triggers + trigger] += 1
 
-    def seen(self, trigger: int) -> int:
-        """Packets that a trigger waited for so far."""
+    def triggered(self, trigger: int) -> int:
+        """Return the number of packets that matched a trigger."""
         return self._words[self._triggers + trigger]
 
     @property
     def counts(self) -> dict[str, RuleCounts]:
-        """Counts by the rule's label."""
+        """The counts of every rule, by its label."""
         rows = (self._words[start : start + _PER_RULE] for start in range(0, self._triggers, _PER_RULE))
         return {
             label: RuleCounts(row[_UP] + row[_DOWN], row[_HIT], row[_LOST])
@@ -91,7 +91,7 @@ class FaultCounters:
         }
 
     def close(self) -> None:
-        """Give the file back; idempotent."""
+        """Close the file; idempotent."""
         self._words.release()
         if self._mapped is not None:
             self._mapped.close()

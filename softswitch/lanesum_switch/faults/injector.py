@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plan at work on one link, without sockets or clocks: packets in, packets and times out."""
+"""Fault injector of one link: it has neither socket nor clock, and returns packets with their arrival times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LANESUM_AT = _UDP_AT + UDP_BYTES
 _PLAIN_IPV4 = ETHERTYPE_IPV4.to_bytes(2, "big") + b"\x45"
 _PORT = UDP_PORT.to_bytes(2, "big")
 _PROTOCOL_TCP, _PROTOCOL_ICMP = 6, 1
-_DRAW_BYTES = 8
+_NUMBER_BYTES = 8
 
 
 def _field(name: str) -> slice:
@@ -37,7 +37,7 @@ _INCARNATION = slice(_field("job").start, _field("tag").stop)
 
 @dataclass(slots=True)
 class _Active:
-    """A rule in one direction. ``key`` seeds its draws."""
+    """A rule in one direction; ``key`` is the key of its random numbers."""
 
     index: int
     rule: FaultRule
@@ -46,12 +46,19 @@ class _Active:
 
 
 @dataclass(slots=True)
-class _Flight:
-    """What becomes of one packet: delays of its copies in seconds, before and beside the order of the link."""
+class _Transit:
+    """A packet on the link.
+
+    Attributes:
+        data: its bytes.
+        in_order_delay: seconds; later packets wait behind it.
+        reorder_delay: seconds; later packets arrive before it.
+        copies: delays of its copies in seconds.
+    """
 
     data: bytes
-    wait: float = 0.0  # the packets behind it wait as well
-    hold: float = 0.0  # the packets behind it overtake it
+    in_order_delay: float = 0.0
+    reorder_delay: float = 0.0
     copies: list[float] = field(default_factory=list)
 
 
@@ -61,12 +68,12 @@ class FaultInjector:
     Args:
         plan: the rules.
         link: name of the link.
-        seed: of all draws; the plan's own when None.
-        ledger: where to count; in memory when None.
-        layer: whether packets are Ethernet frames, or datagrams between a program and its UDP socket. A bit that is
-            wrong there is covered by no checksum: what the plan corrupts is lost then, and counted as such.
+        seed: of all random numbers; None for the plan's.
+        counters: the counters; None for new ones in memory.
+        layer: ``frame`` for Ethernet frames, ``datagram`` for UDP payloads between a program and its socket. No
+            checksum covers a payload there: packets to corrupt are dropped, and counted as lost.
 
-    What happens to the n-th packet that matches a rule depends on the seed, the link, the direction and n alone.
+    The effect on the n-th packet that matches a rule depends on the seed, the link, the direction and n only.
     """
 
     def __init__(
@@ -75,11 +82,11 @@ class FaultInjector:
         link: str,
         seed: int | None = None,
         *,
-        ledger: FaultCounters | None = None,
+        counters: FaultCounters | None = None,
         layer: Layer = "frame",
     ) -> None:
         self.link = link
-        self.ledger = FaultCounters(plan) if ledger is None else ledger
+        self.counters = FaultCounters(plan) if counters is None else counters
         self._layer = layer
         seed = plan.seed if seed is None else seed
         self._rules: dict[Direction, list[_Active]] = {UP: [], DOWN: []}
@@ -96,64 +103,64 @@ class FaultInjector:
         self._first_epoch: dict[bytes, int] = {}
 
     def apply(self, direction: Direction, data: bytes, now: float) -> list[tuple[float, bytes]]:
-        """What the link does with a packet.
+        """Pass a packet over the link.
 
         Args:
             direction: up is towards the server.
-            data: the whole frame, or the datagram (see ``layer``).
-            now: seconds of any clock that does not go back.
+            data: the frame or the datagram (see ``layer``).
+            now: seconds of a monotonic clock.
 
         Returns:
-            (time at which it arrives, bytes) of every copy; none where it is lost. Times may be ``now``. Packets with
-            equal times arrive in the order in which they were returned.
+            (arrival time, bytes) of every copy; empty for a lost packet. Packets with equal times arrive in the order
+            of the returned lists.
         """
         packet = self._packet(data)
         for index, trigger in self._triggers[direction]:
             if self._matches(trigger, packet):
-                self.ledger.see(index)
-        flight: _Flight | None = _Flight(data)
+                self.counters.count_trigger(index)
+        transit: _Transit | None = _Transit(data)
         for active in self._rules[direction]:
-            # Lost packets meet no further rule: what is not there cannot be counted.
-            if flight is not None and self._matches(active.rule, packet):
-                flight = self._meet(active, direction, flight)
-        if flight is None:
+            # No rule applies to a packet that an earlier rule dropped.
+            if transit is not None and self._matches(active.rule, packet):
+                transit = self._apply_rule(active, direction, transit)
+        if transit is None:
             return []
-        start = max(now + flight.wait, self._in_order_from[direction])
-        if flight.wait:
+        start = max(now + transit.in_order_delay, self._in_order_from[direction])
+        if transit.in_order_delay:
             self._in_order_from[direction] = start
-        arrivals = [(start + flight.hold, flight.data)]
-        arrivals += [(start + flight.hold + later, flight.data) for later in flight.copies]
+        arrivals = [(start + transit.reorder_delay, transit.data)]
+        arrivals += [(start + transit.reorder_delay + later, transit.data) for later in transit.copies]
         return arrivals
 
-    def _meet(self, active: _Active, direction: Direction, flight: _Flight) -> _Flight | None:
+    def _apply_rule(self, active: _Active, direction: Direction, transit: _Transit) -> _Transit | None:
         rule = active.rule
-        number = self.ledger.match(active.index, direction)
+        number = self.counters.count_match(active.index, direction)
         if active.exact is not None and number not in active.exact:
-            return flight
-        draws = _Draws(active.key, number)
-        if rule.probability is not None and draws.share() >= rule.probability:
-            return flight
+            return transit
+        rng = _RandomNumbers(active.key, number)
+        if rule.probability is not None and rng.uniform() >= rule.probability:
+            return transit
         if rule.kind == "corrupt":
-            corrupted = self._corrupt(flight.data, draws)
-            self.ledger.hit(active.index, lost=corrupted is None)
+            corrupted = self._corrupt(transit.data, rng)
+            self.counters.count_hit(active.index, lost=corrupted is None)
             if corrupted is None:
                 return None
-            flight.data = corrupted
-            return flight
-        self.ledger.hit(active.index)
+            transit.data = corrupted
+            return transit
+        self.counters.count_hit(active.index)
         if rule.kind == "drop":
             return None
-        later = ((rule.delay_ms or 0.0) + rule.jitter_ms * draws.share()) / 1000
+        later = ((rule.delay_ms or 0.0) + rule.jitter_ms * rng.uniform()) / 1000
         if rule.kind == "delay":
-            flight.wait += later
+            transit.in_order_delay += later
         elif rule.kind == "reorder":
-            flight.hold += later
+            transit.reorder_delay += later
         else:
-            flight.copies += [later] * (rule.copies or 1)
-        return flight
+            transit.copies += [later] * (rule.copies or 1)
+        return transit
 
     def _packet(self, data: bytes) -> bytes | None:
-        """The lanesum packet in ``data``, if there is one."""
+        """Return the lanesum packet in ``data``, or None."""
         if self._layer == "frame":
             if len(data) < _LANESUM_AT or data[12:15] != _PLAIN_IPV4 or data[23] != PROTOCOL_UDP:
                 return None
@@ -175,20 +182,20 @@ class FaultInjector:
         first = self._first_epoch.setdefault(packet[_INCARNATION], epoch)
         return (epoch - first) & 0xFFFFFFFF == match.epoch
 
-    def _corrupt(self, data: bytes, draws: _Draws) -> bytes | None:
-        """``data`` with wrong bits that a checksum covers, or None where the receiver could not tell."""
+    def _corrupt(self, data: bytes, rng: _RandomNumbers) -> bytes | None:
+        """Return ``data`` with wrong bits that a checksum covers, or None if no checksum covers any bit."""
         if self._layer == "datagram" or not _protected(data):
             return None
         end = min(len(data), ETHERNET_BYTES + max(IPV4_BYTES, int.from_bytes(data[16:18], "big")))
-        at = ETHERNET_BYTES + draws.below(end - ETHERNET_BYTES)
+        at = ETHERNET_BYTES + rng.below(end - ETHERNET_BYTES)
         changed = bytearray(data)
-        # Within one byte: no change of a 16-bit word by less than 0xFFFF keeps a one's complement sum.
-        changed[at] ^= 1 + draws.below(255)
+        # One byte changes: a 16-bit word that changes by less than 0xFFFF changes the one's complement sum.
+        changed[at] ^= 1 + rng.below(255)
         return bytes(changed)
 
 
 def _protected(frame: bytes) -> bool:
-    """IPv4 with a checksum over its payload too; what has none would be believed."""
+    """Return True for an IPv4 packet with a checksum over its payload."""
     if len(frame) < _LANESUM_AT or frame[12:15] != _PLAIN_IPV4:
         return False
     if frame[23] == PROTOCOL_UDP:
@@ -196,17 +203,19 @@ def _protected(frame: bytes) -> bool:
     return frame[23] in (_PROTOCOL_TCP, _PROTOCOL_ICMP)
 
 
-class _Draws:
-    """The dice of one packet at one rule."""
+class _RandomNumbers:
+    """Random numbers of one packet at one rule."""
 
     def __init__(self, key: bytes, number: int) -> None:
-        digest = hashlib.blake2b(number.to_bytes(_DRAW_BYTES, "big"), key=key, digest_size=4 * _DRAW_BYTES).digest()
-        self._left = [int.from_bytes(digest[at : at + _DRAW_BYTES], "big") for at in range(0, len(digest), _DRAW_BYTES)]
+        digest = hashlib.blake2b(number.to_bytes(_NUMBER_BYTES, "big"), key=key, digest_size=4 * _NUMBER_BYTES).digest()
+        self._unused = [
+            int.from_bytes(digest[at : at + _NUMBER_BYTES], "big") for at in range(0, len(digest), _NUMBER_BYTES)
+        ]
 
-    def share(self) -> float:
-        """Evenly between 0 and 1, 1 excluded."""
-        return (self._left.pop() >> 11) / (1 << 53)
+    def uniform(self) -> float:
+        """Return a uniform float from 0 (included) to 1 (excluded)."""
+        return (self._unused.pop() >> 11) / (1 << 53)
 
     def below(self, limit: int) -> int:
-        """An int from 0 to ``limit - 1``."""
-        return self._left.pop() % limit
+        """Return an int from 0 to ``limit - 1``."""
+        return self._unused.pop() % limit

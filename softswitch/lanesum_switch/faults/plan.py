@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The fault plan: what happens to which packets of which links, and to which processes; its file and its schema."""
+"""Fault plans: rules for the packets of links, faults of processes, and the YAML file with both."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ _Seconds = Annotated[float, Field(ge=0, le=3_600)]
 
 
 class FaultPlanError(ConfigurationError):
-    """A fault plan that cannot be used; the message starts with ``file:line``."""
+    """A fault plan is invalid; the message begins with ``file:line``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a plan may name in a certain run: its links and its processes."""
+    """The links and processes of a run, which its plan may name."""
 
     links: frozenset[str]
     processes: frozenset[str]
 
 
 def same_link(one: str, other: str) -> bool:
-    """``s1-s0`` and ``s0-s1`` are the same cable."""
+    """Return True if two names are one link: ``s1-s0`` is ``s0-s1``."""
     return one == other or one.split("-") == other.split("-")[::-1]
 
 
 def _check_link(where: str, info: ValidationInfo) -> None:
     names: Names | None = (info.context or {}).get("names")
     if names is not None and where != EVERYWHERE and not any(same_link(where, link) for link in names.links):
-        raise ValueError(f"there is no link {where!r}; there are {', '.join(sorted(names.links))}")
+        raise ValueError(f"there is no link {where!r}; use one of {', '.join(sorted(names.links))}")
 
 
 class _Strict(BaseModel):
@@ -58,45 +58,52 @@ class _Strict(BaseModel):
 
 
 class PacketMatch(_Strict):
-    """Which packets of which links are meant. Packets are counted for every link and direction by itself."""
+    """A set of packets. Packets are numbered for each link and direction separately."""
 
-    where: _Link = Field(default=EVERYWHERE, description="a host's name for its link, s1-s0 between switches, or *")
+    where: _Link = Field(
+        default=EVERYWHERE, description="link: the name of its host, s1-s0 between switches, or * for all"
+    )
     direction: Literal["up", "down", "both"] = Field(default="both", description="up is towards the server")
-    packet: PacketKind = Field(default="any", description="any: all of lanesum's; other: all that is not lanesum's")
+    packet: PacketKind = Field(
+        default="any", description="any: every lanesum packet; other: every packet that is not lanesum's"
+    )
     epoch: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="only packets of this round of the job; the first one that the link sees is 0"
+        default=None, description="only packets of this round of the job; the first round on the link is 0"
     )
     chunk: Annotated[int, Field(ge=0)] | None = Field(default=None, description="only packets of this chunk")
 
     @model_validator(mode="after")
     def _lanesum_has_rounds(self, info: ValidationInfo) -> PacketMatch:
         if self.packet == "other" and (self.epoch is not None or self.chunk is not None):
-            raise ValueError("only lanesum's packets have an epoch and a chunk")
+            raise ValueError("epoch and chunk have no meaning for packet: other")
         _check_link(self.where, info)
         return self
 
     def covers(self, link: str, direction: Direction) -> bool:
-        """Packets of this link and direction can match."""
+        """Return True if packets of this link and direction can match."""
         return (self.where == EVERYWHERE or same_link(self.where, link)) and self.direction in (direction, "both")
 
 
 class FaultRule(PacketMatch):
-    """One thing that happens to packets. A packet meets all rules in the order of the file."""
+    """A fault of packets. All rules apply to a packet, in the order of the file."""
 
     kind: RuleKind
-    name: str | None = Field(default=None, description="for reports; made up when not given")
+    name: str | None = Field(default=None, description="name in reports; number and kind by default")
     probability: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        default=None, description="share of the matching packets, drawn with the plan's seed; all when not given"
+        default=None,
+        description="share of the matching packets, by random numbers from the plan's seed; all by default",
     )
     nth: _Count | list[_Count] | None = Field(
-        default=None, description="instead of a probability: these of the matching packets, from 1"
+        default=None, description="instead of a probability: numbers of the matching packets, from 1"
     )
     delay_ms: _Milliseconds | None = Field(
         default=None,
-        description="delay: later ones wait behind it; reorder: later ones overtake it; duplicate: of the copies",
+        description="delay: later packets wait; reorder: later packets arrive before; duplicate: delay of the copies",
     )
-    jitter_ms: _Milliseconds = Field(default=0.0, description="delay_ms grows by up to so much, drawn with the seed")
-    copies: _Count | None = Field(default=None, description="duplicate: so many packets more (1 when not given)")
+    jitter_ms: _Milliseconds = Field(
+        default=0.0, description="added to delay_ms: a random part of this, from the plan's seed"
+    )
+    copies: _Count | None = Field(default=None, description="duplicate: number of additional packets; 1 by default")
 
     @model_validator(mode="after")
     def _amounts_fit(self) -> FaultRule:
@@ -112,33 +119,39 @@ class FaultRule(PacketMatch):
 
     @property
     def exact(self) -> frozenset[int] | None:
-        """The numbers of the packets that are hit; None where a probability decides."""
+        """The numbers of the packets that the rule applies to; None where a probability decides."""
         if self.nth is None:
             return None
         return frozenset([self.nth] if isinstance(self.nth, int) else self.nth)
 
 
 class PacketTrigger(PacketMatch):
-    """The moment at which so many matching packets were seen, over all links that match."""
+    """The moment after ``nth`` matching packets, counted over all matching links."""
 
-    nth: _Count = Field(default=1, description="after so many matching packets")
+    nth: _Count = Field(default=1, description="number of matching packets")
 
 
 class ProcessFault(_Strict):
-    """One thing that happens to a process, once, at one of three kinds of moments."""
+    """A fault of a process, once, at a time, after a training step or after packets."""
 
     kind: Literal["kill", "pause"]
-    process: _Process = Field(description="name of a switch or worker, server, or controller")
-    at_s: _Seconds | None = Field(default=None, description="seconds after the training through lanesum began")
-    step: Annotated[int, Field(ge=0)] | None = Field(default=None, description="after so many steps of the training")
-    after: PacketTrigger | None = Field(default=None, description="after so many packets")
-    restart_after_s: _Seconds | None = Field(default=None, description="kill: start it again; not at all if not given")
-    for_s: Annotated[float, Field(gt=0, le=3_600)] | None = Field(default=None, description="pause: how long")
+    process: _Process = Field(description="name of a switch or worker, or server, or controller")
+    at_s: _Seconds | None = Field(default=None, description="seconds after the training with lanesum began")
+    step: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="number of training steps before the fault"
+    )
+    after: PacketTrigger | None = Field(default=None, description="packets before the fault")
+    restart_after_s: _Seconds | None = Field(
+        default=None, description="kill: seconds until the process starts again; never by default"
+    )
+    for_s: Annotated[float, Field(gt=0, le=3_600)] | None = Field(
+        default=None, description="pause: its length in seconds"
+    )
 
     @model_validator(mode="after")
     def _one_moment(self, info: ValidationInfo) -> ProcessFault:
         if sum(moment is not None for moment in (self.at_s, self.step, self.after)) != 1:
-            raise ValueError("give one moment: at_s, step or after")
+            raise ValueError("give exactly one of at_s, step and after")
         if (self.kind == "pause") != (self.for_s is not None):
             raise ValueError("pause needs for_s" if self.kind == "pause" else "for_s has no meaning for kill")
         if self.kind == "pause" and self.restart_after_s is not None:
@@ -146,13 +159,13 @@ class ProcessFault(_Strict):
         names: Names | None = (info.context or {}).get("names")
         if names is not None and self.process not in names.processes:
             raise ValueError(
-                f"there is no process {self.process!r}; there are {', '.join(sorted(names.processes))}",
+                f"there is no process {self.process!r}; use one of {', '.join(sorted(names.processes))}",
             )
         return self
 
 
 class FaultPlan(_Strict):
-    """A whole plan. Runs with the same plan and seed meet the same faults at the same packets of each link."""
+    """A fault plan. The same plan and seed hit the same packets of each link in every run."""
 
     seed: Annotated[int, Field(ge=0, lt=1 << 64)] = 0
     rules: list[FaultRule] = []
@@ -168,52 +181,53 @@ class FaultPlan(_Strict):
 
     @classmethod
     def load(cls, name_or_path: str | Path, names: Names | None = None) -> FaultPlan:
-        """A shipped plan by name, or one from a file; with ``names`` it may name nothing else.
+        """Return a shipped plan by name, or a plan from a file. Raises FaultPlanError with file and line.
 
-        Raises FaultPlanError with file and line.
+        With ``names``, the plan may name no other links and processes.
         """
         known = available()
         path = known.get(str(name_or_path), Path(name_or_path))
         try:
             text = path.read_text()
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
             raise FaultPlanError(
                 f"Cannot read the fault plan {str(name_or_path)!r}: {reason}.",
-                f"Shipped ones: {', '.join(known)}; or give the path of a YAML file.",
+                f"Use a shipped plan ({', '.join(known)}) or the path of a YAML file.",
             ) from error
         return cls.parse(text, str(path), names)
 
     @classmethod
     def parse(cls, text: str, source: str, names: Names | None = None) -> FaultPlan:
-        """A plan from YAML text; ``source`` is named in errors. Raises FaultPlanError."""
+        """Return a plan from YAML text; errors name ``source``. Raises FaultPlanError."""
         return yaml_model.parse(cls, text, source, FaultPlanError, {"names": names})
 
     @property
     def labels(self) -> list[str]:
-        """Every rule by what reports call it."""
+        """The name of every rule in reports."""
         return [rule.name or f"{index + 1} {rule.kind}" for index, rule in enumerate(self.rules)]
 
     @property
     def triggers(self) -> list[PacketTrigger]:
-        """The packets that process faults wait for, in the order of the process faults that do."""
+        """The triggers of process faults, in the order of the process faults."""
         return [fault.after for fault in self.processes if fault.after is not None]
 
     def touches(self, link: str) -> bool:
-        """The link needs an injector: a rule changes packets on it, or a process fault waits for some."""
+        """Return True if a rule or a trigger can match packets of the link."""
         matches: Iterable[PacketMatch] = [*self.rules, *self.triggers]
         return any(match.covers(link, direction) for match in matches for direction in (UP, DOWN))
 
 
 def available() -> dict[str, Path]:
-    """Plans that lanesum ships, by name."""
+    """Return the paths of the shipped plans, by name."""
     return {path.stem: path for path in sorted(resources.directory("faults", "lanesum_switch").glob("*.yaml"))}
 
 
 def schema() -> dict[str, Any]:
-    """JSON schema of a fault plan, for editors (``faults/schema.json``)."""
+    """Return the JSON schema of a fault plan, for editors (``faults/schema.json``)."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **FaultPlan.model_json_schema()}
 
 
 def schema_text() -> str:
+    """Return the JSON schema as the text of ``faults/schema.json``."""
     return json.dumps(schema(), indent=2) + "\n"

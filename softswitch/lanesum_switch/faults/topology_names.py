@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What plans call the links and processes of a topology."""
+"""Names of a topology's links and processes in fault plans."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CONTROLLER = "controller"
 
 
 def server_processes(topology: Topology) -> list[str]:
-    """Names of the processes that are aggregation servers, in the order of their hosts."""
+    """Return the names of the aggregation server processes, in the order of their hosts."""
     return [server_name(number) for number, _ in enumerate(topology.server_hosts())]
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchLink:
-    """A cable between two switches, ``upper`` being the one nearer to the first server."""
+    """A link between two switches; ``upper`` is the one nearer to the first server."""
 
     lower: str
     lower_port: int
@@ -33,7 +33,7 @@ class SwitchLink:
 
 
 def switch_links(topology: Topology) -> list[SwitchLink]:
-    """All cables between switches, in file order."""
+    """Return the links between switches, in file order."""
     server = topology.server_hosts()[0]
     links = []
     for one, port, other, other_port in topology.links_between_switches():
@@ -45,9 +45,9 @@ def switch_links(topology: Topology) -> list[SwitchLink]:
 
 
 def names_in(topology: Topology, *, switches: bool = True) -> Names:
-    """What a plan may name: links by their host or by both switches, and processes.
+    """Return the names that a plan may use: links by their host or their two switches, and processes.
 
-    Without ``switches`` the only links are the workers', which lead to the servers at once.
+    Without ``switches`` the only links are those from the workers to the servers.
     """
     workers = topology.names("worker")
     processes = [*workers, *server_processes(topology), CONTROLLER]

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A port on a network interface through an AF_PACKET socket (packet(7)).
+"""A port at a network interface, on an AF_PACKET socket (packet(7)).
 
-Offloads: frames that a local socket sent over a veth may carry unfinished checksums and, with segmentation offload, be
-larger than the MTU. Switch the offloads off on the host's end (``ethtool -K eth0 tx off tso off gso off``), as for
-BMv2. Frames arrive without their outer VLAN tag where the interface strips it (``rxvlan off`` keeps it).
+Offloads: frames that a local socket sends over a veth may have incomplete checksums and, with segmentation offload,
+exceed the MTU. Disable the offloads at the host's end (``ethtool -K eth0 tx off tso off gso off``), as for BMv2. An
+interface may strip the outer VLAN tag (``rxvlan off`` keeps it).
 """
 
 from __future__ import annotations
@@ -31,29 +31,32 @@ _PACKET_IGNORE_OUTGOING = 23  # Linux 4.20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _SIOCOUTQ = 0x5411  # socket(7)
 
-# What the kernel charges a socket for one waiting frame, bookkeeping included. This is for results of 64 and of 128
-# words (330 and 586 bytes); frames of 200 bytes count as two thirds, full ones of 1,500 as two.
+# Send buffer bytes that the kernel charges for one waiting frame, for results of 64 and of 128 words (330 and 586
+# bytes). It charges two thirds of that for frames of 200 bytes and twice as much for frames of 1,500 bytes.
 WAITING_FRAME_BYTES = 1280
-# How long a backlog counts as known. Asking the kernel costs as much as a tenth of a packet's processing.
-_BACKLOG_AGE_NS = 100_000
+# Age up to which a measured backlog is used again. The system call takes a tenth of the time of processing a packet.
+_MAX_BACKLOG_AGE_NS = 100_000
 
 
 class AfPacketPort:
-    """Sends and receives whole frames on one interface, in promiscuous mode.
+    """A port at a network interface in promiscuous mode.
 
-    Raises MissingToolError without CAP_NET_RAW, PortError where there is no such interface.
+    Attributes:
+        unsent: frames that the kernel did not accept (queue full, interface down, larger than the MTU).
+
+    Raises MissingToolError without CAP_NET_RAW, PortError for an unknown interface.
     """
 
     def __init__(self, interface: str) -> None:
         self.interface = interface
         self._backlog = 0
         self._backlog_ns = 0
-        self.unsent = 0  # frames that the kernel did not take (queue full, interface down, larger than the MTU)
+        self.unsent = 0
         try:
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         except PermissionError as error:
             raise MissingToolError(
-                f"Opening a raw socket on {interface} needs the capability CAP_NET_RAW.",
+                f"Cannot open a raw socket at {interface}: the capability CAP_NET_RAW is missing.",
                 "Run as root, or use UDP ports (--loopback), which need no privilege.",
             ) from error
         try:
@@ -62,9 +65,9 @@ class AfPacketPort:
             self._socket.close()
             if error.errno in (errno.ENODEV, errno.ENXIO):
                 raise PortError(
-                    f"There is no network interface {interface}.", "`ip link` lists the interfaces of this namespace."
+                    f"Unknown network interface {interface!r}.", "List the interfaces of this namespace with `ip link`."
                 ) from error
-            raise PortError(f"Cannot open the interface {interface}: {error.strerror}.") from error
+            raise PortError(f"Cannot open the interface {interface!r}: {error.strerror}.") from error
 
     def _configure(self) -> None:
         sock = self._socket
@@ -76,9 +79,9 @@ class AfPacketPort:
                 sock.setsockopt(socket.SOL_SOCKET, forced, size)
             except OSError:
                 sock.setsockopt(socket.SOL_SOCKET, plain, size)
-        # What the switch itself sends must not come back in.
+        # Frames that the switch sends must not arrive at it.
         sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
-        # Only with a protocol does the socket receive, so that nothing from other interfaces slips in before bind.
+        # The socket receives only once it has a protocol: no frame of another interface arrives before bind.
         sock.bind((self.interface, _ETH_P_ALL))
         membership = struct.pack("iHH8s", socket.if_nametoindex(self.interface), _PACKET_MR_PROMISC, 0, b"")
         sock.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
@@ -88,7 +91,7 @@ class AfPacketPort:
         return self._socket.fileno()
 
     def receive_batch(self) -> list[bytes]:
-        """Frames that are waiting, 64 at most."""
+        """Return waiting frames, at most 64."""
         frames: list[bytes] = []
         receive = self._socket.recv
         try:
@@ -97,27 +100,27 @@ class AfPacketPort:
         except BlockingIOError:
             pass
         except OSError as error:
-            # An interface that goes down reports so once; frames received before still count.
+            # An interface that goes down reports it once; frames received before are returned.
             if error.errno != errno.ENETDOWN:
                 raise
         return frames
 
     def send(self, frame: bytes) -> None:
-        """Send a frame; what the kernel does not take is counted and dropped."""
+        """Send a frame; count and drop it if the kernel does not accept it."""
         try:
             self._socket.send(frame)
         except OSError:
             self.unsent += 1
 
     def backlog(self) -> int:
-        """About how many frames of this socket wait in the kernel to be sent, at most 100 us ago."""
+        """Return about how many frames of this socket wait in the kernel to be sent, as of at most 100 us ago."""
         now = time.monotonic_ns()
-        if now - self._backlog_ns > _BACKLOG_AGE_NS:
+        if now - self._backlog_ns > _MAX_BACKLOG_AGE_NS:
             unsent = fcntl.ioctl(self._socket, _SIOCOUTQ, bytes(4))
             self._backlog = int.from_bytes(unsent, "little", signed=True) // WAITING_FRAME_BYTES
             self._backlog_ns = now
         return self._backlog
 
     def close(self) -> None:
-        """Give the socket back; idempotent."""
+        """Close the socket; idempotent."""
         self._socket.close()

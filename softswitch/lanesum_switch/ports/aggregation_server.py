@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The switch port that an aggregation server hangs at on loopback. No root needed.
+"""The port of aggregation servers on loopback. It needs no root.
 
-Workers write to the server's address, where the switch's host ports listen in its stead (see ``udp``); the server
-itself listens beside it, at its *backend* address. Behind this port every worker has a socket with the worker's own
-address, so that the server sees who sends and answers there, and the answers come back to the switch. A cable that
-leads to all servers has such sockets for each of them.
+Workers send to a server's address, where the switch's UDP ports listen (see ``udp``); the server itself listens at its
+*backend* address. This port has a socket with each worker's address. The server therefore sees the worker as the
+sender, and its replies arrive at the switch. A port for several servers has such sockets for each of them.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ _RECEIVE_BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class ServerPortConfig:
-    """The port.
+    """Configuration of a ``ServerPort``.
 
     Attributes:
-        servers: addresses that workers write to.
+        servers: addresses that workers send to.
         backends: address that the process of each of these servers listens at.
-        server_mac: six bytes, the source of incoming frames.
+        server_mac: six bytes, the source of received frames.
         switch_mac: six bytes, their destination.
         workers: address of every worker.
-        checksums: frames have UDP checksums, and damaged ones do not reach the server (see ``UdpFlow``).
+        checksums: frames have UDP checksums, and corrupted frames do not reach the server (see ``UdpFlow``).
     """
 
     servers: tuple[Address, ...]
@@ -45,14 +44,17 @@ class ServerPortConfig:
 
 
 class ServerPort:
-    """Carries the servers' datagrams as frames, one socket per worker and server behind one descriptor.
+    """A port for aggregation servers, with a socket per worker and server.
 
-    Raises ConfigurationError when a worker's address is held by a socket that does not share it.
+    Attributes:
+        undeliverable: frames from or to another address, without UDP, corrupted, or not accepted by the kernel.
+
+    Raises ConfigurationError if a worker's address is in use by a socket that does not share it.
     """
 
     def __init__(self, config: ServerPortConfig) -> None:
-        self.undeliverable = 0  # frames from or to anybody else, without UDP, damaged, or not taken by the kernel
-        self._flows: dict[bytes, tuple[UdpFlow, socket.socket]] = {}  # by addresses, then ports, as in a frame
+        self.undeliverable = 0
+        self._flows: dict[bytes, tuple[UdpFlow, socket.socket]] = {}  # by addresses, then ports, as bytes of a frame
         self._by_descriptor: dict[int, tuple[UdpFlow, socket.socket]] = {}
         self._poll = select.epoll()
         try:
@@ -68,16 +70,16 @@ class ServerPort:
         except OSError as error:
             self.close()
             raise ConfigurationError(
-                f"The switch cannot stand in for the worker at {worker[0]}:{worker[1]} before the server: "
+                f"The switch cannot send to the server from the worker's address {worker[0]}:{worker[1]}: "
                 f"{error.strerror}.",
-                "Stop the other process that holds the address (another run?), or choose another topology address.",
+                "Stop the process that uses the address (another run?), or choose another topology address.",
             ) from error
 
     def fileno(self) -> int:
         return self._poll.fileno()
 
     def receive_batch(self) -> list[bytes]:
-        """Frames that are waiting, 64 at most from every worker's socket."""
+        """Return waiting frames, at most 64 from every socket."""
         frames: list[bytes] = []
         for descriptor, _ in self._poll.poll(0):
             flow, sock = self._by_descriptor[descriptor]
@@ -85,11 +87,11 @@ class ServerPort:
                 for _ in range(_RECEIVE_BATCH):
                     frames.append(flow.frame(sock.recv(MAX_DATAGRAM_BYTES)))
             except (BlockingIOError, ConnectionRefusedError):
-                continue  # refused: the server is not there now; what it missed is sent again
+                continue  # refused: the server does not run now; workers retransmit
         return frames
 
     def send(self, frame: bytes) -> None:
-        """Deliver a worker's UDP payload to the server in the worker's name; anything else is counted and dropped."""
+        """Send a worker's UDP payload to the server from the worker's address; count and drop any other frame."""
         found = self._flows.get(frame[26:38])
         payload = None if found is None else found[0].payload(frame)
         if found is None or payload is None:
@@ -101,7 +103,7 @@ class ServerPort:
             self.undeliverable += 1
 
     def close(self) -> None:
-        """Give the sockets back; idempotent."""
+        """Close the sockets; idempotent."""
         self._poll.close()
         for _, sock in self._flows.values():
             sock.close()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A timer that polls like a socket (timerfd_create(2)); Python has none before 3.13."""
+"""A timer with a descriptor (timerfd_create(2)), which the standard library has from Python 3.13 on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Setting(ctypes.Structure):
 
 
 class DeadlineTimer:
-    """Polls readable once ``time.monotonic()`` has reached the deadline that was set last. Thread-safe."""
+    """A timer whose descriptor polls readable once ``time.monotonic()`` reaches the deadline. Thread-safe."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -35,17 +35,17 @@ class DeadlineTimer:
         return self._descriptor
 
     def set(self, deadline: float | None) -> None:
-        """Wait for ``deadline``, or for nothing."""
+        """Set the deadline; None disarms the timer."""
         value = _Timespec(0, 0)  # disarms
         if deadline is not None:
-            # At least 1 ns: all zeros would mean no deadline.
+            # At least 1 ns, because 0 disarms the timer.
             value = _Timespec(*divmod(max(1, int(deadline * _NANOSECONDS)), _NANOSECONDS))
         setting = _Setting(_Timespec(0, 0), value)
         if self._libc.timerfd_settime(self._descriptor, _TIMER_ABSTIME, ctypes.byref(setting), None) != 0:
             raise OSError(ctypes.get_errno(), "timerfd_settime")
 
     def close(self) -> None:
-        """Give the descriptor back; idempotent."""
+        """Close the descriptor; idempotent."""
         if self._descriptor >= 0:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)

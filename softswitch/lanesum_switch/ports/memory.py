@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A port without a network: tests put frames in and look at what came out."""
+"""A port in memory: a program puts frames in and reads the frames that the switch sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ _BATCH = 64
 
 
 class MemoryPort:
-    """``put`` is the wire's side towards the switch, ``sent`` what the switch sent to the wire."""
+    """A port in memory.
+
+    Attributes:
+        sent: the frames that the switch sent, in order.
+    """
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
@@ -22,29 +26,29 @@ class MemoryPort:
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def put(self, frame: bytes) -> None:
-        """A frame arrives at the port."""
+        """Make a frame arrive at the port."""
         self._waiting.append(frame)
         os.eventfd_write(self._event, 1)
 
     def wait_sent(self, count: int, timeout_s: float = 5.0) -> list[bytes]:
-        """The frames sent so far, once there are ``count`` of them. Raises TimeoutError."""
+        """Wait for ``count`` sent frames and return all frames sent so far. Raises TimeoutError."""
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self.sent) >= count, timeout_s):
-                raise TimeoutError(f"{len(self.sent)} frames sent after {timeout_s} s, {count} expected")
+                raise TimeoutError(f"The switch sent {len(self.sent)} frames in {timeout_s} s, expected {count}.")
             return list(self.sent)
 
     def fileno(self) -> int:
         return self._event
 
     def receive_batch(self) -> list[bytes]:
-        """Frames that are waiting, 64 at most."""
+        """Return waiting frames, at most 64."""
         frames: list[bytes] = []
         while self._waiting and len(frames) < _BATCH:
             frames.append(self._waiting.popleft())
         if not self._waiting:
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self._event)
-            if self._waiting:  # arrived while the event was being cleared
+            if self._waiting:  # a frame arrived while the event was cleared
                 os.eventfd_write(self._event, 1)
         return frames
 
@@ -54,7 +58,7 @@ class MemoryPort:
             self._arrived.notify_all()
 
     def close(self) -> None:
-        """Give the event descriptor back; idempotent."""
+        """Close the event descriptor; idempotent."""
         if self._event >= 0:
             os.close(self._event)
             self._event = -1

@@ -14,16 +14,19 @@ class PortError(SwitchError):
 
 
 class Port(Protocol):
-    """Frames in and out of one port. ``PortRunner`` reads from one thread; ``send`` may come from any."""
+    """A port. ``PortRunner`` receives in one thread; any thread may send.
+
+    A port may also have a method ``backlog() -> int``, the number of frames that wait to be sent (``queue_depths``).
+    """
 
     def fileno(self) -> int:
-        """A descriptor that polls readable while frames wait."""
+        """Return a descriptor that polls readable while frames wait."""
 
     def receive_batch(self) -> list[bytes]:
-        """Frames that are waiting, a bounded number; empty where none is. Never blocks."""
+        """Return waiting frames, a bounded number of them; never block."""
 
     def send(self, frame: bytes) -> None:
-        """Send a frame or drop it; never blocks, and raises nothing for what a network may do to a frame."""
+        """Send a frame or drop it; never block, and do not raise for a dropped frame."""
 
     def close(self) -> None:
-        """Give the descriptor back; idempotent."""
+        """Close the descriptor; idempotent."""

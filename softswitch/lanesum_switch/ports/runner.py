@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The loop that carries frames between ports and a switch."""
+"""Loop that carries frames between ports and a switch."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ _STOP_TIMEOUT_S = 5.0
 
 
 class PacketProcessor(Protocol):
-    """The part of a switch that the runner needs."""
+    """The method of a switch that the runner calls."""
 
     def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]: ...
 
 
 def queue_depths(ports: Mapping[int, Port]) -> Callable[[int], int]:
-    """What ``EmbeddedSwitch`` wants as ``queue_depth``: frames that wait at a port, as far as the port knows.
+    """Return the ``queue_depth`` argument of ``EmbeddedSwitch``: a function from port number to waiting frames.
 
-    ``ports`` is asked at each call, so it may be filled later. Ports without ``backlog`` never have any waiting.
+    The function reads ``ports`` at each call, so ports may be added later. It returns 0 for a port without
+    ``backlog``.
     """
 
     def depth(number: int) -> int:
@@ -46,13 +47,13 @@ class PortCounts:
 
     received: dict[int, int] = field(default_factory=dict)
     sent: dict[int, int] = field(default_factory=dict)
-    no_port: int = 0  # the program chose a port that does not exist
+    no_port: int = 0  # frames for a port that does not exist
 
 
 class PortRunner:
-    """Serves ``ports`` (number -> port) from one thread. A context manager: starts on entry, closes on exit.
+    """Serves ``ports`` (number -> port) in one thread. A context manager: it starts on entry and closes on exit.
 
-    One wakeup takes one batch from every port that has frames, so that no port starves the others.
+    One wakeup receives one batch from every readable port, so that no port starves the others.
     """
 
     def __init__(self, switch: PacketProcessor, ports: Mapping[int, Port]) -> None:
@@ -77,7 +78,7 @@ class PortRunner:
         return PortCounts(dict(self._received), dict(self._sent), self._no_port)
 
     def start(self) -> None:
-        """Start the thread; a runner that runs already is left alone."""
+        """Start the thread; do nothing if it runs."""
         if self._thread is not None:
             return
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -102,11 +103,11 @@ class PortRunner:
             port.close()
 
     def inject(self, port: int, frame: bytes) -> None:
-        """Process a frame as if it had arrived on ``port``, for packet-outs of a controller. Thread-safe."""
+        """Process a frame as if it had arrived at ``port``, for packet-out messages of a controller. Thread-safe."""
         self.deliver(self._switch.process_batch(((port, frame),)))
 
     def deliver(self, packets: Iterable[PacketOut]) -> None:
-        """Send what a switch put out."""
+        """Send the packets that left a switch."""
         ports, sent = self._ports, self._sent
         for number, frame in packets:
             port = ports.get(number)
@@ -132,7 +133,7 @@ class PortRunner:
                     try:
                         self._serve(number)
                     except OSError as error:
-                        _log.error("Port %d failed and is no longer served: %s", number, error)
+                        _log.error("Port %d failed and is not served any more: %s", number, error)
                         poll.unregister(descriptor)
 
     def _serve(self, number: int) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ports of a topology's switch: on loopback, on network interfaces, with the faults of a plan."""
+"""Ports of a topology's switch, on loopback or at network interfaces, with the faults of a plan."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
 
 
 def worker_address(topology: Topology, worker: str) -> Address:
-    """What a worker sends from on loopback."""
+    """Return the address that a worker sends from on loopback."""
     return topology.address(worker, loopback=True), UDP_PORT
 
 
 def server_port(topology: Topology, servers: list[str], workers: list[str], *, checksums: bool) -> ServerPort:
-    """Where the processes of ``servers`` hang on loopback, behind a switch or a cable. Raises ConfigurationError."""
+    """Open the loopback port of ``servers``. Raises ConfigurationError."""
     return ServerPort(
         ServerPortConfig(
             servers=tuple(topology.server_address(server, loopback=True) for server in servers),
@@ -43,7 +43,7 @@ def server_port(topology: Topology, servers: list[str], workers: list[str], *, c
 
 
 def worker_ports(topology: Topology, ports: Mapping[str, int], *, checksums: bool) -> dict[str, Port]:
-    """Loopback ports of workers: ``ports`` are their numbers. Raises ConfigurationError."""
+    """Open the loopback ports of workers; ``ports`` has their numbers. Raises ConfigurationError."""
     servers = tuple(topology.server_address(server, loopback=True) for server in topology.server_hosts())
     configs = [
         UdpPortConfig(
@@ -60,10 +60,10 @@ def worker_ports(topology: Topology, ports: Mapping[str, int], *, checksums: boo
 
 
 def loopback_ports(topology: Topology, switch: str, faults: LinkFaults | None = None) -> dict[int, Port]:
-    """Ports of ``switch`` as a process among others on loopback, by number.
+    """Open the ports of ``switch`` on loopback, by number.
 
-    Workers and servers hang at it by UDP sockets, other switches by trunks. The controller has no port: it talks to
-    the switch by P4Runtime alone. Raises ConfigurationError, with nothing left open.
+    Workers and servers have UDP sockets, other switches have trunks. The controller has no port: it reaches the switch
+    by P4Runtime. Raises ConfigurationError, with no port open.
     """
     numbers = topology.ports(switch)
     workers = {name: numbers[name] for name in topology.names("worker") if name in numbers}
@@ -78,7 +78,7 @@ def loopback_ports(topology: Topology, switch: str, faults: LinkFaults | None = 
                 every = topology.names("worker")
                 ports[numbers[server]] = server_port(topology, [server], every, checksums=checksums)
         for index, link in enumerate(switch_links(topology)):
-            # Addresses of their own, beside those of the hosts: 127.255.LINK.END.
+            # Addresses that no host has: 127.255.LINK.END.
             lower, upper = (f"127.255.{index}.{end}" for end in (1, 2))
             if switch == link.lower:
                 ports[link.lower_port] = TrunkPort((lower, UDP_PORT), (upper, UDP_PORT))
@@ -92,18 +92,18 @@ def loopback_ports(topology: Topology, switch: str, faults: LinkFaults | None = 
 
 
 def check_apart(topology: Topology) -> None:
-    """Raises ConfigurationError where something on loopback cannot stand between workers and their servers."""
+    """Raise ConfigurationError if a worker and a server share a host, which leaves no path for a switch."""
     if shared := set(topology.server_hosts()) & set(topology.names("worker")):
         raise ConfigurationError(
-            f"On loopback nothing can stand between a worker and a server on the same host, as on {min(shared)}.",
-            "Give the servers hosts of their own, or use Mininet, or no switch.",
+            f"On loopback no switch can be between a worker and a server on the same host, as on {min(shared)}.",
+            "Place the servers on other hosts, use Mininet, or use no switch.",
         )
 
 
 def interface_ports(
     topology: Topology, switch: str, interfaces: Mapping[int, str], faults: LinkFaults | None = None
 ) -> dict[int, Port]:
-    """Ports of ``switch`` on network interfaces (number -> name). Raises PortError, MissingToolError."""
+    """Open the ports of ``switch`` at network interfaces (number -> name). Raises PortError or MissingToolError."""
     ports: dict[int, Port] = {number: AfPacketPort(name) for number, name in interfaces.items()}
     return with_faults(topology, switch, ports, faults)
 
@@ -111,7 +111,7 @@ def interface_ports(
 def with_faults(
     topology: Topology, switch: str, ports: Mapping[int, Port], faults: LinkFaults | None
 ) -> dict[int, Port]:
-    """``ports`` of ``switch``, with injectors at those whose links the plan touches."""
+    """Return the ports of ``switch``, with an injector at each link that the plan has faults for."""
     result = dict(ports)
     if faults is None:
         return result
@@ -124,6 +124,6 @@ def with_faults(
 
 
 def links_of(topology: Topology, switch: str) -> dict[str, int]:
-    """Links whose injectors are this switch's, with their ports: its hosts', and those to switches below it."""
+    """Return the links that this switch injects faults on, with their ports: to hosts and to lower switches."""
     below = {link.name: link.upper_port for link in switch_links(topology) if link.upper == switch}
     return topology.ports(switch) | below

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A cable between two switch processes on one machine: whole frames as UDP datagrams on loopback. No root needed.
+"""A link between two switch processes on one machine: frames as UDP datagrams on loopback. It needs no root.
 
-Datagrams need no connection, so either process may end and come back; what is sent meanwhile is lost, as on a cable
-that is unplugged. (Unix datagram sockets would do, but Linux queues only 10 datagrams on them by default:
-net.unix.max_dgram_qlen.)
+Datagrams need no connection, so either process may restart. Frames sent meanwhile are lost, as on an unplugged cable.
+Unix datagram sockets are not used because Linux queues only 10 datagrams on them by default
+(net.unix.max_dgram_qlen).
 """
 
 from __future__ import annotations
@@ -16,23 +16,33 @@ _RECEIVE_BATCH = 64
 
 
 class TrunkPort:
-    """One end of the cable, from ``local`` to ``peer``. Raises ConfigurationError when ``local`` is taken."""
+    """An end of the link.
+
+    Args:
+        local: address of this end.
+        peer: address of the other end.
+
+    Attributes:
+        unsent: frames that the kernel did not accept: the other process does not run, or its queue is full.
+
+    Raises ConfigurationError if ``local`` is in use.
+    """
 
     def __init__(self, local: Address, peer: Address) -> None:
-        self.unsent = 0  # frames that nobody took: the other switch is not there, or its queue is full
+        self.unsent = 0
         try:
             self._socket = open_udp_socket(local, peer=peer)
         except OSError as error:
             raise ConfigurationError(
-                f"The link between two switches cannot use {local[0]}:{local[1]}: {error.strerror}.",
-                "Stop the other process that holds the address (another run?).",
+                f"The link between two switches cannot use the address {local[0]}:{local[1]}: {error.strerror}.",
+                "Stop the process that uses the address (another run?).",
             ) from error
 
     def fileno(self) -> int:
         return self._socket.fileno()
 
     def receive_batch(self) -> list[bytes]:
-        """Frames that are waiting, 64 at most."""
+        """Return waiting frames, at most 64."""
         frames: list[bytes] = []
         for _ in range(_RECEIVE_BATCH):
             try:
@@ -40,16 +50,16 @@ class TrunkPort:
             except BlockingIOError:
                 break
             except ConnectionRefusedError:
-                continue  # the news that an earlier frame found nobody
+                continue  # an earlier frame was refused
         return frames
 
     def send(self, frame: bytes) -> None:
-        """Send a frame; one that cannot be sent is counted and lost."""
+        """Send a frame; count and drop it if the kernel does not accept it."""
         try:
             self._socket.send(frame)
         except (BlockingIOError, ConnectionRefusedError):
             self.unsent += 1
 
     def close(self) -> None:
-        """Give the socket back; idempotent."""
+        """Close the socket; idempotent."""
         self._socket.close()

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A switch port on plain UDP sockets: a host that only speaks UDP to the servers hangs behind it. No root needed.
+"""A port on UDP sockets, for one host that sends UDP datagrams to servers. It needs no root.
 
-The program parses Ethernet frames, a UDP socket carries payloads: on the way in the port writes the Ethernet, IPv4 and
-UDP headers that the datagram had on a wire, on the way out it takes them off again. The host sends to a *server's*
-address, where a socket of this port is bound in its stead: the switch is on the path.
+P4 programs parse Ethernet frames, UDP sockets carry payloads: the port adds Ethernet, IPv4 and UDP headers to received
+datagrams and removes them from frames that leave. It listens at the servers' addresses, so that the switch is on the
+path of the host's datagrams.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _RECEIVE_BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class UdpPortConfig:
-    """One port.
+    """Configuration of a ``UdpPort``.
 
     Attributes:
         number: the port's number in the program.
-        servers: addresses that the host writes to; the port listens there.
-        host: address that the host writes from; only its datagrams come in here.
-        host_mac: six bytes, the source of incoming frames.
+        servers: addresses that the host sends to; the port listens there.
+        host: address that the host sends from; the port receives no other datagrams.
+        host_mac: six bytes, the source of received frames.
         switch_mac: six bytes, their destination.
-        checksums: frames have UDP checksums, and damaged ones do not reach the host (see ``UdpFlow``).
+        checksums: frames have UDP checksums, and corrupted frames do not reach the host (see ``UdpFlow``).
     """
 
     number: int
@@ -43,15 +43,18 @@ class UdpPortConfig:
 
 
 class UdpPort:
-    """Carries one host's datagrams as frames, one socket per server behind one descriptor.
+    """A port for one host, with a socket per server.
 
-    Raises ConfigurationError when an address cannot be bound.
+    Attributes:
+        undeliverable: frames to another address, without UDP, corrupted, or not accepted by the kernel.
+
+    Raises ConfigurationError if an address cannot be bound.
     """
 
     def __init__(self, config: UdpPortConfig) -> None:
         self.number = config.number
-        self.undeliverable = 0  # frames for anybody else, without UDP, damaged, or not taken by the kernel
-        self._flows: dict[bytes, tuple[UdpFlow, socket.socket]] = {}  # by source address and port, as in a frame
+        self.undeliverable = 0
+        self._flows: dict[bytes, tuple[UdpFlow, socket.socket]] = {}  # by source address and port, as bytes of a frame
         self._by_descriptor: dict[int, tuple[UdpFlow, socket.socket]] = {}
         self._claims: list[socket.socket] = []
         self._poll = select.epoll()
@@ -61,15 +64,15 @@ class UdpPort:
             except OSError as error:
                 self.close()
                 raise ConfigurationError(
-                    f"The address {server[0]}:{server[1]} that switch port {config.number} listens at for "
-                    f"{config.host[0]} is taken: {error.strerror}.",
-                    "Stop the other process that holds it (another run?), or choose another topology address.",
+                    f"Switch port {config.number} cannot listen at {server[0]}:{server[1]} for {config.host[0]}: "
+                    f"{error.strerror}.",
+                    "Stop the process that uses the address (another run?), or choose another topology address.",
                 ) from error
 
     def _open(self, config: UdpPortConfig, server: Address) -> None:
         self._claims.append(_claim(server, config.host))
         flow = UdpFlow(config.host, server, config.host_mac, config.switch_mac, checksums=config.checksums)
-        # All ports listen at the same address; each gets its own host's datagrams only.
+        # All ports listen at the same address; a connected socket receives the datagrams of its own host only.
         sock = open_udp_socket(server, peer=config.host, shared=True)
         key = ipv4_int(server[0]).to_bytes(4, "big") + server[1].to_bytes(2, "big")
         self._flows[key] = self._by_descriptor[sock.fileno()] = flow, sock
@@ -79,7 +82,7 @@ class UdpPort:
         return self._poll.fileno()
 
     def receive_batch(self) -> list[bytes]:
-        """Frames that are waiting, 64 at most from every socket."""
+        """Return waiting frames, at most 64 from every socket."""
         frames: list[bytes] = []
         for descriptor, _ in self._poll.poll(0):
             flow, sock = self._by_descriptor[descriptor]
@@ -88,11 +91,11 @@ class UdpPort:
                 for _ in range(_RECEIVE_BATCH):
                     frames.append(frame(receive(MAX_DATAGRAM_BYTES)))
             except (BlockingIOError, ConnectionRefusedError):
-                continue  # refused: the host's socket is closed; what it missed is its own loss
+                continue  # refused: the host has closed its socket
         return frames
 
     def send(self, frame: bytes) -> None:
-        """Deliver a frame's UDP payload to the host in the server's name; anything else is counted and dropped."""
+        """Send a frame's UDP payload to the host from the server's address; count and drop any other frame."""
         found = self._flows.get(frame[26:30] + frame[34:36])
         payload = None if found is None else found[0].payload(frame)
         if found is None or payload is None:
@@ -104,20 +107,20 @@ class UdpPort:
             self.undeliverable += 1
 
     def close(self) -> None:
-        """Give the sockets back; idempotent."""
+        """Close the sockets; idempotent."""
         self._poll.close()
         for sock in (*self._claims, *(sock for _, sock in self._flows.values())):
             sock.close()
 
 
 def _claim(server: Address, host: Address) -> socket.socket:
-    """Holds a name that only one process can have: sharing the address would let a second switch share it too.
+    """Return a socket bound to a name that stands for the port's addresses. Raises OSError.
 
-    Raises OSError.
+    Ports share the server's UDP address, so a second switch could bind it too. Only one process can bind the name.
     """
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
-        # Abstract, so that the kernel forgets it with the process (unix(7)).
+        # An abstract name (unix(7)), which the kernel removes when the process ends.
         claim.bind(f"\0lanesum-port/{server[0]}:{server[1]}/{host[0]}:{host[1]}")
     except OSError:
         claim.close()
@@ -126,7 +129,7 @@ def _claim(server: Address, host: Address) -> socket.socket:
 
 
 def open_udp_ports(configs: list[UdpPortConfig]) -> list[UdpPort]:
-    """All ports, or none. Raises ConfigurationError when a server address is in use by somebody else."""
+    """Open all ports. Raises ConfigurationError, with no port open, if another process uses a server's address."""
     ports: list[UdpPort] = []
     try:
         for config in configs:

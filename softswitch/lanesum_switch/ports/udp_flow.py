@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames around the datagrams between two addresses, for ports on plain UDP sockets."""
+"""Ethernet, IPv4 and UDP headers around the datagrams of ports on UDP sockets (RFC 768, RFC 791)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _PLAIN_IPV4 = b"\x08\x00\x45"
 
 
 class UdpFlow:
-    """What the datagrams from ``source`` to ``destination`` look like on a wire, and back.
+    """Encapsulation of the datagrams between two addresses in Ethernet frames.
 
     Args:
         source, destination: IPv4 address and UDP port.
         source_mac, destination_mac: six bytes.
-        checksums: write UDP checksums, and take frames with a wrong one for lost, as a host's kernel does. Without,
-            frames say that there is none: on loopback nothing is damaged, unless a fault plan does it.
+        checksums: write UDP checksums and drop frames with a wrong one, as a host's kernel does. Otherwise frames
+            have UDP checksum 0: loopback corrupts no datagram unless a fault plan does.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class UdpFlow:
         )
         self._checksums = checksums
         self._prefixes: dict[int, bytes] = {}
-        # Where the bytes of a frame must say "for the source": IPv4 destination, then UDP destination port.
+        # Destination address and port of frames to the source.
         self._source_ip = self._frame.source_ip.to_bytes(4, "big")
         self._source_port = source[1].to_bytes(2, "big")
 
     def frame(self, payload: bytes) -> bytes:
-        """A datagram's payload from source to destination as a frame."""
+        """Return the frame of a datagram from source to destination."""
         size = len(payload)
         prefix = self._prefixes.get(size)
         if prefix is None:
@@ -53,7 +53,7 @@ class UdpFlow:
         return prefix[: _PAYLOAD_AT - 2] + checksum.to_bytes(2, "big") + payload
 
     def payload(self, frame: bytes) -> bytes | None:
-        """The payload of a frame that is addressed to the source; None for any other, and for a damaged one."""
+        """Return the UDP payload of a frame to the source; None for any other frame and for a corrupted one."""
         if frame[30:34] != self._source_ip or frame[36:38] != self._source_port or frame[12:15] != _PLAIN_IPV4:
             return None
         end = _UDP_AT + int.from_bytes(frame[38:40], "big")
@@ -63,7 +63,10 @@ class UdpFlow:
 
 
 def intact(frame: bytes) -> bool:
-    """The checksums of an IPv4 and UDP frame hold, as far as it has them; ``frame`` ends with the datagram."""
+    """Return True if the IPv4 and UDP checksums of a frame hold; UDP checksum 0 holds.
+
+    ``frame`` ends with the datagram.
+    """
     if internet_checksum(frame[ETHERNET_BYTES:_UDP_AT]) != 0:
         return False
     if frame[_PAYLOAD_AT - 2 : _PAYLOAD_AT] == b"\x00\x00":

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
 from lanesum.codecs import CodecContext, CodecError, FixedPoint
+from lanesum.codecs.kernels.arguments import BlockUnits
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -108,7 +109,7 @@ def test_rounds_half_to_even() -> None:
     peak = 2**14
     x = np.array([1.0, 0.5 / peak, 1.5 / peak, 2.5 / peak, -0.5 / peak], dtype=np.float32)
     integers = np.empty(5, dtype=np.int32)
-    kernels().to_integers(x, np.ones(1, dtype=np.float32), peak, 5, integers)
+    kernels().to_integers(x, BlockUnits(np.ones(1, dtype=np.float32), peak, 5), integers)
     assert integers.tolist() == [peak, 0, 2, 2, 0]
 
 

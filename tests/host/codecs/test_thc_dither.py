@@ -24,7 +24,7 @@ def test_the_sum_over_all_workers_takes_one_word(workers: int) -> None:
     assert (direct == sum(offsets) + workers * ALL.astype(np.int64) % UNIT).all()
     # What a decoder computes, with a granularity of 15: 65536 S - sum(dithers) + n/2 - n g/2, without the first.
     taken = dither_sum(workers, 15)
-    assert (taken.multiplier, taken.offsets.size, taken.count) == (workers, 0, workers)
+    assert (taken.multiplier, taken.offsets.size, taken.num_workers) == (workers, 0, workers)
     assert (dither_sums(ALL, taken) == (direct - workers * UNIT // 2 + workers * 15 * UNIT // 2) % 2**32).all()
 
 
@@ -33,8 +33,8 @@ def test_missing_workers_are_left_out_one_by_one(missing: list[int]) -> None:
     there = np.isin(np.arange(7), missing, invert=True)
     direct = sum(dithers_of(worker, 7) for worker in range(7) if there[worker])
     taken = dither_sum(7, 17, there)
-    assert taken.count == there.sum() and taken.offsets.size <= 3
-    assert (dither_sums(ALL, taken) == (direct + int(taken.count) * 16 * UNIT // 2) % 2**32).all()
+    assert taken.num_workers == there.sum() and taken.offsets.size <= 3
+    assert (dither_sums(ALL, taken) == (direct + int(taken.num_workers) * 16 * UNIT // 2) % 2**32).all()
 
 
 @pytest.mark.parametrize("workers", [1, 3, 8, 100])

@@ -13,6 +13,8 @@ import pytest
 from lanesum import codecs
 from lanesum.codecs.kernels import dispatch as kernels
 from lanesum.codecs.kernels import threaded
+from lanesum.codecs.kernels.arguments import BlockUnits
+from lanesum.codecs.thc.kernels import BlockKernels, block_kernels
 from lanesum.errors import ConfigurationError
 from lanesum_lab.codec_simulation import simulate
 
@@ -60,7 +62,7 @@ def test_a_quorum_s_counts_go_with_their_values(monkeypatch: pytest.MonkeyPatch)
     for count in (1, 4):
         monkeypatch.setenv(threaded.VARIABLE, str(count))
         out = np.empty(sums.size, np.float32)
-        kernels.kernels().from_integers(sums, maxima, 2**31 - 1, 1000, 1, counts, out)
+        kernels.kernels().from_integers(sums, BlockUnits(maxima, 2**31 - 1, 1000), 1, counts, out)
         outcomes.append(out.tobytes())
     assert outcomes[0] == outcomes[1]
 
@@ -123,6 +125,6 @@ def test_nonsense_in_the_environment_is_refused(text: str, monkeypatch: pytest.M
 
 def test_the_loops_that_are_not_shared_are_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(threaded.VARIABLE, "2")
-    for protocol, there in ((kernels.Kernels, kernels.kernels()), (kernels.BlockKernels, kernels.block_kernels())):
+    for protocol, there in ((kernels.Kernels, kernels.kernels()), (BlockKernels, block_kernels())):
         names = [name for name in vars(protocol) if not name.startswith("_")]
         assert len(names) > 5 and all(callable(getattr(there, name)) for name in names)

@@ -16,13 +16,14 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum._internal.native import VARIABLE
 from lanesum.codecs import THC, CodecContext
-from lanesum.codecs.kernels import dispatch as kernels
+from lanesum.codecs.kernels.arguments import Rotation
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.philox import sign_words
+from lanesum.codecs.thc import kernels
 from lanesum.codecs.thc import reference as thc_reference
 from lanesum.codecs.thc.blocks import Run
 from lanesum.codecs.thc.codec import OPS
-from lanesum.codecs.thc.dither import dither_sum
+from lanesum.codecs.thc.dither import Rounding, SharedDithers, dither_sum
 from lanesum_lab.codec_simulation import simulate
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -69,29 +70,27 @@ def test_blocks_of_any_length_in_every_packing(level: Any, size: int, block: int
     for bits, lanes in OPS:
         codec = THC(workers=5, bits=bits, lanes=lanes, block=block)
         coder, run = codec.coder, Run(0, -(-size // block), size, block)
-        signs = sign_words(block, context.seed, context.round)
+        rotation = Rotation(sign_words(block, context.seed, context.round), block)
         norms = np.array([np.linalg.norm(values[at : at + block]) for at in range(0, size, block)], dtype=np.float32)
         powers = np.tile(np.array([0.25, 2.0], dtype=np.float32), norms.size)
         rotated = np.empty(run.padded.stop, dtype=np.float32)
-        rotated = alike(level, "rotate_blocks", (values, powers, signs, block), rotated)
+        rotated = alike(level, "rotate_blocks", (values, powers, rotation), rotated)
         factors = (np.float32(2 * 65536 * 2.5) / norms * np.float32(1.1)).astype(np.float32)
         factors[1::7] = 0
-        own = coder._own(run, context)
+        rounding, dithers = coder._rounding(context), SharedDithers(context.seed, context.round, 7)
         words = np.empty(run.words(bits).stop, dtype=np.uint32)
-        alike(level, "quantize_blocks", (rotated, block, factors, *own), words)
-        words = alike(level, "encode_blocks", (values, powers, signs, block, factors, *own), words)
+        alike(level, "quantize_blocks", (rotated, factors, block, dithers, rounding), words)
+        words = alike(level, "encode_blocks", (values, powers, factors, rotation, dithers, rounding), words)
         sums = lane_contribution(codec.op, words, codec.code_table) * np.uint32(3)
         back = np.tile(np.array([0.7, 2.0**-9], dtype=np.float32), norms.size)
         back[::6] = 0
-        key = (context.seed, context.round, 7)
         for there in (None, np.arange(5) != 1, np.arange(5) == 4):
             taken = dither_sum(5, codec.grid.granularity, there)
-            how = (*key, taken.multiplier, taken.offsets, taken.sign, taken.constant)
-            estimates = alike(level, "estimate_blocks", (sums, lanes, block, *how), rotated)
-            alike(level, "restore_blocks", (estimates, signs, block, back), values)
-            alike(level, "decode_blocks", (sums, lanes, signs, block, back, *how), values)
-        own = (codec.grid.granularity, *key, 40_000)
-        alike(level, "residual_blocks", (values, words, int(codec.op), coder._levels, signs, block, back, *own), values)
+            estimates = alike(level, "estimate_blocks", (sums, lanes, block, dithers, taken), rotated)
+            alike(level, "restore_blocks", (estimates, back, rotation), values)
+            alike(level, "decode_blocks", (sums, lanes, back, rotation, dithers, taken), values)
+        rounding = rounding._replace(offset=40_000)
+        alike(level, "residual_blocks", (values, words, back, rotation, dithers, rounding), values)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8, 12, 15, 17])
@@ -105,15 +104,16 @@ def test_every_cell_of_every_table(level: Any, workers: int) -> None:
         rotated = (positions - granularity / 2).astype(np.float32)
         factors = np.full(2, 65536, dtype=np.float32)
         for worker in range(min(3, workers)):
-            own = codec.coder._own(Run(0, 2, 8192, 4096), CodecContext(workers=workers, worker=worker))
-            alike(level, "quantize_blocks", (rotated, 4096, factors, *own), np.empty(1024, dtype=np.uint32))
+            rounding = codec.coder._rounding(CodecContext(workers=workers, worker=worker))
+            arguments = (rotated, factors, 4096, SharedDithers(0, 0, 0), rounding)
+            alike(level, "quantize_blocks", arguments, np.empty(1024, dtype=np.uint32))
 
 
 @pytest.fixture(scope="module")
 def chosen(level: Any, native: Any) -> Iterator[Any]:
     """The codec uses the loops of the level; a context in which it uses NumPy's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "compiled_blocks", lambda core: level)
+        patch.setattr(kernels, "native_blocks", lambda core: level)
         patch.delenv(VARIABLE, raising=False)
         assert kernels.block_kernels() is level
         yield level
@@ -159,13 +159,13 @@ def test_what_workers_send_and_decode(
 
 
 def test_several_threads_do_not_disturb_each_other(level: Any) -> None:
-    signs, powers = sign_words(4096, 42), np.ones(8, dtype=np.float32)
+    rotation, powers = Rotation(sign_words(4096, 42), 4096), np.ones(8, dtype=np.float32)
     factors = np.full(4, 2000, dtype=np.float32)
-    own = THC(workers=4).coder._own(Run(0, 4, 1 << 14, 4096), CodecContext(workers=4, worker=1))
+    rounding = THC(workers=4).coder._rounding(CodecContext(workers=4, worker=1))
 
     def encoded(values: np.ndarray) -> bytes:
         words = np.empty(1 << 11, dtype=np.uint32)
-        level.encode_blocks(values, powers, signs, 4096, factors, *own, words)
+        level.encode_blocks(values, powers, factors, rotation, SharedDithers(0, 0, 0), rounding, words)
         return words.tobytes()
 
     inputs = [sample(1 << 14, seed) for seed in range(8)]
@@ -177,21 +177,33 @@ def test_arrays_that_do_not_fit_are_refused(level: Any) -> None:
     signs, values, out = sign_words(64, 42), sample(100), np.empty(128, dtype=np.float32)
     powers = np.ones(4, dtype=np.float32)
     for arguments in (
-        (values, powers, signs, 48, out),
-        (values, powers, signs, 16, out),
-        (values, powers, signs[:1], 64, out),
-        (values, powers[:3], signs, 64, out),
-        (values, powers, signs, 64, out[:100]),
+        (values, powers, Rotation(signs, 48), out),
+        (values, powers, Rotation(signs, 16), out),
+        (values, powers, Rotation(signs[:1], 64), out),
+        (values, powers[:3], Rotation(signs, 64), out),
+        (values, powers, Rotation(signs, 64), out[:100]),
     ):
         with pytest.raises(ValueError, match="block kernel"):
             level.rotate_blocks(*arguments)
-    with pytest.raises(TypeError):
-        level.rotate_blocks(values.astype(np.float64), powers, signs, 64, out)
+    rotation, dithers = Rotation(signs, 64), SharedDithers(1, 2, 3)
+    for wrong in (
+        (values.astype(np.float64), powers, rotation),
+        (values, powers, Rotation(signs.astype(np.int64), 64)),
+        (values, powers, (signs,)),
+        (values, powers, (64, signs)),
+        (values, powers, [signs, 64]),
+    ):
+        with pytest.raises(TypeError):
+            level.rotate_blocks(*wrong, out)
     with pytest.raises(ValueError, match="a lane for each"):
-        level.estimate_blocks(signs, 8, 64, 1, 2, 3, 4, np.zeros(0, dtype=np.uint16), 1, 0, out)
-    cells = np.zeros(16, dtype=np.uint8)
-    for wrong in ((16, cells, 1, 2, 3, 4, 0, 1), (15, cells, 1, 2, 3, 4, 0, 6), (15, cells[:0], 1, 2, 3, 4, 0, 0)):
+        level.estimate_blocks(signs, 8, 64, dithers, dither_sum(4, 15), out)
+    cells, levels = np.zeros(16, dtype=np.uint8), np.zeros(256, dtype=np.uint8)
+    for rounding in (
+        Rounding(16, cells, levels, 4, 0, 1),
+        Rounding(15, cells, levels, 4, 0, 6),
+        Rounding(15, cells[:0], levels, 4, 0, 0),
+    ):
         with pytest.raises(ValueError, match="block kernel"):
-            level.quantize_blocks(out, 64, powers[:2], *wrong, np.empty(16, dtype=np.uint32))
+            level.quantize_blocks(out, powers[:2], 64, dithers, rounding, np.empty(16, dtype=np.uint32))
     with pytest.raises(ValueError, match="no mmx"):
         type(level)("mmx")

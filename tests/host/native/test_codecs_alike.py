@@ -19,6 +19,7 @@ from lanesum._internal.native import VARIABLE
 from lanesum.codecs import Aggregate, Codec, CodecContext, CodecError, PaperTHC
 from lanesum.codecs.kernels import dispatch as kernels
 from lanesum.codecs.kernels import reference
+from lanesum.codecs.kernels.arguments import BlockUnits, LaneContributors, RandomKey, Rotation, Scale
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.philox import Stream, random_words, sign_words
@@ -67,7 +68,7 @@ def alike(level: Any, name: str, arguments: tuple[Any, ...], *results: np.ndarra
 @given(st.integers(0, 200), st.integers(0, 2**64 - 1), st.integers(0, 2**24 - 1), st.integers(0, 2**32 - 1))
 def test_random_words(level: Any, count: int, seed: int, worker: int, round_: int) -> None:
     words = np.empty(count, dtype=np.uint32)
-    level.random_words(seed, int(Stream.ROUNDING), worker, round_, 7, words)
+    level.random_words(RandomKey(seed, Stream.ROUNDING, worker, round_, 7), words)
     expected = random_words(count, seed=seed, stream=Stream.ROUNDING, worker=worker, round=round_, chunk=7)
     assert words.tobytes() == expected.tobytes()
 
@@ -133,14 +134,15 @@ def test_fixed_point(level: Any, values: np.ndarray, block: int, workers: int, d
     integers = np.empty(values.size, dtype=np.int32)
     # Also with a maximum that leaves this worker out.
     for known in (scales, (scales * np.float32(0.3)).astype(np.float32)):
-        alike(level, "to_integers", (values, known, peak, block), integers)
-        reference.to_integers(values, known, peak, block, integers)
-        alike(level, "integer_residual", (values, integers, known, peak, block), values)
+        units = BlockUnits(known, peak, block)
+        alike(level, "to_integers", (values, units), integers)
+        reference.to_integers(values, units, integers)
+        alike(level, "integer_residual", (values, integers, units), values)
     sums = data.draw(hnp.arrays(np.int32, values.size))
     counts = data.draw(hnp.arrays(np.float64, values.size, elements=st.integers(1, 300).map(float)))
-    alike(level, "from_integers", (sums, scales, peak, block, 1, None), values)
-    alike(level, "from_integers", (sums, scales, peak, block, 7, None), values)
-    alike(level, "from_integers", (sums, scales, peak, block, 1, counts), values)
+    units = BlockUnits(scales, peak, block)
+    for divisor in ((1, None), (7, None), (1, counts)):
+        alike(level, "from_integers", (sums, units, *divisor), values)
 
 
 def encoded(codec: PaperTHC, size: int, length: int) -> tuple[np.ndarray, np.ndarray]:
@@ -159,23 +161,25 @@ def encoded(codec: PaperTHC, size: int, length: int) -> tuple[np.ndarray, np.nda
 def test_every_step_of_a_chunk(level: Any, size: int, length: int, rotation: str) -> None:
     codec = PaperTHC(workers=8)
     block = length if rotation == "full" else min(1024, length)
-    values, signs = sample(size), sign_words(length, 42)
+    values, how = sample(size), Rotation(sign_words(length, 42), block)
     whole, part = np.empty(length, dtype=np.float32), np.empty(size, dtype=np.float32)
-    alike(level, "rotate", (values, (1.0, 0.25), signs, block), whole)
+    alike(level, "rotate", (values, (1.0, 0.25), how), whole)
     rotated = np.empty_like(whole)
-    reference.rotate(values, (1.0, 0.25), signs, block, rotated)
+    reference.rotate(values, (1.0, 0.25), how, rotated)
     factor = 20 / np.sqrt(block)
     words = np.empty(length // 8, dtype=np.uint32)
-    alike(level, "quantize", (rotated, factor, codec.coder._cells, 2**63 + 5, 3, 9, 4), words)
+    key = RandomKey(2**63 + 5, Stream.ROUNDING, 3, 9, 4)
+    alike(level, "quantize", (rotated, factor, codec.coder._cells, key), words)
     codes, lanes = encoded(codec, size, length)
     counts = (1 + lanes % 8).astype(np.float32)
-    back = ((0.7, 1.0, 2.0**-9), np.inf)
+    scale = Scale((0.7, 1.0, 2.0**-9), np.inf)
     for contributors in ((210.0, None, True), (30.0, counts, True), (30.0, counts, False)):
-        alike(level, "decode", (lanes, *contributors, signs, block, *back), whole, part)
+        alike(level, "decode", (lanes, LaneContributors(*contributors), how, scale), whole, part)
     for included in (None, (lanes % 3 > 0).astype(np.uint8)):
-        alike(level, "residual", (codes, codec.coder._halves, included, signs, block, *back, values), whole, part)
+        alike(level, "residual", (values, codes, codec.coder._halves, included, how, scale), whole, part)
     # Estimates beyond float32 are cut.
-    alike(level, "decode", (lanes, 30.0, None, True, signs, block, (0.9, 2.0**60, 2.0**64), FLOAT32_MAX), whole, part)
+    scale = Scale((0.9, 2.0**60, 2.0**64), FLOAT32_MAX)
+    alike(level, "decode", (lanes, LaneContributors(30.0, None, True), how, scale), whole, part)
 
 
 @pytest.mark.parametrize(
@@ -189,15 +193,16 @@ def test_every_table(level: Any, parameters: dict[str, Any]) -> None:
     positions = np.linspace(-0.6, 0.6, 4096).astype(np.float32) * codec.granularity
     words = np.empty(positions.size // 8, dtype=np.uint32)
     for round_ in range(3):
-        alike(level, "quantize", (positions, 1.0, codec.coder._cells, 1, 0, round_, 0), words)
-        alike(level, "quantize", (np.rint(positions), 1.0, codec.coder._cells, 1, 0, round_, 0), words)
+        key = RandomKey(1, Stream.ROUNDING, 0, round_, 0)
+        for rotated in (positions, np.rint(positions)):
+            alike(level, "quantize", (rotated, 1.0, codec.coder._cells, key), words)
 
 
 @pytest.fixture(scope="module")
 def chosen(level: Any, native: Any) -> Iterator[Any]:
     """Codecs use the loops of the level; a context in which they use NumPy's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "compiled", lambda core: level)
+        patch.setattr(kernels, "native", lambda core: level)
         patch.delenv(VARIABLE, raising=False)
         assert kernels.kernels() is level
         yield level
@@ -270,12 +275,12 @@ def test_workers_with_and_without_the_compiled_part_agree(chosen: Any, name: str
 
 
 def test_several_threads_do_not_disturb_each_other(level: Any) -> None:
-    signs = sign_words(1 << 14, 42)
+    rotation = Rotation(sign_words(1 << 14, 42), 1 << 14)
     inputs = [sample(1 << 14, seed) for seed in range(8)]
 
     def rotated(values: np.ndarray) -> bytes:
         out = np.empty_like(values)
-        level.rotate(values, (1.0, 1.0), signs, 1 << 14, out)
+        level.rotate(values, (1.0, 1.0), rotation, out)
         return out.tobytes()
 
     with ThreadPoolExecutor(4) as pool:
@@ -313,11 +318,11 @@ def test_the_largest_of_many_values(level: Any, size: int) -> None:
 def test_arrays_that_do_not_fit_are_refused(level: Any) -> None:
     signs, values, out = sign_words(64, 42), sample(64), np.empty(64, dtype=np.float32)
     for arguments in (
-        (values, (1.0, 1.0), signs, 128, out),
-        (values, (1.0, 1.0), signs, 48, out),
-        (values, (1.0, 1.0), signs[:1], 64, out),
-        (values, (1.0, 1.0), signs, 32, out[:32]),
-        (values[:20], (1.0, 1.0), signs, 8, out[:24]),
+        (values, (1.0, 1.0), Rotation(signs, 128), out),
+        (values, (1.0, 1.0), Rotation(signs, 48), out),
+        (values, (1.0, 1.0), Rotation(signs[:1], 64), out),
+        (values, (1.0, 1.0), Rotation(signs, 32), out[:32]),
+        (values[:20], (1.0, 1.0), Rotation(signs, 8), out[:24]),
     ):
         with pytest.raises(ValueError, match="codec kernel"):
             level.rotate(*arguments)
@@ -330,17 +335,22 @@ def test_arrays_that_do_not_fit_are_refused(level: Any) -> None:
     ):
         with pytest.raises(ValueError, match="codec kernel"):
             call()
+    rotation = Rotation(signs, 64)
     with pytest.raises(TypeError):
-        level.rotate(values.astype(np.float64), (1.0, 1.0), signs, 64, out)
+        level.rotate(values.astype(np.float64), (1.0, 1.0), rotation, out)
     with pytest.raises(TypeError):
-        level.rotate(np.empty(128, dtype=np.float32)[::2], (1.0, 1.0), signs, 64, out)
+        level.rotate(np.empty(128, dtype=np.float32)[::2], (1.0, 1.0), rotation, out)
+    with pytest.raises(TypeError):
+        level.rotate(values, (1.0, 1.0), Rotation(signs.astype(np.int32), 64), out)
+    with pytest.raises(TypeError):
+        level.from_integers(signs.view(np.int32), BlockUnits(values[:2].astype(np.float64), 9, 1), 1, None, out[:2])
     locked = np.empty(64, dtype=np.float32)
     locked.flags.writeable = False
     with pytest.raises(TypeError):
-        level.rotate(values, (1.0, 1.0), signs, 64, locked)
+        level.rotate(values, (1.0, 1.0), rotation, locked)
     with pytest.raises(ValueError, match="scratch"):
         lanes = np.zeros(16, dtype=np.uint32)
-        factors = (1.0, 1.0, 1.0)
-        level.decode(lanes, 0.0, None, True, signs, 64, factors, np.inf, out[:8], np.empty(50, dtype=np.float32))
+        contributors, scale = LaneContributors(0.0, None, True), Scale((1.0, 1.0, 1.0), np.inf)
+        level.decode(lanes, contributors, rotation, scale, out[:8], np.empty(50, dtype=np.float32))
     with pytest.raises(ValueError, match="no mmx"):
         type(level)("mmx")

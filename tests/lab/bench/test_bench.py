@@ -39,7 +39,7 @@ def test_without_root_only_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -
     assert set(result["left_out"].values()) == {"network namespaces need root"}
 
 
-def test_a_switch_that_loses_packets_gets_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_switch_that_loses_packets_has_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "obstacle", lambda: "not here")
     real = bench.EmbeddedSwitch.process
 

@@ -87,7 +87,7 @@ def test_every_case_has_its_figures(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("case", "crossing"), [("hub", 3000), ("sharded", 2 * 3000 // 2)])
-def test_what_a_sparse_codec_needs_is_what_it_sends(case: str, crossing: int) -> None:
+def test_needed_bytes_of_sparse_codec_equal_sent_bytes(case: str, crossing: int) -> None:
     """Its shapes are those of a first, dense all-reduce."""
     done = [Reduced(0, 1, 1, Phases(), 9, 0, "", words=words) for words in (2000, 1000)]
     measured = Measured(Reduction("sketch", 1_000_000, 2), tuple(done), 1.0, 1.0, WireBytes(9000, 9000))
@@ -113,7 +113,7 @@ def test_buckets_go_one_after_another_and_in_flight() -> None:
 
 
 @needs_torch
-def test_an_interrupt_leaves_nothing() -> None:
+def test_interrupt_leaves_no_process() -> None:
     process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     started: set[psutil.Process] = set()
     # Server and workers, and where there are namespaces, those of them that are in one.
@@ -136,7 +136,7 @@ def test_limited_links_need_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_torch
-def test_what_cannot_be_made_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_case_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allreduce, "obstacle", lambda: "network namespaces need root")
     result = allreduce.run(dataclasses.replace(allreduce.QUICK, codecs=("fixed",), repeats=1))
     assert [figure["by"] for figure in result["figures"]] == [GLOO, "fixed"]
@@ -188,7 +188,7 @@ def measured(*digests: str) -> Measured:
     return Measured(Reduction("fixed hub", 8, 1), workers, 1.0, 0.1, WireBytes(1, 1))
 
 
-def test_a_wrong_sum_ends_the_benchmark() -> None:
+def test_wrong_sum_ends_the_benchmark() -> None:
     method = allreduce.Method("fixed hub", HUB, "fixed")
     assert measured("a", "a").equal
     assert not measured("a", "b").equal
@@ -198,7 +198,7 @@ def test_a_wrong_sum_ends_the_benchmark() -> None:
         allreduce.compare(method, measured("a", "a"), "b")
 
 
-def test_the_known_sum_is_that_of_whole_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fixed_sum_equals_sum_of_whole_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "TILE", 2048)
     size, codec = 5000, get("fixed", workers=3)
     whole = [vectors.vector(worker, size) for worker in range(3)]
@@ -211,7 +211,7 @@ def test_the_known_sum_is_that_of_whole_vectors(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("name", ["thc", "fixed"])
-def test_a_timed_codec_is_the_codec(name: str) -> None:
+def test_timed_codec_gives_the_same_result(name: str) -> None:
     plain, timed = get(name, workers=2), TimedCodec(get(name, workers=2))
     whole = [vectors.vector(worker, 3000) for worker in range(2)]
     assert np.array_equal(simulate(plain, whole).values, simulate([timed, TimedCodec(plain)], whole).values)
@@ -240,7 +240,7 @@ def figure(by: str, values: int, rate: float | None = None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_a_sweep_is_a_picture_of_curves(tmp_path: Path) -> None:
+def test_picture_of_a_sweep_has_curves(tmp_path: Path) -> None:
     machine = {"processor": "one", "cores": 2, "commit": "abc"}
     figures = [figure(by, values, rate) for by in (GLOO, "thc") for values in (1000, 10_000) for rate in (None, 200.0)]
     pictures.allreduce({"figures": figures, "machine": machine}, tmp_path / "sweep.png")

@@ -34,7 +34,7 @@ def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
     assert one["bits_up"] == 4 + 32 / 4096 and found["Gaussian", 1, "differ", "QSGD 4"]["bits_up"] == 4 + 32 / 512
     assert one["nmse"] < 0.7 * found["Gaussian", 1, "differ", "paper"]["nmse"]
     assert found["layers", 1, "differ", "paper, blocks"]["nmse"] > 5 * found["layers", 1, "differ", "thc 4"]["nmse"]
-    # What has no lanes for 64 workers has no figure.
+    # Codecs without lanes for 64 workers have no figure.
     there = {by for _, workers, _, by in found if workers == 64}
     assert there == {"QSGD 4", "thc 4", "thc 8"}
     rows = list(nmse.rows(result))
@@ -45,7 +45,7 @@ def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
-def test_recorded_gradients_are_those_of_different_batches_at_the_same_weights() -> None:
+def test_recorded_gradients_are_of_different_batches_at_equal_weights() -> None:
     from lanesum_lab.bench import gradients
 
     for record in (gradients.digits, gradients.transformer):
@@ -95,7 +95,7 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
     assert {name for name, _ in comparison.ALL_CODECS.values()} == set(codecs.names())
     for one in result["comparison"]:
         assert 0 <= one["nmse"] < 2 and one["bits_up"] > 0 and one["bits_down"] > 0 and one["ns_per_value"]["min"] > 0
-    # What adds in the switch costs as much for any number of workers; what is gathered, for each of them.
+    # Summed messages cost the same for any number of workers, gathered ones grow with it.
     assert normal["none"]["bits_up"] == 32 * 4 and normal["none"]["nmse"] < 1e-14
     assert normal["fixed"]["bits_up"] < 33 and normal["fp16"]["bits_up"] == 16 * 4
     assert normal["thc 4"]["nmse"] < normal["qsgd 4"]["nmse"] < normal["terngrad"]["nmse"]
@@ -113,7 +113,7 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
     assert pictures.shown(tmp_path / "absent.png") is None
 
 
-def test_a_gpu_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is measured, and said by the command line in a line."""
     if has_torch:
         monkeypatch.setattr("torch.cuda.is_available", lambda: False)

@@ -40,7 +40,7 @@ def test_only_growth_after_warming_up_counts() -> None:
     assert growth.grown([1, 2, 3, 4, 5, 6, 7, 8, 9]) == (5, 8)
 
 
-def test_a_process_that_grows_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_grows_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"flat": False, "allowed_bytes": 1 << 20, "figures": []}
     monkeypatch.setattr(growth, "run", lambda _settings: found)
     with pytest.raises(BenchError, match="more than 1,024 KiB after warming up"):

@@ -49,7 +49,7 @@ def test_loss_and_sharing() -> None:
     for case in result["loss"]:
         assert case["payload_mbyte_s"]["min"] > 0
         assert (case["packets_lost"] > 0) == (case["loss"] > 0)
-        # Nobody could repair a loss without sending again.
+        # A loss is repaired only by a retransmission.
         assert (case["retransmissions"] > 0) >= (case["packets_lost"] > 0)
     assert [case["ratio"]["median"] for case in result["loss"] if case["loss"] == 0] == [1.0, 1.0]
     own, pool = result["sharing"]
@@ -58,7 +58,7 @@ def test_loss_and_sharing() -> None:
     for case in (own, pool):
         assert 0 < case["fairness"]["min"] <= case["fairness"]["max"] <= 1
         assert case["workers_per_job"] == 2
-        # Two jobs, at least one round each. No multiple of whole rounds: a chunk that a busy machine had sent again
+        # Two jobs, at least one round each. No multiple of whole rounds: a chunk that a busy machine retransmitted
         # can have been completed by the switch and by the server, with the same sum.
         assert case["chunks_by_switch"] + case["chunks_by_server"] >= 2 * result["chunks_per_round"]
 
@@ -101,7 +101,7 @@ class Transport:
 
 
 @pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8])
-def test_a_wrong_word_is_counted(op: LaneOp) -> None:
+def test_wrong_word_is_counted(op: LaneOp) -> None:
     ticket = JobTicket(job=1, tag=2, worker=1, workers=3, slots=8)
     worker = RoundsWorker(Transport(ticket, op, 4))  # type: ignore[arg-type]
     done = worker.work(RoundsTask(op, 4, seconds=3600.0))
@@ -131,7 +131,7 @@ def test_rates_over_a_common_time() -> None:
         common([rounds, Progress([13.5, 14.0])])
 
 
-def test_a_process_that_fails_ends_the_benchmark(tmp_path: Path) -> None:
+def test_failed_process_ends_the_benchmark(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from lanesum_lab.bench.agents import serve\n"
@@ -147,7 +147,7 @@ def test_a_process_that_fails_ends_the_benchmark(tmp_path: Path) -> None:
         agents.close()
 
 
-def test_a_process_that_never_comes_up_is_told_of(tmp_path: Path) -> None:
+def test_process_that_never_starts_is_named(tmp_path: Path) -> None:
     with Supervisor(tmp_path / "logs") as supervisor:
         supervisor.start("one", [sys.executable, "-c", "import sys; sys.exit('no such host')"])
         with pytest.raises(ProcessFailedError, match="no such host"):

@@ -72,13 +72,13 @@ def test_bytes_of_the_kernels() -> None:
 def test_shares_of_copying() -> None:
     copy = gpu.timing("copy", "PyTorch", 1000, 8.0, [3e-6, 1e-6, 2e-6], 0.0)
     assert copy.share == 1.0 and copy.bandwidth == pytest.approx(4e9) and copy.ns == pytest.approx(2.0)
-    assert (copy.least_ns, copy.most_ns) == pytest.approx((1.0, 3.0))
+    assert (copy.min_ns, copy.max_ns) == pytest.approx((1.0, 3.0))
     encode = gpu.timing("encode", "lanesum", 1000, 12.5, [5e-6], copy.bandwidth or 0.0)
     assert encode.share == pytest.approx(0.625)
     assert gpu.timing("encode", "other", 1000, None, [5e-6], 1.0).share is None
 
 
-def test_what_is_measured_waits_for_what_makes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measured_kernel_waits_for_its_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors are made in the caller's stream, norms in lanesum's, and kernels are timed in the caller's again."""
     device = FakeDevice()
     monkeypatch.setitem(staging._stagings, torch.device("cpu"), device)

@@ -33,7 +33,7 @@ def test_every_promise_is_kept() -> None:
     assert all(decisions[name] for name in ("collide", "pass_late", "ascend_again", "report_pending"))
 
 
-def test_the_differences_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ghost_of_the_chip_finds_the_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decisions of the one, held against the other's, are noticed."""
 
     def of_bmv2(node: str, *, chip: bool) -> SwitchGhost:

@@ -116,7 +116,7 @@ def test_server_ghost_knows_what_a_quorum_has_forgotten() -> None:
     ghost.check(run, 1, header._replace(chunk=1, shadow_slot=1), ["replay"], [(1, kept, kept.pack())])
 
 
-def test_a_result_that_names_too_few_or_has_other_words_breaks_a_promise() -> None:
+def test_check_wrong_result_is_a_violation() -> None:
     run = run_of(PLAN)
     right = answer(RESULT, 0, 7, 0, 2)
     run.check(SWITCH, right, right.pack() + run.truth.combined(0, 7))
@@ -145,7 +145,7 @@ def test_workers_that_take_different_results_break_a_promise() -> None:
     assert raised.value.invariant is Invariant.AGREEMENT
 
 
-def test_sending_what_takes_an_entry_that_somebody_needs_breaks_a_promise() -> None:
+def test_check_early_use_of_an_entry_is_a_violation() -> None:
     run = run_of(PLAN)
     for worker in range(2):
         run.accept(worker, 0, 7, run.truth.combined(0, 7))
@@ -157,7 +157,7 @@ def test_sending_what_takes_an_entry_that_somebody_needs_breaks_a_promise() -> N
 def test_giving_up_too_early_breaks_a_promise() -> None:
     run = run_of(replace(PLAN, quorum=2))
     run.decided[SERVER] = {position: position for position in range(2 * SLOTS + 1)}
-    run.check_gone(0, "somebody")
+    run.check_gone(0, "a worker")
     with pytest.raises(Violation) as raised:
-        run.check_gone(1, "somebody")
+        run.check_gone(1, "a worker")
     assert raised.value.invariant is Invariant.BOUNDED

@@ -38,7 +38,7 @@ PROMISES = {
     Invariant.EXACTNESS: "the last contribution is not combined",
     Invariant.ALIASING: "results of another epoch are taken",
     Invariant.ISOLATION: "a removed job is still served",
-    Invariant.BOUNDED: "nothing is ever sent again",
+    Invariant.BOUNDED: "no retransmissions",
     Invariant.ONCE: "a duplicate passes for a new result",
     Invariant.ANSWERS: "a worker counts twice",
     Invariant.SENDING: "chunks do not wait for the other shadow set",

@@ -19,7 +19,7 @@ from lanesum.server.slot_table import ServerDecision
 from lanesum_lab.simulator import Schedule, run
 from lanesum_lab.simulator.__main__ import main
 from lanesum_lab.simulator.bounds import bounds
-from lanesum_lab.simulator.network import CORRUPT, DELAY, DUPLICATE, LOSE, MARK, MOST_LOSSES, Network
+from lanesum_lab.simulator.network import CORRUPT, DELAY, DUPLICATE, LOSE, MARK, MAX_LOSSES, Network
 from lanesum_lab.simulator.scenario import AT_UPPER, NETWORKS, SERVERS, UPPER, Rates, Scenario
 from lanesum_lab.simulator.strays import KINDS
 from lanesum_lab.simulator.truth import JobTruth
@@ -96,21 +96,21 @@ def _about_chunk(chunk: int) -> Seen:
     return Seen(version_kind(CONTRIBUTION), 0, 1, 2, 0, chunk, 0, 0, 0, 1, 2, 0, 0, 2)
 
 
-def test_a_network_loses_what_it_was_told_to_but_no_packet_for_ever() -> None:
+def test_network_losses_have_a_bound_per_packet() -> None:
     network = Network(Rates(lose=0.3), seed=1)
     arrived = [bool(network.fate("host0>server", _about_chunk(chunk)).delays_s) for chunk in range(4000)]
     assert 0.27 < arrived.count(False) / len(arrived) < 0.33
     network = Network(Rates(lose=1.0), seed=1)
-    fates = [network.fate("server>host0", _about_chunk(0)).delays_s for _ in range(MOST_LOSSES + 1)]
-    assert fates == [()] * MOST_LOSSES + [(0.0,)]
+    fates = [network.fate("server>host0", _about_chunk(0)).delays_s for _ in range(MAX_LOSSES + 1)]
+    assert fates == [()] * MAX_LOSSES + [(0.0,)]
 
 
-def test_the_end_is_far_from_the_bound() -> None:
+def test_runs_end_far_below_the_bound() -> None:
     for seed in range(100):
         schedule = Schedule.draw(seed)
         outcome = run(schedule)
-        most_s, most_events = bounds(schedule.scenario)
-        assert outcome.virtual_s < most_s / 2 and outcome.events < most_events / 2
+        max_s, max_events = bounds(schedule.scenario)
+        assert outcome.virtual_s < max_s / 2 and outcome.events < max_events / 2
 
 
 def test_header_is_read_as_the_library_writes_it() -> None:
@@ -173,7 +173,7 @@ def test_schedules_that_once_failed_pass(path: Path) -> None:
     assert run(Schedule.from_json(path.read_text())).violation is None
 
 
-def test_what_is_no_schedule_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_json_invalid_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for text in ("", "[]", "{}", '{"seed": 1, "scenario": {"network": "moon"}, "faults": null}'):
         with pytest.raises(ConfigurationError, match="Not a schedule"):
             Schedule.from_json(text)

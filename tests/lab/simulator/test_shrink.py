@@ -24,7 +24,7 @@ def minimal_schedule() -> Schedule:
 
 
 def test_one_lost_packet_of_one_worker_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant("nothing is ever sent again", monkeypatch)
+    plant("no retransmissions", monkeypatch)
     schedule = minimal_schedule()
     (line,) = schedule.scenario.lines
     (job,) = line.jobs
@@ -72,6 +72,6 @@ def test_minimal_schedule_fails_alike_from_json(monkeypatch: pytest.MonkeyPatch)
     assert run(again).violation is None
 
 
-def test_what_does_not_fail_cannot_be_made_smaller() -> None:
+def test_shrink_passing_schedule_is_refused() -> None:
     with pytest.raises(ValueError, match="does not fail"):
         Shrinker(Schedule.draw(0))

@@ -13,7 +13,7 @@ from lanesum_lab.simulator.soak import soak
 pytestmark = pytest.mark.long
 
 
-def test_a_minute_of_schedules_breaks_no_promise() -> None:
+def test_minute_of_schedules_violates_no_invariant() -> None:
     """Others than those of the other tests; how many depends on the machine."""
     done = soak(schedules=1_000_000, seed=1_000_000, seconds=60, processes=os.cpu_count() or 1)
     assert done.failed is None

@@ -14,11 +14,12 @@ WORKER, SERVER = ipv4_int("127.19.0.1"), ipv4_int("127.19.0.100")
 
 
 def datagram(kind: Kind = Kind.CONTRIBUTION, *, epoch: int = 5, chunk: int = 0, tag: int = 7) -> bytes:
+    """Return a lanesum packet of four words."""
     return Header(kind=kind, job=1, tag=tag, epoch=epoch, chunk=chunk, words=4).pack() + bytes(range(16))
 
 
 def frame(payload: bytes | None = None, *, checksum: bool = True, port: int = UDP_PORT) -> bytes:
-    """From worker to server; the UDP checksum is computed here as RFC 768 says, by itself."""
+    """Return a frame from worker to server; its UDP checksum is computed here from RFC 768."""
     payload = datagram() if payload is None else payload
     packed = bytearray(UdpFrame(b"\2" * 6, b"\4" * 6, WORKER, SERVER, port, port, payload).pack())
     if checksum:

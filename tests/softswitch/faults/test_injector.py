@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an injector does to the packets of a link."""
+"""Effects of an injector on the packets of a link."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from .packets import datagram, frame
 
 
 def plan(*rules: str, processes: str = "[]") -> FaultPlan:
+    """Return a plan."""
     return FaultPlan.parse(f"rules: [{', '.join(rules)}]\nprocesses: {processes}\n", "test")
 
 
 def injector(*rules: str, link: str = "w1", seed: int = 3) -> FaultInjector:
+    """Return the injector of a plan with these rules."""
     return FaultInjector(plan(*rules), link, seed)
 
 
-def fates(one: FaultInjector, count: int = 200, direction: str = "up") -> list[list[tuple[float, bytes]]]:
+def arrivals(one: FaultInjector, count: int = 200, direction: str = "up") -> list[list[tuple[float, bytes]]]:
+    """Apply an injector to packets with chunks from 0; return their arrivals."""
     return [one.apply(direction, frame(datagram(chunk=n)), float(n)) for n in range(count)]  # type: ignore[arg-type]
 
 
-def test_without_rules_every_packet_passes_at_once() -> None:
+def test_injector_without_rules_passes_every_packet() -> None:
     assert injector().apply("up", b"anything", 3.5) == [(3.5, b"anything")]
 
 
@@ -42,17 +45,17 @@ RULES = (
 )
 
 
-def test_the_same_seed_does_the_same_again() -> None:
-    first = fates(injector(*RULES))
-    assert first == fates(injector(*RULES))
-    assert first != fates(injector(*RULES, seed=4))
-    assert first != fates(injector(*RULES, link="w2"))
-    assert first != fates(injector(*RULES), direction="down")
+def test_same_seed_link_and_direction_repeat_the_faults() -> None:
+    first = arrivals(injector(*RULES))
+    assert first == arrivals(injector(*RULES))
+    assert first != arrivals(injector(*RULES, seed=4))
+    assert first != arrivals(injector(*RULES, link="w2"))
+    assert first != arrivals(injector(*RULES), direction="down")
 
 
-def test_other_packets_change_nothing_for_those_that_a_rule_means() -> None:
+def test_packets_outside_a_rule_do_not_change_its_effect() -> None:
     rule = "{kind: drop, packet: contribution, probability: 0.5}"
-    alone = fates(injector(rule))
+    alone = arrivals(injector(rule))
     crowded = injector(rule)
     with_others = []
     for n in range(200):
@@ -62,21 +65,23 @@ def test_other_packets_change_nothing_for_those_that_a_rule_means() -> None:
     assert alone == with_others
 
 
-def test_a_probability_is_a_share() -> None:
+def test_probability_is_the_share_of_dropped_packets() -> None:
     one = injector("{kind: drop, probability: 0.3}")
-    lost = sum(not fate for fate in fates(one, 2000))
+    lost = sum(not arrival for arrival in arrivals(one, 2000))
     assert 500 < lost < 700
-    assert one.ledger.counts == {"1 drop": RuleCounts(matched=2000, hit=lost)}
+    assert one.counters.counts == {"1 drop": RuleCounts(matched=2000, hit=lost)}
 
 
-def test_exact_packets() -> None:
+def test_nth_drops_exactly_these_packets() -> None:
     one = injector("{kind: drop, nth: [2, 4], packet: contribution}")
-    assert [bool(fate) for fate in fates(one, 5)] == [True, False, True, False, True]
-    assert [bool(one.apply("down", frame(), 0.0)) for _ in range(3)] == [True, False, True], "by itself downwards"
+    assert [bool(arrival) for arrival in arrivals(one, 5)] == [True, False, True, False, True]
+    assert [bool(one.apply("down", frame(), 0.0)) for _ in range(3)] == [True, False, True], (
+        "each direction has its own packet numbers"
+    )
 
 
-def test_one_chunk_of_one_round() -> None:
-    """Rounds count from the first one that the link sees, wherever the job's epochs begin."""
+def test_epoch_and_chunk_select_one_packet() -> None:
+    """Round 0 of a rule is the first round on the link, whatever the job's first epoch is."""
     one = injector("{kind: drop, epoch: 1, chunk: 2}")
     first = 0xFFFFFFFF
     lost = []
@@ -86,7 +91,7 @@ def test_one_chunk_of_one_round() -> None:
             if not one.apply("up", packet, 0.0):
                 lost.append((round_, chunk))
     assert lost == [(1, 2)]
-    for round_ in range(2):  # the next incarnation begins anew
+    for round_ in range(2):  # the rounds of another incarnation begin at 0
         packet = frame(datagram(epoch=70 + round_, chunk=2, tag=8))
         assert bool(one.apply("up", packet, 0.0)) == (round_ == 0)
 
@@ -108,34 +113,34 @@ def test_one_chunk_of_one_round() -> None:
         ("other", frame(), False),
     ],
 )
-def test_kinds_of_packets(kind: str, packet: bytes, hit: bool) -> None:
+def test_packet_kind_selects_packets(kind: str, packet: bytes, hit: bool) -> None:
     assert (injector(f"{{kind: drop, packet: {kind}}}").apply("up", packet, 0.0) == []) == hit
 
 
-def test_a_delay_keeps_the_order_and_reorder_does_not() -> None:
+def test_delay_keeps_order_and_reorder_does_not() -> None:
     waiting = injector("{kind: delay, nth: 1, delay_ms: 10}")
     late = [waiting.apply("up", frame(), now)[0][0] for now in (0.0, 0.005, 0.02)]
     assert late == [0.01, 0.01, 0.02]
-    overtaken = injector("{kind: reorder, nth: 1, delay_ms: 10}")
-    assert [overtaken.apply("up", frame(), now)[0][0] for now in (0.0, 0.005, 0.02)] == [0.01, 0.005, 0.02]
+    reordered = injector("{kind: reorder, nth: 1, delay_ms: 10}")
+    assert [reordered.apply("up", frame(), now)[0][0] for now in (0.0, 0.005, 0.02)] == [0.01, 0.005, 0.02]
     other_way = injector("{kind: delay, nth: 1, delay_ms: 10, direction: up}")
     other_way.apply("up", frame(), 0.0)
     assert other_way.apply("down", frame(), 0.0) == [(0.0, frame())]
 
 
-def test_copies() -> None:
+def test_duplicate_adds_delayed_copies() -> None:
     one = injector("{kind: duplicate, nth: 1, copies: 2, delay_ms: 5}")
     assert one.apply("up", frame(), 1.0) == [(1.0, frame()), (1.005, frame()), (1.005, frame())]
 
 
-def test_rules_meet_a_packet_in_their_order() -> None:
+def test_rules_apply_in_order_until_packet_is_dropped() -> None:
     one = injector("{kind: duplicate, nth: 1}", "{kind: drop, nth: 1}", "{name: after, kind: drop}")
     assert one.apply("up", frame(), 0.0) == []
-    assert one.ledger.counts["after"].matched == 0, "what is lost meets no further rule"
+    assert one.counters.counts["after"].matched == 0, "no rule applies to a dropped packet"
 
 
 def checksums_hold(data: bytes) -> bool:
-    """As a receiver checks them, written here from RFC 768 and RFC 791."""
+    """Return True if a receiver accepts the checksums (RFC 768, RFC 791)."""
     length = int.from_bytes(data[16:18], "big")
     if internet_checksum(data[14:34]) or UdpFrame.unpack(data) is None:
         return False
@@ -144,7 +149,7 @@ def checksums_hold(data: bytes) -> bool:
     return internet_checksum(pseudo + segment + bytes(len(segment) % 2)) == 0
 
 
-def test_corrupted_packets_are_always_noticed() -> None:
+def test_corrupted_packet_always_fails_its_checksum() -> None:
     one = injector("{kind: corrupt}")
     good = frame(datagram() + b"\xff" * 9)
     assert checksums_hold(good)
@@ -156,51 +161,51 @@ def test_corrupted_packets_are_always_noticed() -> None:
         assert len(bad) == len(good)
         (at,) = [i for i, (a, b) in enumerate(zip(bad, good, strict=True)) if a != b]
         seen.add(at)
-        if bad[40:42] != b"\x00\x00":  # no checksum, and the payload is as it was
+        if bad[40:42] != b"\x00\x00":  # UDP checksum 0: the payload is unchanged
             assert not checksums_hold(bad)
-    assert seen == set(range(14, len(good))), "every byte behind the Ethernet header may be hit"
-    assert one.ledger.counts == {"1 corrupt": RuleCounts(3000, 3000, 0)}
+    assert seen == set(range(14, len(good))), "any byte after the Ethernet header may change"
+    assert one.counters.counts == {"1 corrupt": RuleCounts(3000, 3000, 0)}
 
 
 @pytest.mark.parametrize(
     "packet", [frame(checksum=False), b"\xff" * 12 + b"\x08\x06" + bytes(28), bytes(8)], ids=["udp", "arp", "short"]
 )
-def test_without_a_checksum_a_corrupted_frame_is_lost(packet: bytes) -> None:
+def test_corruption_without_checksum_drops_the_frame(packet: bytes) -> None:
     one = FaultInjector(plan("{kind: corrupt}", "{kind: corrupt, packet: other}"), "w1")
     assert one.apply("up", packet, 0.0) == []
-    assert sum(counts.lost for counts in one.ledger.counts.values()) == 1
+    assert sum(counts.lost for counts in one.counters.counts.values()) == 1
 
 
-def test_a_corrupted_datagram_is_lost() -> None:
+def test_corruption_of_datagram_drops_it() -> None:
     one = FaultInjector(
         plan("{kind: corrupt, packet: contribution}", "{kind: drop, packet: result}"), "w1", layer="datagram"
     )
     assert one.apply("up", datagram(), 0.0) == []
     assert one.apply("down", datagram(Kind.RESULT), 0.0) == []
     assert one.apply("up", b"neither", 0.0) == [(0.0, b"neither")]
-    assert one.ledger.counts == {"1 corrupt": RuleCounts(1, 1, 1), "2 drop": RuleCounts(1, 1, 0)}
+    assert one.counters.counts == {"1 corrupt": RuleCounts(1, 1, 1), "2 drop": RuleCounts(1, 1, 0)}
 
 
-def test_an_ipv4_length_that_lies() -> None:
-    liar = bytearray(frame())
-    liar[16:18] = b"\x00\x00"
-    ((_, bad),) = injector("{kind: corrupt}").apply("up", bytes(liar), 0.0)
-    assert bad != liar
+def test_corruption_with_wrong_ipv4_length_changes_a_byte() -> None:
+    short = bytearray(frame())
+    short[16:18] = b"\x00\x00"
+    ((_, bad),) = injector("{kind: corrupt}").apply("up", bytes(short), 0.0)
+    assert bad != short
 
 
-def test_counts_go_on_where_the_last_process_died(tmp_path: Path) -> None:
+def test_counters_continue_in_the_next_process(tmp_path: Path) -> None:
     rules = plan(
         "{kind: drop, nth: 3, direction: up}",
         processes="[{kind: kill, process: s1, after: {direction: down, nth: 4}}]",
     )
-    fates = []
-    for _ in range(4):  # each time another process; none of them closes its file
-        one = FaultInjector(rules, "w1", ledger=FaultCounters(rules, tmp_path / "w1"))
-        fates.append(bool(one.apply("up", frame(), 0.0)))
+    arrivals = []
+    for _ in range(4):  # four processes; none closes its file
+        one = FaultInjector(rules, "w1", counters=FaultCounters(rules, tmp_path / "w1"))
+        arrivals.append(bool(one.apply("up", frame(), 0.0)))
         one.apply("down", frame(), 0.0)
-    assert fates == [True, True, False, True]
+    assert arrivals == [True, True, False, True]
     reader = FaultCounters(rules, tmp_path / "w1")
     assert reader.counts == {"1 drop": RuleCounts(4, 1)}
-    assert reader.seen(0) == 4
+    assert reader.triggered(0) == 4
     reader.close()
     reader.close()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fault plans are read whole or refused with the line."""
+"""Fault plans: valid ones, and errors with the line."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ NAMES = Names(frozenset({"w1", "server", "s1-s0"}), frozenset({"s1", "w1", "serv
 
 
 @pytest.mark.parametrize("name", sorted(available()))
-def test_shipped_plans_can_be_used_and_fit_the_schema(name: str) -> None:
+def test_shipped_plan_is_valid_and_fits_the_schema(name: str) -> None:
     plan = FaultPlan.load(name)
     assert plan.rules
     jsonschema.validate(yaml.safe_load(available()[name].read_text()), schema())
 
 
-def test_the_committed_schema_is_the_models() -> None:
+def test_committed_schema_is_up_to_date() -> None:
     assert json.loads((resources.directory("faults", "lanesum_switch") / "schema.json").read_text()) == schema()
     jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
 
 
-def test_a_whole_plan() -> None:
+def test_plan_with_all_kinds_of_faults_is_parsed() -> None:
     plan = FaultPlan.parse(
         """
 seed: 9
@@ -55,7 +55,7 @@ processes:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "error"),
     [
         ("", "p:1: the file is empty"),
         ("rules: [", "p:1: "),
@@ -66,44 +66,44 @@ processes:
         ("rules:\n  - {kind: delay}", "p:2: rules.0: delay needs delay_ms"),
         ("rules:\n  - {kind: drop, delay_ms: 1}", "delay_ms has no meaning for drop"),
         ("rules:\n  - {kind: reorder, delay_ms: 1, copies: 2}", "copies has no meaning for reorder"),
-        ("rules:\n  - {kind: drop, packet: other, epoch: 1}", "only lanesum's packets have an epoch"),
+        ("rules:\n  - {kind: drop, packet: other, epoch: 1}", "epoch and chunk have no meaning for packet: other"),
         ("rules:\n  - {kind: drop, where: S1}", "p:2: rules.0.where:"),
-        ("rules:\n  - {kind: drop, where: w9}", "p:2: rules.0: there is no link 'w9'; there are s1-s0, server, w1"),
+        ("rules:\n  - {kind: drop, where: w9}", "p:2: rules.0: there is no link 'w9'; use one of s1-s0, server, w1"),
         ("rules:\n  - {kind: drop, often: 1}", "p:2: rules.0.often: Extra inputs"),
         ("rules:\n  - {name: a, kind: drop}\n  - {name: a, kind: drop}", "p:3: rules.1: two rules are called 'a'"),
-        ("processes:\n  - {kind: kill, process: s1}", "p:2: processes.0: give one moment"),
-        ("processes:\n  - {kind: kill, process: s1, at_s: 1, step: 2}", "give one moment"),
+        ("processes:\n  - {kind: kill, process: s1}", "p:2: processes.0: give exactly one of at_s, step and after"),
+        ("processes:\n  - {kind: kill, process: s1, at_s: 1, step: 2}", "give exactly one of"),
         ("processes:\n  - {kind: pause, process: s1, at_s: 1}", "pause needs for_s"),
         ("processes:\n  - {kind: kill, process: s1, at_s: 1, for_s: 2}", "for_s has no meaning for kill"),
         (
             "processes:\n  - {kind: pause, process: s1, at_s: 1, for_s: 2, restart_after_s: 1}",
             "has no meaning for pause",
         ),
-        ("processes:\n  - {kind: kill, process: s9, at_s: 1}", "there is no process 's9'; there are controller, s1"),
+        ("processes:\n  - {kind: kill, process: s9, at_s: 1}", "there is no process 's9'; use one of controller, s1"),
         ("processes:\n  - {kind: kill, process: s1, after: {where: w9}}", "there is no link 'w9'"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_its_line(text: str, says: str) -> None:
+def test_invalid_plan_is_refused_with_its_line(text: str, error: str) -> None:
     with pytest.raises(FaultPlanError) as caught:
         FaultPlan.parse(text, "p", NAMES)
-    assert says in str(caught.value)
+    assert error in str(caught.value)
     assert str(caught.value).startswith("p:")
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-def test_a_plan_that_is_not_there(tmp_path: Path) -> None:
+def test_unknown_plan_error_names_shipped_plans(tmp_path: Path) -> None:
     with pytest.raises(FaultPlanError, match="everything-dies, lossy"):
         FaultPlan.load(tmp_path / "none.yaml")
 
 
-def test_the_same_cable_from_either_end() -> None:
+def test_link_name_from_either_end_is_the_same() -> None:
     assert same_link("s1-s0", "s0-s1")
     assert same_link("w1", "w1")
     assert not same_link("w1", "w2")
     assert not same_link("s1-s0", "s1-s2")
 
 
-def test_links_that_need_no_injector() -> None:
+def test_plan_touches_only_links_with_rules_or_triggers() -> None:
     plan = FaultPlan.parse("rules: [{kind: drop, where: w1}]\n", "p")
     assert plan.touches("w1")
     assert not plan.touches("w2")

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.codecs.kernels.arguments import BlockUnits, LaneContributors, RandomKey, Rotation, Scale
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.packing import LANES_PER_WORD, pack_codes, unpack_codes, unpack_lanes
-from lanesum.codecs.kernels.philox import Stream, expand_signs, random_words, uniforms
+from lanesum.codecs.kernels.philox import expand_signs, random_words, uniforms
 
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -45,46 +46,36 @@ def square_sums(values: NDArray[np.float32], chunk: int, out: NDArray[np.float64
 def rotate(
     values: NDArray[np.float32],
     powers: tuple[float, float],
-    signs: NDArray[np.uint32],
-    block: int,
+    rotation: Rotation,
     out: NDArray[np.float32],
 ) -> None:
-    """``values`` padded with zeros to ``out.size``, times both ``powers`` of two and the signs, transformed without
-    normalization, each ``block`` on its own.
-
-    ``signs``: as of :func:`lanesum.codecs.kernels.philox.sign_words`.
-    """
+    """Rotate ``values``, padded with zeros to ``out.size`` and multiplied by both ``powers`` of two."""
     out[: values.size] = values
     out[values.size :] = 0
     _multiply(out, powers)
-    out *= expand_signs(signs, out.size)
-    hadamard_transform(out, block=block, normalize=False)
+    out *= expand_signs(rotation.signs, out.size)
+    hadamard_transform(out, block=rotation.block, normalize=False)
 
 
 def quantize(
     rotated: NDArray[np.float32],
     factor: float,
     cells: NDArray[np.uint32],
-    seed: int,
-    worker: int,
-    round: int,
-    chunk: int,
+    key: RandomKey,
     words: NDArray[np.uint32],
 ) -> None:
-    """Round ``rotated * factor``, clamped to plus and minus half the granularity, at random to one of the two levels
-    next to it, without bias; pack their codes.
+    """Round ``rotated * factor`` at random to one of the two next levels, without bias, and pack their codes.
 
-    ``cells``: for every unit cell from 0 to the granularity, inclusive, the level below in bits 0 to 7, the gap to the
-    next one in bits 8 to 15, the code of the level below in bits 16 to 23.
+    Values are clamped to plus and minus half the granularity first. ``cells``: for every unit cell from 0 to the
+    granularity, inclusive, the level below in bits 0 to 7, the gap to the next one in bits 8 to 15, and the code of the
+    level below in bits 16 to 23.
     """
     granularity = np.float32(cells.size - 1)
     half = granularity / np.float32(2)
     level_below = (cells & np.uint32(0xFF)).astype(np.float32)
     gap = (cells >> np.uint32(8) & np.uint32(0xFF)).astype(np.float32)
     code_below = (cells >> np.uint32(16)).astype(np.uint8)
-    dither = uniforms(
-        random_words(rotated.size, seed=seed, stream=Stream.ROUNDING, worker=worker, round=round, chunk=chunk)
-    )
+    dither = uniforms(random_words(rotated.size, **key._asdict()))
     codes = np.empty(rotated.size, dtype=np.uint8)
     for start in range(0, rotated.size, _TILE):
         tile = slice(start, start + _TILE)
@@ -98,58 +89,50 @@ def quantize(
 
 def decode(
     lanes: NDArray[np.uint32],
-    offset: float,
-    counts: NDArray[np.float32] | None,
-    average: bool,
-    signs: NDArray[np.uint32],
-    block: int,
-    factors: tuple[float, float, float],
-    limit: float,
+    contributors: LaneContributors,
+    rotation: Rotation,
+    scale: Scale,
     scratch: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
-    """Sums of levels to ``out.size`` values of the vector: twice the lanes, less ``offset``, rotated back, times the
-    signs and the three ``factors`` in turn, cut to plus and minus ``limit``.
+    """Decode sums of levels to the ``out.size`` values of a chunk.
 
-    ``counts``: contributors of each word, where they differ; ``offset`` is then what one of them is less by, and with
-    ``average`` the sums are divided by them. ``scratch``: as long as the padded chunk; ``out`` may serve, too, where
-    that is so long.
+    The result is twice the lanes, minus the offset of the contributors, rotated back and scaled. ``scratch``: as long
+    as the padded chunk. It may be ``out`` where that is as long.
     """
     y = scratch[: lanes.size * LANES_PER_WORD]
     np.multiply(unpack_lanes(lanes), np.float32(2), out=y, dtype=np.float32)
-    if counts is None:
-        y -= np.float32(offset)
+    if contributors.counts is None:
+        y -= np.float32(contributors.offset)
     else:
-        per_lane = np.repeat(counts, LANES_PER_WORD)
-        y -= per_lane * np.float32(offset)
-        if average:
+        per_lane = np.repeat(contributors.counts, LANES_PER_WORD)
+        y -= per_lane * np.float32(contributors.offset)
+        if contributors.average:
             y /= per_lane
-    _rotate_back(y, signs, block, factors, limit)
+    _rotate_back(y, rotation, scale)
     out[...] = y[: out.size]
 
 
 def residual(
+    values: NDArray[np.float32],
     codes: NDArray[np.uint32],
     levels: NDArray[np.float32],
     included: NDArray[np.uint8] | None,
-    signs: NDArray[np.uint32],
-    block: int,
-    factors: tuple[float, float, float],
-    limit: float,
-    values: NDArray[np.float32],
+    rotation: Rotation,
+    scale: Scale,
     scratch: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
-    """What one worker's own codes did not say: ``values`` minus their decoding, cut to the range of float32.
+    """Subtract from ``values`` what this worker's own codes decode to; cut to the range of float32.
 
-    ``levels``: what the 16 codes stand for, in halves of a step around 0. ``included``: for each accumulator word 1
-    where its codes were summed, else 0; None where all were.
+    ``levels``: of the 16 codes, in halves of a step around 0. ``included``: for each accumulator word 1 where its codes
+    were summed, else 0; None where all were. ``scratch``: as in :func:`decode`.
     """
     y = scratch[: codes.size * 2 * LANES_PER_WORD]
     np.take(levels, unpack_codes(codes), out=y)
     if included is not None:
         y *= np.repeat(included, LANES_PER_WORD)
-    _rotate_back(y, signs, block, factors, limit)
+    _rotate_back(y, rotation, scale)
     with np.errstate(over="ignore"):
         np.subtract(values, y[: values.size], out=out)
     np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
@@ -176,30 +159,26 @@ def largest(values: NDArray[np.float32], wanted: int, mask: NDArray[np.uint8]) -
         mask[equal[: wanted - int(np.count_nonzero(mask))]] = 1
 
 
-def to_integers(
-    values: NDArray[np.float32], maxima: NDArray[np.float32], peak: float, block: int, out: NDArray[np.int32]
-) -> None:
-    """Scale every ``block`` so that its maximum becomes ``peak``, round half to even, cut to plus and minus that."""
-    unit = _units(maxima, peak, block, values.size)
+def to_integers(values: NDArray[np.float32], units: BlockUnits, out: NDArray[np.int32]) -> None:
+    """Divide ``values`` by their units, round half to even, and cut to plus and minus the peak."""
+    unit = _units(units, values.size)
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = values / unit
-    # An all-zero block has unit 0. The limit matters only where a quorum's maximum leaves this worker out.
+    # A block of zeros has unit 0. The limit matters only where the maximum of a quorum leaves this worker out.
     scaled = np.where(unit > 0, scaled, 0.0)
     np.rint(scaled, out=scaled)
-    out[...] = np.clip(scaled, -peak, peak, out=scaled)
+    out[...] = np.clip(scaled, -units.peak, units.peak, out=scaled)
 
 
 def from_integers(
     sums: NDArray[np.int32],
-    maxima: NDArray[np.float32],
-    peak: float,
-    block: int,
+    units: BlockUnits,
     divisor: float,
     counts: NDArray[np.float64] | None,
     out: NDArray[np.float32],
 ) -> None:
-    """The values that ``sums`` of integers stand for, divided by ``divisor``, or each by its own of ``counts``."""
-    values = sums * _units(maxima, peak, block, sums.size)
+    """Multiply ``sums`` of integers by their units; divide all by ``divisor``, or each by its own of ``counts``."""
+    values = sums * _units(units, sums.size)
     values /= divisor if counts is None else counts
     # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
     with np.errstate(over="ignore"):
@@ -209,13 +188,11 @@ def from_integers(
 def integer_residual(
     values: NDArray[np.float32],
     integers: NDArray[np.int32],
-    maxima: NDArray[np.float32],
-    peak: float,
-    block: int,
+    units: BlockUnits,
     out: NDArray[np.float32],
 ) -> None:
-    """``values`` minus what ``integers`` say of them."""
-    out[...] = values - integers * _units(maxima, peak, block, values.size)
+    """Subtract from ``values`` the values of their ``integers``."""
+    out[...] = values - integers * _units(units, values.size)
 
 
 def sum_rows(rows: NDArray[np.float32], divisor: float, out: NDArray[np.float32]) -> None:
@@ -229,24 +206,18 @@ def sum_rows(rows: NDArray[np.float32], divisor: float, out: NDArray[np.float32]
         out[...] = total
 
 
-def _units(maxima: NDArray[np.float32], peak: float, block: int, size: int) -> NDArray[np.float64]:
-    """Value of one integer step, for every coordinate."""
-    return np.repeat(maxima.astype(np.float64) / peak, block)[:size]
+def _units(units: BlockUnits, size: int) -> NDArray[np.float64]:
+    """Return the unit of every value."""
+    return np.repeat(units.maxima.astype(np.float64) / units.peak, units.block)[:size]
 
 
-def _rotate_back(
-    y: NDArray[np.float32],
-    signs: NDArray[np.uint32],
-    block: int,
-    factors: tuple[float, float, float],
-    limit: float,
-) -> None:
-    hadamard_transform(y, block=block, normalize=False)
-    y *= expand_signs(signs, y.size)
+def _rotate_back(y: NDArray[np.float32], rotation: Rotation, scale: Scale) -> None:
+    hadamard_transform(y, block=rotation.block, normalize=False)
+    y *= expand_signs(rotation.signs, y.size)
     with np.errstate(over="ignore"):
-        _multiply(y, factors)
-    if np.isfinite(limit):
-        np.clip(y, -limit, limit, out=y)
+        _multiply(y, scale.factors)
+    if np.isfinite(scale.limit):
+        np.clip(y, -scale.limit, scale.limit, out=y)
 
 
 def _multiply(y: NDArray[np.float32], factors: tuple[float, ...]) -> None:

@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.codecs.kernels.arguments import BlockUnits
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp
 
 if TYPE_CHECKING:
-    from lanesum.codecs.kernels.dispatch import BlockKernels, Bytes, Floats, Kernels, Words
+    from lanesum.codecs.kernels.dispatch import Floats, Kernels, Words
 
 VARIABLE = "LANESUM_THREADS"
 # Values that a thread is woken for: they take longer than waking it does.
 _LEAST = 1 << 16
-_WORD_BITS = 32
 
 
 def threads() -> int:
@@ -91,155 +90,31 @@ class ThreadedKernels:
 
         in_parts(values.size, block, work)
 
-    def to_integers(self, values: Floats, maxima: Floats, peak: float, block: int, out: NDArray[np.int32]) -> None:
+    def to_integers(self, values: Floats, units: BlockUnits, out: NDArray[np.int32]) -> None:
         def work(first: int, stop: int) -> None:
-            of = slice(first * block, stop * block)
-            self._loops.to_integers(values[of], maxima[first:stop], peak, block, out[of])
+            of = slice(first * units.block, stop * units.block)
+            self._loops.to_integers(values[of], units.part(first, stop), out[of])
 
-        in_parts(values.size, block, work)
+        in_parts(values.size, units.block, work)
 
     def from_integers(
         self,
         sums: NDArray[np.int32],
-        maxima: Floats,
-        peak: float,
-        block: int,
+        units: BlockUnits,
         divisor: float,
         counts: NDArray[np.float64] | None,
         out: Floats,
     ) -> None:
         def work(first: int, stop: int) -> None:
-            of = slice(first * block, stop * block)
+            of = slice(first * units.block, stop * units.block)
             counted = None if counts is None else counts[of]
-            self._loops.from_integers(sums[of], maxima[first:stop], peak, block, divisor, counted, out[of])
+            self._loops.from_integers(sums[of], units.part(first, stop), divisor, counted, out[of])
 
-        in_parts(sums.size, block, work)
+        in_parts(sums.size, units.block, work)
 
-    def integer_residual(
-        self, values: Floats, integers: NDArray[np.int32], maxima: Floats, peak: float, block: int, out: Floats
-    ) -> None:
+    def integer_residual(self, values: Floats, integers: NDArray[np.int32], units: BlockUnits, out: Floats) -> None:
         def work(first: int, stop: int) -> None:
-            of = slice(first * block, stop * block)
-            self._loops.integer_residual(values[of], integers[of], maxima[first:stop], peak, block, out[of])
+            of = slice(first * units.block, stop * units.block)
+            self._loops.integer_residual(values[of], integers[of], units.part(first, stop), out[of])
 
-        in_parts(values.size, block, work)
-
-
-class ThreadedBlocks:
-    """``BlockKernels`` whose loops are shared by threads."""
-
-    def __init__(self, loops: BlockKernels) -> None:
-        self._loops = loops
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loops, name)
-
-    def rotate_blocks(self, values: Floats, powers: Floats, signs: Words, block: int, out: Floats) -> None:
-        def work(first: int, stop: int) -> None:
-            of = slice(first * block, stop * block)
-            self._loops.rotate_blocks(values[of], powers[2 * first : 2 * stop], signs, block, out[of])
-
-        in_parts(values.size, block, work)
-
-    def quantize_blocks(
-        self,
-        rotated: Floats,
-        block: int,
-        factors: Floats,
-        granularity: int,
-        cells: Bytes,
-        seed: int,
-        round: int,
-        first: int,
-        offset: int,
-        flip: int,
-        op: int,
-        words: Words,
-    ) -> None:
-        def work(begin: int, stop: int) -> None:
-            self._loops.quantize_blocks(
-                rotated[begin * block : stop * block], block, factors[begin:stop], granularity, cells, seed, round,
-                first + begin, offset, flip, op, words[_words(begin, stop, block, LaneOp(op).shape.code_bits)],
-            )  # fmt: skip
-
-        in_parts(rotated.size, block, work)
-
-    def encode_blocks(
-        self,
-        values: Floats,
-        powers: Floats,
-        signs: Words,
-        block: int,
-        factors: Floats,
-        granularity: int,
-        cells: Bytes,
-        seed: int,
-        round: int,
-        first: int,
-        offset: int,
-        flip: int,
-        op: int,
-        words: Words,
-    ) -> None:
-        def work(begin: int, stop: int) -> None:
-            self._loops.encode_blocks(
-                values[begin * block : stop * block], powers[2 * begin : 2 * stop], signs, block, factors[begin:stop],
-                granularity, cells, seed, round, first + begin, offset, flip, op,
-                words[_words(begin, stop, block, LaneOp(op).shape.code_bits)],
-            )  # fmt: skip
-
-        in_parts(values.size, block, work)
-
-    def decode_blocks(
-        self,
-        lanes: Words,
-        lane_bits: int,
-        signs: Words,
-        block: int,
-        factors: Floats,
-        seed: int,
-        round: int,
-        first: int,
-        multiplier: int,
-        offsets: NDArray[np.uint16],
-        sign: int,
-        constant: int,
-        out: Floats,
-    ) -> None:
-        def work(begin: int, stop: int) -> None:
-            self._loops.decode_blocks(
-                lanes[_words(begin, stop, block, lane_bits)], lane_bits, signs, block, factors[2 * begin : 2 * stop],
-                seed, round, first + begin, multiplier, offsets, sign, constant, out[begin * block : stop * block],
-            )  # fmt: skip
-
-        in_parts(out.size, block, work)
-
-    def residual_blocks(
-        self,
-        values: Floats,
-        codes: Words,
-        op: int,
-        levels: Bytes,
-        signs: Words,
-        block: int,
-        factors: Floats,
-        granularity: int,
-        seed: int,
-        round: int,
-        first: int,
-        offset: int,
-        out: Floats,
-    ) -> None:
-        def work(begin: int, stop: int) -> None:
-            of = slice(begin * block, stop * block)
-            self._loops.residual_blocks(
-                values[of], codes[_words(begin, stop, block, LaneOp(op).shape.code_bits)], op, levels, signs, block,
-                factors[2 * begin : 2 * stop], granularity, seed, round, first + begin, offset, out[of],
-            )  # fmt: skip
-
-        in_parts(values.size, block, work)
-
-
-def _words(first: int, stop: int, block: int, bits: int) -> slice:
-    """Where the words of whole blocks are; the last one may be shorter."""
-    return slice(first * block * bits // _WORD_BITS, stop * block * bits // _WORD_BITS)
+        in_parts(values.size, units.block, work)

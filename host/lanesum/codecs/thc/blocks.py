@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.base import CodecContext, Members, Vector
-from lanesum.codecs.kernels.dispatch import block_kernels
+from lanesum.codecs.kernels.arguments import Rotation, rotation_of
 from lanesum.codecs.kernels.packing import lane_contribution
-from lanesum.codecs.kernels.philox import sign_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
-from lanesum.codecs.thc.dither import UNIT, DitherSum, dither_offset, dither_sum
+from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_offset, dither_sum
 from lanesum.codecs.thc.grid import Grid
+from lanesum.codecs.thc.kernels import block_kernels
 from lanesum.codecs.thc.reference import LEFT_OUT, padded_length
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
@@ -96,31 +96,32 @@ class BlockCoder:
     def rotate(self, values: Vector, run: Run, powers: Vector, context: CodecContext) -> Vector:
         """The run rotated, times the ``powers`` (as of :func:`powers_of`)."""
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
-        signs = self._signs(context)
-        block_kernels().rotate_blocks(values, powers[_pairs(run)], signs, self.block, rotated)
+        block_kernels().rotate_blocks(values, powers[_pairs(run)], self._rotation(context), rotated)
         return rotated
 
     def quantize(self, rotated: Vector, run: Run, positions: Vector, context: CodecContext, words: Words) -> None:
         """A rotated run to words; ``positions`` as of :meth:`positions`."""
-        factors = positions[run.blocks]
-        block_kernels().quantize_blocks(rotated, self.block, factors, *self._own(run, context), words)
+        dithers, rounding = _dithers(run, context), self._rounding(context)
+        block_kernels().quantize_blocks(rotated, positions[run.blocks], self.block, dithers, rounding, words)
 
     def encode(
         self, values: Vector, run: Run, powers: Vector, positions: Vector, context: CodecContext, words: Words
     ) -> None:
         """A run to words, at once."""
-        own, signs, factors = self._own(run, context), self._signs(context), positions[run.blocks]
-        block_kernels().encode_blocks(values, powers[_pairs(run)], signs, self.block, factors, *own, words)
+        dithers, rounding = _dithers(run, context), self._rounding(context)
+        block_kernels().encode_blocks(
+            values, powers[_pairs(run)], positions[run.blocks], self._rotation(context), dithers, rounding, words
+        )
 
     def decode(
         self, lanes: Words, run: Run, scales: Vector, context: CodecContext, taken: DitherSum, out: Vector
     ) -> None:
         """Sums to values; ``scales`` as of :meth:`scales` with the divisor that is wanted, ``taken`` for who is in
         the sums."""
+        lane_bits, rotation = self.op.shape.lane_bits, self._rotation(context)
         block_kernels().decode_blocks(
-            lanes, self.op.shape.lane_bits, self._signs(context), self.block, scales[_pairs(run)], context.seed,
-            _round(context), run.first, taken.multiplier, taken.offsets, taken.sign, taken.constant, out,
-        )  # fmt: skip
+            lanes, lane_bits, scales[_pairs(run)], rotation, _dithers(run, context), taken, out
+        )
 
     def decode_members(
         self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, members: Members, out: Vector
@@ -142,7 +143,7 @@ class BlockCoder:
                 self._decode_mixed(lanes[words], part, peaks, context, taken, members.of_word[words], there)
             else:
                 one = taken[low[begin]]
-                scales = self.scales(run.size, peaks, one.count if context.average else 1)
+                scales = self.scales(run.size, peaks, one.num_workers if context.average else 1)
                 self.decode(lanes[words], part, scales, context, one, there)
 
     def residual(
@@ -161,20 +162,17 @@ class BlockCoder:
         were.
         """
         factors = scales[_pairs(run)]
-        seed, round_, offset = context.seed, _round(context), dither_offset(context.worker, context.workers)
-        signs, granularity = self._signs(context), self.grid.granularity
+        rotation = self._rotation(context)
         if included is None:
-            block_kernels().residual_blocks(
-                values, words, self.op, self._levels, signs, self.block, factors, granularity, seed, round_, run.first,
-                offset, out,
-            )  # fmt: skip
+            dithers, rounding = _dithers(run, context), self._rounding(context)
+            block_kernels().residual_blocks(values, words, factors, rotation, dithers, rounding, out)
             return
         said = np.empty_like(values)
         lanes = lane_contribution(self.op, words, self._levels[:CODE_TABLE_ENTRIES])
-        own = dither_sum(context.workers, granularity, np.arange(context.workers) == context.worker)
+        own = dither_sum(context.workers, self.grid.granularity, np.arange(context.workers) == context.worker)
         rotated = self._estimate(lanes, run, context, own)
         rotated *= np.repeat(included, self.op.shape.lanes_per_accumulator_word)
-        block_kernels().restore_blocks(rotated, signs, self.block, factors, said)
+        block_kernels().restore_blocks(rotated, factors, rotation, said)
         with np.errstate(over="ignore"):
             np.subtract(values, said, out=out)
         np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
@@ -195,28 +193,24 @@ class BlockCoder:
         for number in np.unique(of_word):
             estimate = self._estimate(lanes, run, context, taken[number])
             if context.average:
-                estimate /= np.float32(taken[number].count)
+                estimate /= np.float32(taken[number].num_workers)
             np.copyto(rotated, estimate, where=of_lane == number)
         factors = self.scales(run.size, peaks, 1)[_pairs(run)]
-        block_kernels().restore_blocks(rotated, self._signs(context), self.block, factors, out)
+        block_kernels().restore_blocks(rotated, factors, self._rotation(context), out)
 
     def _estimate(self, lanes: Words, run: Run, context: CodecContext, taken: DitherSum) -> Vector:
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
-        block_kernels().estimate_blocks(
-            lanes, self.op.shape.lane_bits, self.block, context.seed, _round(context), run.first, taken.multiplier,
-            taken.offsets, taken.sign, taken.constant, rotated,
-        )  # fmt: skip
+        lane_bits = self.op.shape.lane_bits
+        block_kernels().estimate_blocks(lanes, lane_bits, self.block, _dithers(run, context), taken, rotated)
         return rotated
 
-    def _own(self, run: Run, context: CodecContext) -> tuple[int, NDArray[np.uint8], int, int, int, int, int, int]:
-        """How this worker rounds."""
+    def _rounding(self, context: CodecContext) -> Rounding:
         offset, flip = dither_offset(context.worker, context.workers), context.worker & 1
-        granularity, round_ = self.grid.granularity, _round(context)
-        return granularity, self._cells, context.seed, round_, run.first, offset, flip, int(self.op)
+        return Rounding(self.grid.granularity, self._cells, self._levels, offset, flip, int(self.op))
 
-    def _signs(self, context: CodecContext) -> Words:
-        """One diagonal for all blocks of a round, another in the next one: it is as random for each block."""
-        return sign_words(self.block, context.seed, _round(context))
+    def _rotation(self, context: CodecContext) -> Rotation:
+        """Return the rotation of a round: its diagonal is the same for all blocks, and new in every round."""
+        return rotation_of(self.block, self.block, context.seed, _round(context))
 
     def positions(self, norms: Vector, peaks: Vector) -> Vector:
         """From rotated blocks, as :meth:`rotate` leaves them, to positions in steps of 1/65536; 0 where all are 0."""
@@ -257,6 +251,10 @@ def powers_of(norms: Vector) -> Vector:
 def _pairs(run: Run) -> slice:
     """Where the run's blocks are among scales of two for each."""
     return slice(2 * run.first, 2 * run.stop)
+
+
+def _dithers(run: Run, context: CodecContext) -> SharedDithers:
+    return SharedDithers(context.seed, _round(context), run.first)
 
 
 def _round(context: CodecContext) -> int:

@@ -21,10 +21,12 @@ one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lanesum.codecs.kernels.philox import shared_dithers
 
 #: One step of the grid, in the units of dithers.
 UNIT = 1 << 16
@@ -36,22 +38,66 @@ def dither_offset(worker: int, workers: int) -> int:
     return worker * UNIT // workers
 
 
-@dataclass(frozen=True)
-class DitherSum:
-    """What makes the sum of levels in a lane an estimate of the sum of positions, less the middle of the grid.
+class SharedDithers(NamedTuple):
+    """Dithers that all workers of a job draw for a run of blocks.
 
-    With the shared dither u of a coordinate that is, modulo 2**32 and in steps of 1/65536::
+    Attributes:
+        seed: 64 bits.
+        round: of the all-reduce, modulo 2**32.
+        first: number of the first block of the run.
+    """
+
+    seed: int
+    round: int
+    first: int
+
+    def after(self, blocks: int) -> SharedDithers:
+        """Return the dithers of the run that starts ``blocks`` later."""
+        return SharedDithers(self.seed, self.round, self.first + blocks)
+
+    def draw(self, blocks: int, length: int) -> NDArray[np.uint32]:
+        """Return numbers of 16 bits for the first blocks: uint32, shape (blocks, length)."""
+        return shared_dithers(blocks, length, seed=self.seed, round=self.round, first=self.first)
+
+
+class Rounding(NamedTuple):
+    """Rounding of one worker to the levels of a grid.
+
+    Attributes:
+        granularity: largest integer of the grid.
+        cells: for every integer of the grid the code of its level or the next lower one, plus ``LEFT_OUT`` where the
+            integer is not a level; empty where every integer is a level and its own code.
+        levels: level of each code, 256 entries.
+        offset: of this worker's dithers.
+        flip: half of the shared dithers, the even (0) or the odd ones (1), with which an integer that is not a level
+            becomes the lower of its neighbours.
+        op: lane operation of the codes.
+    """
+
+    granularity: int
+    cells: NDArray[np.uint8]
+    levels: NDArray[np.uint8]
+    offset: int
+    flip: int
+    op: int
+
+
+class DitherSum(NamedTuple):
+    """Sum of the dithers of some workers, which decoding subtracts from the sum of their levels.
+
+    With the shared dither u of a coordinate, the sum of positions less the middle of the grid is estimated as follows,
+    modulo 2**32 and in steps of 1/65536::
 
         65536 * S - (multiplier * u mod 65536) - sign * sum((u + offset) mod 65536 for offset in offsets) - constant
 
-    ``count``: how many workers are in the sum.
+    ``num_workers``: in the sum.
     """
 
     multiplier: int
     offsets: NDArray[np.uint16]
     sign: int
     constant: int
-    count: int
+    num_workers: int
 
 
 def dither_sum(workers: int, granularity: int, contributors: NDArray[np.bool_] | None = None) -> DitherSum:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The loops of ``thc`` in NumPy, on a run of blocks: what the compiled ones do, bit for bit.
+"""NumPy reference of the kernels of ``thc``, on a run of blocks; the native extension has the same bits.
 
-All take as many blocks as ``values`` fill; the last one is padded with zeros to a power of two of 32 or more. Arrays
-that say something of every block have one row for each. ``first`` is the number of the first block in its vector.
+Each kernel works on the blocks that ``values`` fill. The last block is padded with zeros to a power of two of at least
+32. Arrays of properties of blocks have one row for each.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words, expand
+from lanesum.codecs.kernels.arguments import Rotation
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.packing import lanes_of, pack
-from lanesum.codecs.kernels.philox import expand_signs, shared_dithers
-from lanesum.codecs.thc.dither import UNIT, DitherSum, dither_sums
+from lanesum.codecs.kernels.philox import expand_signs
+from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_sums
 from lanesum.protocol.lanes import LaneOp
 
 Floats = NDArray[np.float32]
@@ -37,112 +38,86 @@ def padded_length(size: int, block: int) -> int:
     return full * block + (max(LEAST_BLOCK, 1 << (rest - 1).bit_length()) if rest else 0)
 
 
-def rotate_blocks(values: Floats, powers: Floats, signs: Words, block: int, out: Floats) -> None:
-    """``values``, padded, times both ``powers`` of two of their block (float32, shape (blocks, 2), flat) and the
-    signs, each block transformed without normalization.
+def rotate_blocks(values: Floats, powers: Floats, rotation: Rotation, out: Floats) -> None:
+    """Multiply ``values``, padded, by both ``powers`` of two of their block, and rotate each block.
 
-    ``signs``: as of :func:`lanesum.codecs.kernels.philox.sign_words`, the same for every block.
+    ``powers``: float32, shape (blocks, 2), flat. All blocks have the same signs.
     """
     out[: values.size] = values
     out[values.size :] = 0
-    for rows, part in _blocks(out, block):
+    for rows, part in _blocks(out, rotation.block):
         for column in (0, 1):
             part *= powers.reshape(-1, 2)[rows, column, None]
-        part *= expand_signs(signs, part.shape[1])
+        part *= expand_signs(rotation.signs, part.shape[1])
         hadamard_transform(part.reshape(-1), block=part.shape[1], normalize=False)
 
 
 def quantize_blocks(
     rotated: Floats,
-    block: int,
     factors: Floats,
-    granularity: int,
-    cells: Bytes,
-    seed: int,
-    round: int,
-    first: int,
-    offset: int,
-    flip: int,
-    op: int,
+    block: int,
+    dithers: SharedDithers,
+    rounding: Rounding,
     words: Words,
 ) -> None:
-    """Round ``rotated`` to levels, with this worker's dithers, and pack their codes as lane operation ``op`` has them.
+    """Round ``rotated`` to levels with this worker's dithers, and pack the codes for the lane operation.
 
-    ``factors``: one for every block, to positions in steps of 1/65536 of the grid; a block whose factor is 0 becomes
-    zeros. ``cells``: none where every integer is a level and its own code; else for every integer from 0 to the
-    granularity the code of the level below, or at it, and :data:`LEFT_OUT` where it is between two levels. ``offset``:
-    of this worker's dithers. ``flip``: which half of the shared dithers, the even (0) or the odd ones (1), lets it go
-    down from there.
+    ``factors``: one for every block, to positions in steps of 1/65536 of the grid. A block with factor 0 becomes zeros.
     """
     codes = np.zeros(rotated.size, dtype=np.uint8)
+    end, cells = rounding.granularity * UNIT, rounding.cells
     for rows, part in _blocks(rotated, block):
         scale = factors[rows, None]
-        position = part * scale + np.float32(granularity * UNIT / 2)
-        position = np.clip(position, 0, granularity * UNIT).astype(np.uint32)
-        shared = shared_dithers(*part.shape, seed=seed, round=round, first=first + rows.start)
-        dithers = shared + np.uint32(offset) & np.uint32(UNIT - 1)
-        found = (position + dithers >> np.uint32(16)).astype(np.uint8)
+        position = np.clip(part * scale + np.float32(end / 2), 0, end).astype(np.uint32)
+        shared = dithers.after(rows.start).draw(*part.shape)
+        own = shared + np.uint32(rounding.offset) & np.uint32(UNIT - 1)
+        found = (position + own >> np.uint32(16)).astype(np.uint8)
         if cells.size:
             cell = cells[found]
-            found = (cell & np.uint8(CODE_BITS)) + ((cell >= LEFT_OUT) & ((shared & np.uint32(1)) != flip))
+            found = (cell & np.uint8(CODE_BITS)) + ((cell >= LEFT_OUT) & ((shared & np.uint32(1)) != rounding.flip))
         start = rows.start * block
         found *= scale != 0
         codes[start : start + part.size] = found.reshape(-1)
-    words[...] = pack(LaneOp(op), codes)
+    words[...] = pack(LaneOp(rounding.op), codes)
 
 
 def encode_blocks(
     values: Floats,
     powers: Floats,
-    signs: Words,
-    block: int,
     factors: Floats,
-    granularity: int,
-    cells: Bytes,
-    seed: int,
-    round: int,
-    first: int,
-    offset: int,
-    flip: int,
-    op: int,
+    rotation: Rotation,
+    dithers: SharedDithers,
+    rounding: Rounding,
     words: Words,
 ) -> None:
-    """:func:`rotate_blocks` and :func:`quantize_blocks` in one."""
-    rotated = np.empty(padded_length(values.size, block), dtype=np.float32)
-    rotate_blocks(values, powers, signs, block, rotated)
-    quantize_blocks(rotated, block, factors, granularity, cells, seed, round, first, offset, flip, op, words)
+    """Combine :func:`rotate_blocks` and :func:`quantize_blocks`."""
+    rotated = np.empty(padded_length(values.size, rotation.block), dtype=np.float32)
+    rotate_blocks(values, powers, rotation, rotated)
+    quantize_blocks(rotated, factors, rotation.block, dithers, rounding, words)
 
 
 def estimate_blocks(
-    lanes: Words,
-    lane_bits: int,
-    block: int,
-    seed: int,
-    round: int,
-    first: int,
-    multiplier: int,
-    offsets: NDArray[np.uint16],
-    sign: int,
-    constant: int,
-    out: Floats,
+    lanes: Words, lane_bits: int, block: int, dithers: SharedDithers, taken: DitherSum, out: Floats
 ) -> None:
-    """Sums in lanes to estimates of the sums of positions, rotated, from the middle of the grid, in 1/65536 steps.
+    """Estimate the sums of rotated positions from the sums in lanes.
 
-    ``multiplier`` to ``constant``: as of :class:`lanesum.codecs.thc.dither.DitherSum`. ``out``: with the padding.
+    ``out``: with the padding; from the middle of the grid, in steps of 1/65536.
     """
-    taken = DitherSum(multiplier, offsets, sign, constant, 0)
     sums = lanes_of(lanes, lane_bits).astype(np.uint32) << np.uint32(16)
     for (rows, part), (_, there) in zip(_blocks(sums, block), _blocks(out, block), strict=True):
-        shared = shared_dithers(*part.shape, seed=seed, round=round, first=first + rows.start)
+        shared = dithers.after(rows.start).draw(*part.shape)
         there[...] = (part - dither_sums(shared, taken)).view(np.int32)
 
 
-def restore_blocks(rotated: Floats, signs: Words, block: int, factors: Floats, out: Floats) -> None:
-    """``rotated`` (which it writes over) transformed back, times the signs and both factors of its block (float32,
-    shape (blocks, 2), flat), cut to the range of float32; zeros where the first factor is 0."""
-    for rows, part in _blocks(rotated, block):
+def restore_blocks(rotated: Floats, factors: Floats, rotation: Rotation, out: Floats) -> None:
+    """Rotate blocks back and multiply them by both ``factors`` of their block; cut to the range of float32.
+
+    ``rotated`` is overwritten. ``factors``: float32, shape (blocks, 2), flat. A block whose first factor is 0 becomes
+    zeros.
+    """
+    for rows, part in _blocks(rotated, rotation.block):
         hadamard_transform(part.reshape(-1), block=part.shape[1], normalize=False)
-        part *= expand_signs(signs, part.shape[1])
+        part *= expand_signs(rotation.signs, part.shape[1])
         with np.errstate(over="ignore"):
             for column in (0, 1):
                 part *= factors.reshape(-1, 2)[rows, column, None]
@@ -153,55 +128,41 @@ def restore_blocks(rotated: Floats, signs: Words, block: int, factors: Floats, o
 def decode_blocks(
     lanes: Words,
     lane_bits: int,
-    signs: Words,
-    block: int,
     factors: Floats,
-    seed: int,
-    round: int,
-    first: int,
-    multiplier: int,
-    offsets: NDArray[np.uint16],
-    sign: int,
-    constant: int,
+    rotation: Rotation,
+    dithers: SharedDithers,
+    taken: DitherSum,
     out: Floats,
 ) -> None:
-    """:func:`estimate_blocks` and :func:`restore_blocks` in one; ``out``: without the padding."""
-    rotated = np.empty(padded_length(out.size, block), dtype=np.float32)
-    estimate_blocks(lanes, lane_bits, block, seed, round, first, multiplier, offsets, sign, constant, rotated)
-    restore_blocks(rotated, signs, block, factors, out)
+    """Combine :func:`estimate_blocks` and :func:`restore_blocks`; ``out``: without the padding."""
+    rotated = np.empty(padded_length(out.size, rotation.block), dtype=np.float32)
+    estimate_blocks(lanes, lane_bits, rotation.block, dithers, taken, rotated)
+    restore_blocks(rotated, factors, rotation, out)
 
 
 def residual_blocks(
     values: Floats,
     codes: Words,
-    op: int,
-    levels: Bytes,
-    signs: Words,
-    block: int,
     factors: Floats,
-    granularity: int,
-    seed: int,
-    round: int,
-    first: int,
-    offset: int,
+    rotation: Rotation,
+    dithers: SharedDithers,
+    rounding: Rounding,
     out: Floats,
 ) -> None:
-    """What one worker's own codes did not say: ``values`` minus their decoding, cut to the range of float32.
-
-    ``levels``: the level of every code. ``offset``: of this worker's dithers.
-    """
-    # Codes are spread over lanes of their own operation; what the switch looks up there is looked up here.
-    plain = LaneOp.EXPAND8 if op == LaneOp.TABLE8 else LaneOp(op)
-    wide = levels[lanes_of(expand(plain, codes), plain.shape.lane_bits)].astype(np.uint32) << np.uint32(16)
-    rotated = np.empty(padded_length(values.size, block), dtype=np.float32)
-    own = DitherSum(0, np.array([offset], dtype=np.uint16), 1, (granularity - 1) * UNIT // 2, 1)
-    for (rows, part), (_, there) in zip(_blocks(wide, block), _blocks(rotated, block), strict=True):
-        shared = shared_dithers(*part.shape, seed=seed, round=round, first=first + rows.start)
-        there[...] = (part - dither_sums(shared, own)).view(np.int32)
-    said = np.empty_like(values)
-    restore_blocks(rotated, signs, block, factors, said)
+    """Subtract from ``values`` what this worker's own ``codes`` decode to; cut to the range of float32."""
+    # Codes are spread over lanes of their own operation; the table lookup of the switch is made here.
+    plain = LaneOp.EXPAND8 if rounding.op == LaneOp.TABLE8 else LaneOp(rounding.op)
+    own_lanes = lanes_of(expand(plain, codes), plain.shape.lane_bits)
+    wide = rounding.levels[own_lanes].astype(np.uint32) << np.uint32(16)
+    rotated = np.empty(padded_length(values.size, rotation.block), dtype=np.float32)
+    middle = (rounding.granularity - 1) * UNIT // 2
+    own = DitherSum(0, np.array([rounding.offset], dtype=np.uint16), 1, middle, 1)
+    for (rows, part), (_, there) in zip(_blocks(wide, rotation.block), _blocks(rotated, rotation.block), strict=True):
+        there[...] = (part - dither_sums(dithers.after(rows.start).draw(*part.shape), own)).view(np.int32)
+    decoded = np.empty_like(values)
+    restore_blocks(rotated, factors, rotation, decoded)
     with np.errstate(over="ignore"):
-        np.subtract(values, said, out=out)
+        np.subtract(values, decoded, out=out)
     np.clip(out, -_FLOAT32_MAX, _FLOAT32_MAX, out=out)
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, Vector, Words
+from lanesum.codecs.kernels.arguments import LaneContributors, RandomKey, Rotation, Scale, rotation_of
 from lanesum.codecs.kernels.dispatch import kernels, powers_of_two
 from lanesum.codecs.kernels.packing import CODES_PER_WORD, LANES_PER_WORD
-from lanesum.codecs.kernels.philox import sign_words
+from lanesum.codecs.kernels.philox import Stream
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
@@ -78,7 +79,7 @@ class ChunkCoder:
     def rotate(self, values: Vector, chunk: Chunk, norm: float, rotated: Vector) -> None:
         """Bring ``values`` to a norm of 0.5 to 1, pad, multiply by the diagonal, transform without normalization."""
         powers = powers_of_two(-math.frexp(norm)[1])
-        kernels().rotate(values, powers, self._signs(chunk), self._block(chunk), rotated)
+        kernels().rotate(values, powers, self._rotation(chunk), rotated)
 
     def quantize(
         self, rotated: Vector, chunk: Chunk, norm: float, peak: float, context: CodecContext, codes: Words
@@ -91,8 +92,8 @@ class ChunkCoder:
         steps = self.granularity / (2 * self._limit) * 2.0 ** math.frexp(norm)[1] / deviation
         # A quorum may leave the largest norm out. Everything is clamped then; the cap only avoids infinity.
         factor = min(steps, 1e30)
-        seed, round_ = context.seed, context.round & 0xFFFFFFFF
-        kernels().quantize(rotated, factor, self._cells, seed, context.worker, round_, chunk.index, codes)
+        key = RandomKey(context.seed, Stream.ROUNDING, context.worker, context.round & 0xFFFFFFFF, chunk.index)
+        kernels().quantize(rotated, factor, self._cells, key, codes)
 
     def decode(
         self,
@@ -112,9 +113,9 @@ class ChunkCoder:
         offset, divisor = self.granularity, 1
         if isinstance(contributors, int):
             offset, divisor = contributors * self.granularity, contributors if average else 1
-        factors, limit = self._scale(chunk, peak, divisor)
+        scale = self._scale(chunk, peak, divisor)
         kernels().decode(
-            lanes, offset, counts, average, self._signs(chunk), self._block(chunk), factors, limit, scratch, values
+            lanes, LaneContributors(offset, counts, average), self._rotation(chunk), scale, scratch, values
         )
 
     def residual(
@@ -134,19 +135,18 @@ class ChunkCoder:
         if peak == 0:
             residual[...] = values
             return
-        factors, limit = self._scale(chunk, peak, 1)
+        scale = self._scale(chunk, peak, 1)
         counted = None if included is None else np.ascontiguousarray(included).view(np.uint8)
-        signs, block = self._signs(chunk), self._block(chunk)
-        kernels().residual(codes, self._halves, counted, signs, block, factors, limit, values, scratch, residual)
+        kernels().residual(values, codes, self._halves, counted, self._rotation(chunk), scale, scratch, residual)
 
     def _block(self, chunk: Chunk) -> int:
         return chunk.length if self._block_limit is None else min(self._block_limit, chunk.length)
 
-    def _signs(self, chunk: Chunk) -> Words:
-        return sign_words(chunk.length, self._diagonal_seed)
+    def _rotation(self, chunk: Chunk) -> Rotation:
+        return rotation_of(chunk.length, self._block(chunk), self._diagonal_seed)
 
-    def _scale(self, chunk: Chunk, peak: float, divisor: int) -> tuple[tuple[float, float, float], float]:
-        """Halves of a table step, transformed, to values: factors to apply in turn, and the largest result.
+    def _scale(self, chunk: Chunk, peak: float, divisor: int) -> Scale:
+        """Return the scale from rotated halves of a table step to values.
 
         The one real factor is applied as a float32 mantissa and powers of two: every worker gets the same bits, and
         nothing over- or underflows on the way.
@@ -155,4 +155,4 @@ class ChunkCoder:
         mantissa, exponent = math.frexp(peak * self._limit / (self.granularity * divisor) / norms)
         # Levels reach T times the norm: only then can an estimate be larger than float32.
         beyond = peak * self._limit * self._workers > FLOAT32_MAX
-        return (mantissa, *powers_of_two(exponent)), FLOAT32_MAX if beyond else math.inf
+        return Scale((mantissa, *powers_of_two(exponent)), FLOAT32_MAX if beyond else math.inf)

@@ -15,6 +15,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include "bindings/arguments.hpp"
 #include "bindings/module.hpp"
 #include "bindings/released.hpp"
 #include "codecs/kernels.hpp"
@@ -26,8 +27,6 @@ namespace nb = nanobind;
 namespace lanesum::bindings {
 namespace {
 
-template <typename Element>
-using Array = nb::ndarray<Element, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Words = Array<const std::uint32_t>;
 using codecs::Packing;
 
@@ -102,37 +101,41 @@ std::size_t code_bits(Packing packing) {
     }
 }
 
-codecs::SharedDithers shared(std::uint64_t seed, std::uint64_t round, std::uint32_t first) {
-    return {{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-            static_cast<std::uint32_t>(round),
-            first};
+codecs::SharedDithers shared(const arguments::SharedDithers &dithers) {
+    return {{static_cast<std::uint32_t>(dithers.seed), static_cast<std::uint32_t>(dithers.seed >> 32)},
+            static_cast<std::uint32_t>(dithers.round),
+            dithers.first};
 }
 
-void check_signs(const Words &signs, std::size_t block) {
-    require(signs.size() >= (block + 31) / 32, "a sign for each coordinate of a block");
+codecs::DitherSum dither_sum(const arguments::DitherSum &sum) {
+    return {sum.multiplier, sum.offsets.data(), sum.offsets.size(), sum.sign > 0, sum.constant};
 }
 
-/// How a worker rounds; keeps the cells, of which there may be fewer than loops read.
+void check(const arguments::Rotation &rotation) {
+    check_block(rotation.block);
+    require(rotation.signs.size() >= (rotation.block + 31) / 32, "a sign for each coordinate of a block");
+}
+
+/// Rounding with a copy of the cells: the kernels read more of them than there are.
 class OwnRounding {
 public:
-    OwnRounding(unsigned granularity, const Array<const std::uint8_t> &cells, std::uint16_t offset, unsigned flip,
-                unsigned op)
-        : rounding_{static_cast<float>(granularity), nullptr, offset, static_cast<std::uint16_t>(flip & 1),
-                    packing(op)} {
-        require(granularity >= 1 && granularity <= 255, "a grid has 1 to 255 steps");
-        if (cells.size() == 0) {
+    explicit OwnRounding(const arguments::Rounding &rounding)
+        : rounding_{static_cast<float>(rounding.granularity), nullptr, rounding.offset,
+                    static_cast<std::uint16_t>(rounding.flip & 1), packing(rounding.op)} {
+        require(rounding.granularity >= 1 && rounding.granularity <= 255, "a grid has 1 to 255 steps");
+        const std::size_t count = rounding.cells.size();
+        if (count == 0) {
             return;
         }
-        require(cells.size() == granularity + 1 && cells.size() <= CELLS, "a cell for each of at most 32 integers");
+        require(count == rounding.granularity + 1 && count <= CELLS, "a cell for each of at most 32 integers");
         require(rounding_.packing == Packing::NIBBLES_TO_8, "only codes of 4 bits in lanes of 8 are looked up");
-        std::copy_n(cells.data(), cells.size(), cells_);
+        std::copy_n(rounding.cells.data(), count, cells_);
+        rounding_.cells = cells_;
     }
+    OwnRounding(const OwnRounding &) = delete;
+    OwnRounding &operator=(const OwnRounding &) = delete;
 
-    codecs::Rounding get(const Array<const std::uint8_t> &cells) const {
-        codecs::Rounding rounding = rounding_;
-        rounding.cells = cells.size() == 0 ? nullptr : cells_;
-        return rounding;
-    }
+    const codecs::Rounding &get() const { return rounding_; }
 
     std::size_t words(std::size_t length) const { return length * code_bits(rounding_.packing) / 32; }
 
@@ -156,99 +159,90 @@ public:
 
     const std::string &level() const { return level_; }
 
-    void rotate(Array<const float> values, Array<const float> powers, Words signs, std::size_t block,
+    void rotate(Array<const float> values, Array<const float> powers, const arguments::Rotation &rotation,
                 Array<float> out) const {
-        check_block(block);
-        check_signs(signs, block);
-        require(powers.size() == 2 * blocks(values.size(), block), "two powers for each block");
-        require(out.size() == padded(values.size(), block), "the result has the padding");
-        const Space space(values.size(), block, &signs);
+        check(rotation);
+        require(powers.size() == 2 * blocks(values.size(), rotation.block), "two powers for each block");
+        require(out.size() == padded(values.size(), rotation.block), "the result has the padding");
+        const Space space(values.size(), rotation.block, &rotation.signs);
         const Released released;
         kernels_->rotate(values.data(), powers.data(), space.run(), out.data());
     }
 
-    void quantize(Array<const float> rotated, std::size_t block, Array<const float> factors, unsigned granularity,
-                  Array<const std::uint8_t> cells, std::uint64_t seed, std::uint64_t round, std::uint32_t first,
-                  std::uint16_t offset, unsigned flip, unsigned op, Array<std::uint32_t> words) const {
+    void quantize(Array<const float> rotated, Array<const float> factors, std::size_t block,
+                  const arguments::SharedDithers &dithers, const arguments::Rounding &rounding,
+                  Array<std::uint32_t> words) const {
         check_block(block);
-        require(rotated.size() == padded(rotated.size(), block), "what is rotated is padded");
+        require(rotated.size() == padded(rotated.size(), block), "rotated values are padded");
         require(factors.size() == blocks(rotated.size(), block), "a factor for each block");
-        const OwnRounding own(granularity, cells, offset, flip, op);
+        const OwnRounding own(rounding);
         require(words.size() == own.words(rotated.size()), "the codes fill the words");
         const Space space(rotated.size(), block, nullptr);
         const Released released;
-        kernels_->quantize(rotated.data(), factors.data(), space.run(), shared(seed, round, first), own.get(cells),
-                           words.data());
+        kernels_->quantize(rotated.data(), factors.data(), space.run(), shared(dithers), own.get(), words.data());
     }
 
-    void encode(Array<const float> values, Array<const float> powers, Words signs, std::size_t block,
-                Array<const float> factors, unsigned granularity, Array<const std::uint8_t> cells, std::uint64_t seed,
-                std::uint64_t round, std::uint32_t first, std::uint16_t offset, unsigned flip, unsigned op,
-                Array<std::uint32_t> words) const {
-        check_block(block);
-        check_signs(signs, block);
-        const std::size_t count = blocks(values.size(), block);
+    void encode(Array<const float> values, Array<const float> powers, Array<const float> factors,
+                const arguments::Rotation &rotation, const arguments::SharedDithers &dithers,
+                const arguments::Rounding &rounding, Array<std::uint32_t> words) const {
+        check(rotation);
+        const std::size_t count = blocks(values.size(), rotation.block);
         require(powers.size() == 2 * count && factors.size() == count, "two powers and a factor for each block");
-        const OwnRounding own(granularity, cells, offset, flip, op);
-        require(words.size() == own.words(padded(values.size(), block)), "the codes fill the words");
-        const Space space(values.size(), block, &signs);
+        const OwnRounding own(rounding);
+        require(words.size() == own.words(padded(values.size(), rotation.block)), "the codes fill the words");
+        const Space space(values.size(), rotation.block, &rotation.signs);
         const Released released;
-        kernels_->encode(values.data(), powers.data(), factors.data(), space.run(), shared(seed, round, first),
-                         own.get(cells), words.data());
+        kernels_->encode(values.data(), powers.data(), factors.data(), space.run(), shared(dithers), own.get(),
+                         words.data());
     }
 
-    void estimate(Words lanes, unsigned lane_bits, std::size_t block, std::uint64_t seed, std::uint64_t round,
-                  std::uint32_t first, std::uint16_t multiplier, Array<const std::uint16_t> offsets, int sign,
-                  std::uint32_t constant, Array<float> out) const {
+    void estimate(Words lanes, unsigned lane_bits, std::size_t block, const arguments::SharedDithers &dithers,
+                  const arguments::DitherSum &taken, Array<float> out) const {
         check_block(block);
         check_lanes(lanes, lane_bits, out.size());
         require(out.size() == padded(out.size(), block), "the result has the padding");
         const Space space(out.size(), block, nullptr);
-        const codecs::DitherSum sum{multiplier, offsets.data(), offsets.size(), sign > 0, constant};
         const Released released;
-        kernels_->estimate(lanes.data(), lane_bits, space.run(), shared(seed, round, first), sum, out.data());
+        kernels_->estimate(lanes.data(), lane_bits, space.run(), shared(dithers), dither_sum(taken), out.data());
     }
 
-    void restore(Array<const float> rotated, Words signs, std::size_t block, Array<const float> factors,
+    void restore(Array<const float> rotated, Array<const float> factors, const arguments::Rotation &rotation,
                  Array<float> out) const {
-        check_block(block);
-        check_signs(signs, block);
-        require(rotated.size() == padded(out.size(), block), "what is rotated is padded");
-        require(factors.size() == 2 * blocks(out.size(), block), "two factors for each block");
-        const Space space(out.size(), block, &signs);
+        check(rotation);
+        require(rotated.size() == padded(out.size(), rotation.block), "rotated values are padded");
+        require(factors.size() == 2 * blocks(out.size(), rotation.block), "two factors for each block");
+        const Space space(out.size(), rotation.block, &rotation.signs);
         const Released released;
         kernels_->restore(rotated.data(), factors.data(), space.run(), out.data());
     }
 
-    void decode(Words lanes, unsigned lane_bits, Words signs, std::size_t block, Array<const float> factors,
-                std::uint64_t seed, std::uint64_t round, std::uint32_t first, std::uint16_t multiplier,
-                Array<const std::uint16_t> offsets, int sign, std::uint32_t constant, Array<float> out) const {
-        check_block(block);
-        check_signs(signs, block);
-        check_lanes(lanes, lane_bits, padded(out.size(), block));
-        require(factors.size() == 2 * blocks(out.size(), block), "two factors for each block");
-        const Space space(out.size(), block, &signs);
-        const codecs::DitherSum sum{multiplier, offsets.data(), offsets.size(), sign > 0, constant};
+    void decode(Words lanes, unsigned lane_bits, Array<const float> factors, const arguments::Rotation &rotation,
+                const arguments::SharedDithers &dithers, const arguments::DitherSum &taken, Array<float> out) const {
+        check(rotation);
+        check_lanes(lanes, lane_bits, padded(out.size(), rotation.block));
+        require(factors.size() == 2 * blocks(out.size(), rotation.block), "two factors for each block");
+        const Space space(out.size(), rotation.block, &rotation.signs);
         const Released released;
-        kernels_->decode(lanes.data(), lane_bits, factors.data(), space.run(), shared(seed, round, first), sum,
+        kernels_->decode(lanes.data(), lane_bits, factors.data(), space.run(), shared(dithers), dither_sum(taken),
                          out.data());
     }
 
-    void residual(Array<const float> values, Words codes, unsigned op, Array<const std::uint8_t> levels, Words signs,
-                  std::size_t block, Array<const float> factors, unsigned granularity, std::uint64_t seed,
-                  std::uint64_t round, std::uint32_t first, std::uint16_t offset, Array<float> out) const {
-        check_block(block);
-        check_signs(signs, block);
-        const Packing how = packing(op);
+    void residual(Array<const float> values, Words codes, Array<const float> factors,
+                  const arguments::Rotation &rotation, const arguments::SharedDithers &dithers,
+                  const arguments::Rounding &rounding, Array<float> out) const {
+        check(rotation);
+        const Packing how = packing(rounding.op);
         require(values.size() == out.size(), "a residual is as long as the vector");
-        require(factors.size() == 2 * blocks(values.size(), block), "two factors for each block");
-        require(codes.size() == padded(values.size(), block) * code_bits(how) / 32, "the codes fill the words");
-        require(levels.size() == 256, "a level for each byte");
-        const Space space(values.size(), block, &signs);
-        const codecs::DitherSum own{0, &offset, 1, true, (granularity - 1) * 32768};
+        require(factors.size() == 2 * blocks(values.size(), rotation.block), "two factors for each block");
+        require(codes.size() == padded(values.size(), rotation.block) * code_bits(how) / 32,
+                "the codes fill the words");
+        require(rounding.levels.size() == 256, "a level for each byte");
+        const std::uint8_t *const levels = rounding.op == TABLE ? rounding.levels.data() : nullptr;
+        const codecs::DitherSum own{0, &rounding.offset, 1, true, (rounding.granularity - 1) * 32768};
+        const Space space(values.size(), rotation.block, &rotation.signs);
         const Released released;
-        kernels_->residual(values.data(), codes.data(), how, op == TABLE ? levels.data() : nullptr, factors.data(),
-                           space.run(), shared(seed, round, first), own, out.data());
+        kernels_->residual(values.data(), codes.data(), how, levels, factors.data(), space.run(), shared(dithers), own,
+                           out.data());
     }
 
 private:
@@ -273,25 +267,19 @@ void define_blocks(nb::module_ &module) {
                              "The loops of thc; see lanesum.codecs.kernels.dispatch. ``level``: vector instructions to use.")
         .def(nb::init<const std::optional<std::string> &>(), arg("level") = nb::none())
         .def_prop_ro("level", &BlockKernels::level)
-        .def("rotate_blocks", &BlockKernels::rotate, array("values"), array("powers"), array("signs"), arg("block"),
+        .def("rotate_blocks", &BlockKernels::rotate, array("values"), array("powers"), arg("rotation"), array("out"))
+        .def("quantize_blocks", &BlockKernels::quantize, array("rotated"), array("factors"), arg("block"),
+             arg("dithers"), arg("rounding"), array("words"))
+        .def("encode_blocks", &BlockKernels::encode, array("values"), array("powers"), array("factors"),
+             arg("rotation"), arg("dithers"), arg("rounding"), array("words"))
+        .def("estimate_blocks", &BlockKernels::estimate, array("lanes"), arg("lane_bits"), arg("block"),
+             arg("dithers"), arg("taken"), array("out"))
+        .def("restore_blocks", &BlockKernels::restore, array("rotated"), array("factors"), arg("rotation"),
              array("out"))
-        .def("quantize_blocks", &BlockKernels::quantize, array("rotated"), arg("block"), array("factors"),
-             arg("granularity"), array("cells"), arg("seed"), arg("round"), arg("first"), arg("offset"), arg("flip"),
-             arg("op"), array("words"))
-        .def("encode_blocks", &BlockKernels::encode, array("values"), array("powers"), array("signs"), arg("block"),
-             array("factors"), arg("granularity"), array("cells"), arg("seed"), arg("round"), arg("first"),
-             arg("offset"), arg("flip"), arg("op"), array("words"))
-        .def("estimate_blocks", &BlockKernels::estimate, array("lanes"), arg("lane_bits"), arg("block"), arg("seed"),
-             arg("round"), arg("first"), arg("multiplier"), array("offsets"), arg("sign"), arg("constant"),
-             array("out"))
-        .def("restore_blocks", &BlockKernels::restore, array("rotated"), array("signs"), arg("block"),
-             array("factors"), array("out"))
-        .def("decode_blocks", &BlockKernels::decode, array("lanes"), arg("lane_bits"), array("signs"), arg("block"),
-             array("factors"), arg("seed"), arg("round"), arg("first"), arg("multiplier"), array("offsets"),
-             arg("sign"), arg("constant"), array("out"))
-        .def("residual_blocks", &BlockKernels::residual, array("values"), array("codes"), arg("op"), array("levels"),
-             array("signs"), arg("block"), array("factors"), arg("granularity"), arg("seed"), arg("round"),
-             arg("first"), arg("offset"), array("out"));
+        .def("decode_blocks", &BlockKernels::decode, array("lanes"), arg("lane_bits"), array("factors"),
+             arg("rotation"), arg("dithers"), arg("taken"), array("out"))
+        .def("residual_blocks", &BlockKernels::residual, array("values"), array("codes"), array("factors"),
+             arg("rotation"), arg("dithers"), arg("rounding"), array("out"));
 }
 
 }  // namespace lanesum::bindings

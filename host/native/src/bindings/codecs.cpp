@@ -19,6 +19,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "bindings/arguments.hpp"
 #include "bindings/module.hpp"
 #include "bindings/released.hpp"
 #include "lanes/level.hpp"
@@ -28,14 +29,7 @@ namespace nb = nanobind;
 namespace lanesum::bindings {
 namespace {
 
-template <typename Element>
-using Array = nb::ndarray<Element, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename Element>
-using Maybe = std::optional<Array<Element>>;
 using Powers = std::array<float, 2>;
-using Factors = std::array<float, 3>;
-
-constexpr std::uint32_t ROUNDING = 2;  // as random.Stream
 
 void require(bool fits, const char *what) {
     if (!fits) {
@@ -53,24 +47,31 @@ const Element *data_or_null(const Maybe<Element> &array) {
     return array ? array->data() : nullptr;
 }
 
-codecs::RandomKey random_key(std::uint64_t seed, std::uint32_t stream, std::uint32_t worker, std::uint64_t round,
-                             std::uint32_t chunk) {
-    return {{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-            chunk,
-            static_cast<std::uint32_t>(round),
-            stream << 24 | worker};
+codecs::RandomKey random_key(const arguments::RandomKey &key) {
+    return {{static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)},
+            key.chunk,
+            static_cast<std::uint32_t>(key.round),
+            key.stream << 24 | key.worker};
 }
 
-codecs::Rotation rotation(const Array<const std::uint32_t> &signs, std::size_t length, std::size_t block,
-                          std::size_t count) {
+/// Of a chunk of ``count`` values, padded to ``length``.
+codecs::Rotation rotation(const arguments::Rotation &how, std::size_t length, std::size_t count) {
     require(std::has_single_bit(length) && length >= 8, "a padded chunk is a power of two of 8 or more");
-    require(std::has_single_bit(block) && block <= length, "a transform is a power of two of at most the chunk");
-    require(signs.size() >= blocks(length, 32), "a sign for each coordinate");
+    require(std::has_single_bit(how.block) && how.block <= length,
+            "a transform is a power of two of at most the chunk");
+    require(how.signs.size() >= blocks(length, 32), "a sign for each coordinate");
     require(count <= length, "a chunk is not longer than it is padded");
-    return {signs.data(), length, block};
+    return {how.signs.data(), length, how.block};
 }
 
-codecs::Scale scale(const Factors &factors, float limit) { return {factors[0], {factors[1], factors[2]}, limit}; }
+codecs::Scale scale(const arguments::Scale &scale) {
+    return {scale.factors[0], {scale.factors[1], scale.factors[2]}, scale.limit};
+}
+
+codecs::BlockUnits block_units(const arguments::BlockUnits &units, std::size_t count) {
+    require(units.maxima.size() == blocks(count, units.block), "one magnitude per block");
+    return {units.maxima.data(), units.peak, units.block};
+}
 
 /// Where the transform may work: in the result, unless that lacks the padding.
 float *workspace(const Array<float> &out, const Array<float> &scratch, std::size_t length) {
@@ -104,10 +105,9 @@ public:
 
     const std::string &level() const { return level_; }
 
-    void random_words(std::uint64_t seed, std::uint32_t stream, std::uint32_t worker, std::uint64_t round,
-                      std::uint32_t chunk, Array<std::uint32_t> out) const {
+    void random_words(const arguments::RandomKey &key, Array<std::uint32_t> out) const {
         const Released released;
-        kernels_->random_words(random_key(seed, stream, worker, round, chunk), out.data(), out.size());
+        kernels_->random_words(random_key(key), out.data(), out.size());
     }
 
     void hadamard_transform(Array<float> values, std::size_t block) const {
@@ -126,47 +126,48 @@ public:
         }
     }
 
-    void rotate(Array<const float> values, Powers powers, Array<const std::uint32_t> signs, std::size_t block,
-                Array<float> out) const {
-        const codecs::Rotation how = rotation(signs, out.size(), block, values.size());
+    void rotate(Array<const float> values, Powers powers, const arguments::Rotation &rotated, Array<float> out) const {
+        const codecs::Rotation how = rotation(rotated, out.size(), values.size());
         const Released released;
         for_length(how.length).rotate(values.data(), values.size(), powers.data(), how, out.data());
     }
 
-    void quantize(Array<const float> rotated, float factor, Array<const std::uint32_t> cells, std::uint64_t seed,
-                  std::uint32_t worker, std::uint64_t round, std::uint32_t chunk, Array<std::uint32_t> words) const {
+    void quantize(Array<const float> rotated, float factor, Array<const std::uint32_t> cells,
+                  const arguments::RandomKey &key, Array<std::uint32_t> words) const {
         require(cells.size() > 1 && cells.size() <= 256, "there are 2 to 256 cells");
         require(words.size() * 8 == rotated.size(), "eight codes fill a word");
         const std::size_t granularity = cells.size() - 1;
         codecs::Cells unit{static_cast<float>(granularity), static_cast<float>(granularity) / 2, cells.size() <= 32, {}};
         std::copy_n(cells.data(), cells.size(), unit.entries);
         const Released released;
-        for_length(rotated.size()).quantize(rotated.data(), rotated.size(), factor, unit,
-                           random_key(seed, ROUNDING, worker, round, chunk), words.data());
+        for_length(rotated.size())
+            .quantize(rotated.data(), rotated.size(), factor, unit, random_key(key), words.data());
     }
 
-    void decode(Array<const std::uint32_t> lanes, float offset, Maybe<const float> counts, bool average,
-                Array<const std::uint32_t> signs, std::size_t block, Factors factors, float limit,
-                Array<float> scratch, Array<float> out) const {
-        const codecs::Rotation how = rotation(signs, lanes.size() * 4, block, out.size());
+    void decode(Array<const std::uint32_t> lanes, const arguments::LaneContributors &contributors,
+                const arguments::Rotation &rotated, const arguments::Scale &scaled, Array<float> scratch,
+                Array<float> out) const {
+        const codecs::Rotation how = rotation(rotated, lanes.size() * 4, out.size());
+        const Maybe<const float> &counts = contributors.counts;
         require(!counts || counts->size() == lanes.size(), "one count per accumulator word");
+        const codecs::LaneContributors in{contributors.offset, data_or_null(counts), contributors.average};
         float *const work = workspace(out, scratch, how.length);
         const Released released;
-        for_length(how.length).decode(lanes.data(), {offset, data_or_null(counts), average}, how, scale(factors, limit), work,
-                         out.data(), out.size());
+        for_length(how.length).decode(lanes.data(), in, how, scale(scaled), work, out.data(), out.size());
     }
 
-    void residual(Array<const std::uint32_t> codes, Array<const float> levels, Maybe<const std::uint8_t> included,
-                  Array<const std::uint32_t> signs, std::size_t block, Factors factors, float limit,
-                  Array<const float> values, Array<float> scratch, Array<float> out) const {
-        const codecs::Rotation how = rotation(signs, codes.size() * 8, block, out.size());
+    void residual(Array<const float> values, Array<const std::uint32_t> codes, Array<const float> levels,
+                  Maybe<const std::uint8_t> included, const arguments::Rotation &rotated,
+                  const arguments::Scale &scaled, Array<float> scratch, Array<float> out) const {
+        const codecs::Rotation how = rotation(rotated, codes.size() * 8, out.size());
         require(levels.size() == 16, "there are 16 codes");
         require(!included || included->size() == codes.size() * 2, "one choice per accumulator word");
         require(values.size() == out.size(), "a residual is as long as the vector");
         float *const work = workspace(out, scratch, how.length);
         const Released released;
-        for_length(how.length).residual(codes.data(), levels.data(), data_or_null(included), how, scale(factors, limit),
-                           values.data(), work, out.data(), out.size());
+        for_length(how.length)
+            .residual(codes.data(), levels.data(), data_or_null(included), how, scale(scaled), values.data(), work,
+                      out.data(), out.size());
     }
 
     void magnitudes(Array<const float> values, std::size_t block, Array<std::uint32_t> out) const {
@@ -189,32 +190,29 @@ public:
         kernels_->largest(values.data(), values.size(), wanted, mask.data());
     }
 
-    void to_integers(Array<const float> values, Array<const float> maxima, double peak, std::size_t block,
-                     Array<std::int32_t> out) const {
-        require(maxima.size() == blocks(values.size(), block), "one magnitude per block");
+    void to_integers(Array<const float> values, const arguments::BlockUnits &units, Array<std::int32_t> out) const {
+        const codecs::BlockUnits own = block_units(units, values.size());
         require(out.size() == values.size(), "one integer per value");
-        require(peak >= 1 && peak <= INT32_MAX, "the peak is a positive integer of 32 bits");
+        require(units.peak >= 1 && units.peak <= INT32_MAX, "the peak is a positive integer of 32 bits");
         const Released released;
-        kernels_->to_integers(values.data(), values.size(), block, maxima.data(), peak, out.data());
+        kernels_->to_integers(values.data(), values.size(), own, out.data());
     }
 
-    void from_integers(Array<const std::int32_t> sums, Array<const float> maxima, double peak, std::size_t block,
-                       double divisor, Maybe<const double> counts, Array<float> out) const {
-        require(maxima.size() == blocks(sums.size(), block), "one magnitude per block");
+    void from_integers(Array<const std::int32_t> sums, const arguments::BlockUnits &units, double divisor,
+                       Maybe<const double> counts, Array<float> out) const {
+        const codecs::BlockUnits own = block_units(units, sums.size());
         require(out.size() == sums.size(), "one value per integer");
         require(!counts || counts->size() == sums.size(), "one count per value");
         const Released released;
-        kernels_->from_integers(sums.data(), sums.size(), block, maxima.data(), peak, divisor, data_or_null(counts),
-                                out.data());
+        kernels_->from_integers(sums.data(), sums.size(), own, divisor, data_or_null(counts), out.data());
     }
 
-    void integer_residual(Array<const float> values, Array<const std::int32_t> integers, Array<const float> maxima,
-                          double peak, std::size_t block, Array<float> out) const {
-        require(maxima.size() == blocks(values.size(), block), "one magnitude per block");
+    void integer_residual(Array<const float> values, Array<const std::int32_t> integers,
+                          const arguments::BlockUnits &units, Array<float> out) const {
+        const codecs::BlockUnits own = block_units(units, values.size());
         require(integers.size() == values.size() && out.size() == values.size(), "as many integers as values");
         const Released released;
-        kernels_->integer_residual(values.data(), integers.data(), values.size(), block, maxima.data(), peak,
-                                   out.data());
+        kernels_->integer_residual(values.data(), integers.data(), values.size(), own, out.data());
     }
 
     void sum_rows(Array<const float> rows, double divisor, Array<float> out) const {
@@ -237,34 +235,31 @@ private:
 void define_codecs(nb::module_ &module) {
     // noconvert: what nanobind converted would be a copy, and results would be lost with it.
     const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
+    module.attr("KERNEL_ARGUMENTS") = nb::make_tuple("RandomKey", "Rotation", "Scale", "LaneContributors", "BlockUnits",
+                                                     "SharedDithers", "Rounding", "DitherSum");
     nb::class_<CodecKernels>(module, "CodecKernels",
                              "The codecs' loops; see lanesum.codecs.kernels.dispatch. ``level``: vector instructions to use.")
         .def(nb::init<const std::optional<std::string> &>(), nb::arg("level") = nb::none())
         .def_static("levels", &CodecKernels::levels, "Levels that this processor has, narrowest first.")
         .def_prop_ro("level", &CodecKernels::level)
-        .def("random_words", &CodecKernels::random_words, nb::arg("seed"), nb::arg("stream"), nb::arg("worker"),
-             nb::arg("round"), nb::arg("chunk"), array("out"))
+        .def("random_words", &CodecKernels::random_words, nb::arg("key"), array("out"))
         .def("hadamard_transform", &CodecKernels::hadamard_transform, array("values"), nb::arg("block"))
         .def("square_sums", &CodecKernels::square_sums, array("values"), nb::arg("chunk"), array("out"))
-        .def("rotate", &CodecKernels::rotate, array("values"), nb::arg("powers"), array("signs"), nb::arg("block"),
-             array("out"))
-        .def("quantize", &CodecKernels::quantize, array("rotated"), nb::arg("factor"), array("cells"), nb::arg("seed"),
-             nb::arg("worker"), nb::arg("round"), nb::arg("chunk"), array("words"))
-        .def("decode", &CodecKernels::decode, array("lanes"), nb::arg("offset"), array("counts").none(),
-             nb::arg("average"), array("signs"), nb::arg("block"), nb::arg("factors"), nb::arg("limit"),
-             array("scratch"), array("out"))
-        .def("residual", &CodecKernels::residual, array("codes"), array("levels"), array("included").none(),
-             array("signs"), nb::arg("block"), nb::arg("factors"), nb::arg("limit"), array("values"), array("scratch"),
-             array("out"))
+        .def("rotate", &CodecKernels::rotate, array("values"), nb::arg("powers"), nb::arg("rotation"), array("out"))
+        .def("quantize", &CodecKernels::quantize, array("rotated"), nb::arg("factor"), array("cells"), nb::arg("key"),
+             array("words"))
+        .def("decode", &CodecKernels::decode, array("lanes"), nb::arg("contributors"), nb::arg("rotation"),
+             nb::arg("scale"), array("scratch"), array("out"))
+        .def("residual", &CodecKernels::residual, array("values"), array("codes"), array("levels"),
+             array("included").none(), nb::arg("rotation"), nb::arg("scale"), array("scratch"), array("out"))
         .def("magnitudes", &CodecKernels::magnitudes, array("values"), nb::arg("block"), array("out"))
         .def("not_below", &CodecKernels::not_below, array("values"), nb::arg("least"), array("mask"))
         .def("largest", &CodecKernels::largest, array("values"), nb::arg("wanted"), array("mask"))
-        .def("to_integers", &CodecKernels::to_integers, array("values"), array("maxima"), nb::arg("peak"),
-             nb::arg("block"), array("out"))
-        .def("from_integers", &CodecKernels::from_integers, array("sums"), array("maxima"), nb::arg("peak"),
-             nb::arg("block"), nb::arg("divisor"), array("counts").none(), array("out"))
-        .def("integer_residual", &CodecKernels::integer_residual, array("values"), array("integers"), array("maxima"),
-             nb::arg("peak"), nb::arg("block"), array("out"))
+        .def("to_integers", &CodecKernels::to_integers, array("values"), nb::arg("units"), array("out"))
+        .def("from_integers", &CodecKernels::from_integers, array("sums"), nb::arg("units"), nb::arg("divisor"),
+             array("counts").none(), array("out"))
+        .def("integer_residual", &CodecKernels::integer_residual, array("values"), array("integers"), nb::arg("units"),
+             array("out"))
         .def("sum_rows", &CodecKernels::sum_rows, array("rows"), nb::arg("divisor"), array("out"));
 }
 

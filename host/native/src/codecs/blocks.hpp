@@ -45,7 +45,7 @@ struct Rounding {
 struct DitherSum {
     std::uint16_t multiplier;
     const std::uint16_t *offsets;
-    std::size_t count;
+    std::size_t num_offsets;
     bool added;  ///< whether the shifted dithers count with a plus
     std::uint32_t constant;
 };

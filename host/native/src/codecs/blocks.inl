@@ -242,11 +242,11 @@ void estimate_block(const std::uint32_t *lanes, unsigned lane_bits, const BlockP
                     const DitherSum &sum, float *out) {
     const DitherSource dithers(shared, part.number);
     const std::uint32_t *const words = lanes + part.start * lane_bits / 32;
-    if (lane_bits == 8 && sum.count == 0) {
+    if (lane_bits == 8 && sum.num_offsets == 0) {
         estimate_all<true>(NarrowSums{words}, part.length, dithers, sum, out);
     } else if (lane_bits == 8) {
         estimate_all<false>(NarrowSums{words}, part.length, dithers, sum, out);
-    } else if (sum.count == 0) {
+    } else if (sum.num_offsets == 0) {
         estimate_all<true>(WideSums{words}, part.length, dithers, sum, out);
     } else {
         estimate_all<false>(WideSums{words}, part.length, dithers, sum, out);

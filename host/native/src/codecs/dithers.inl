@@ -49,7 +49,7 @@ LANESUM_INLINE Taken taken(const Dithers &dithers, const DitherSum &sum) {
     Taken total{{low_halves(front), high_halves(front), low_halves(back), high_halves(back)}};
     if constexpr (!ALL) {
         Taken several{};
-        for (std::size_t i = 0; i < sum.count; ++i) {
+        for (std::size_t i = 0; i < sum.num_offsets; ++i) {
             const Words f = shifted(dithers.front, sum.offsets[i]);
             const Words b = shifted(dithers.back, sum.offsets[i]);
             several.quarters[0] += low_halves(f);

@@ -17,13 +17,14 @@ void magnitudes(const float *values, std::size_t count, std::size_t block, std::
     }
 }
 
-void to_integers(const float *values, std::size_t count, std::size_t block, const float *maxima, double peak,
-                 std::int32_t *out) {
+void to_integers(const float *values, std::size_t count, const BlockUnits &units, std::int32_t *out) {
     // Adding it leaves no bits for fractions, so that the addition rounds half to even; the integer is in the low bits.
     constexpr double no_fraction = 0x1.8p52;
-    for (std::size_t start = 0; start < count; start += block, ++maxima) {
-        const std::size_t size = least(block, count - start);
-        const double unit = static_cast<double>(*maxima) / peak;
+    const double peak = units.peak;
+    const float *maximum = units.maxima;
+    for (std::size_t start = 0; start < count; start += units.block, ++maximum) {
+        const std::size_t size = least(units.block, count - start);
+        const double unit = static_cast<double>(*maximum) / peak;
         if (!(unit > 0)) {
             __builtin_memset(out + start, 0, size * sizeof *out);
             continue;
@@ -40,11 +41,12 @@ void to_integers(const float *values, std::size_t count, std::size_t block, cons
     }
 }
 
-void from_integers(const std::int32_t *sums, std::size_t count, std::size_t block, const float *maxima, double peak,
-                   double divisor, const double *counts, float *out) {
-    for (std::size_t start = 0; start < count; start += block, ++maxima) {
-        const std::size_t end = start + least(block, count - start);
-        const double unit = static_cast<double>(*maxima) / peak;
+void from_integers(const std::int32_t *sums, std::size_t count, const BlockUnits &units, double divisor,
+                   const double *counts, float *out) {
+    const float *maximum = units.maxima;
+    for (std::size_t start = 0; start < count; start += units.block, ++maximum) {
+        const std::size_t end = start + least(units.block, count - start);
+        const double unit = static_cast<double>(*maximum) / units.peak;
         if (counts == nullptr) {
             for (std::size_t i = start; i < end; ++i) {
                 out[i] = static_cast<float>(sums[i] * unit / divisor);
@@ -57,11 +59,12 @@ void from_integers(const std::int32_t *sums, std::size_t count, std::size_t bloc
     }
 }
 
-void integer_residual(const float *values, const std::int32_t *integers, std::size_t count, std::size_t block,
-                      const float *maxima, double peak, float *out) {
-    for (std::size_t start = 0; start < count; start += block, ++maxima) {
-        const std::size_t end = start + least(block, count - start);
-        const double unit = static_cast<double>(*maxima) / peak;
+void integer_residual(const float *values, const std::int32_t *integers, std::size_t count, const BlockUnits &units,
+                      float *out) {
+    const float *maximum = units.maxima;
+    for (std::size_t start = 0; start < count; start += units.block, ++maximum) {
+        const std::size_t end = start + least(units.block, count - start);
+        const double unit = static_cast<double>(*maximum) / units.peak;
         for (std::size_t i = start; i < end; ++i) {
             out[i] = static_cast<float>(values[i] - integers[i] * unit);
         }

@@ -42,12 +42,19 @@ struct Cells {
     std::uint32_t entries[256];
 };
 
-/// How many workers are in every lane: ``offset`` is their number times the granularity. Where that differs from
-/// word to word, ``counts`` has the number for each accumulator word, and ``offset`` is the granularity.
-struct Contributors {
+/// Number of workers in the lanes of a sum: ``offset`` is their number times the granularity. Where the number differs
+/// between words, ``counts`` has the number for each accumulator word, and ``offset`` is the granularity.
+struct LaneContributors {
     float offset;
     const float *counts;
     bool average;
+};
+
+/// Units of fixed-point integers: ``maxima[i] / peak`` for block i of ``block`` values.
+struct BlockUnits {
+    const float *maxima;
+    double peak;
+    std::size_t block;
 };
 
 /// Fewer coordinates than this are for BASELINE's loops: others take whole vectors, two at a time.
@@ -62,7 +69,7 @@ struct Kernels {
     void (*quantize)(const float *rotated, std::size_t count, float factor, const Cells &cells, const RandomKey &key,
                      std::uint32_t *words);
     /// ``work``: as many floats as the padded chunk has; ``out`` itself where that is as long.
-    void (*decode)(const std::uint32_t *lanes, const Contributors &contributors, const Rotation &rotation,
+    void (*decode)(const std::uint32_t *lanes, const LaneContributors &contributors, const Rotation &rotation,
                    const Scale &scale, float *work, float *out, std::size_t count);
     /// ``levels``: what the 16 codes stand for, in halves of a step. ``included``: one per accumulator word, or null.
     void (*residual)(const std::uint32_t *codes, const float *levels, const std::uint8_t *included,
@@ -70,13 +77,12 @@ struct Kernels {
                      std::size_t count);
 
     void (*magnitudes)(const float *values, std::size_t count, std::size_t block, std::uint32_t *out);
-    void (*to_integers)(const float *values, std::size_t count, std::size_t block, const float *maxima, double peak,
-                        std::int32_t *out);
+    void (*to_integers)(const float *values, std::size_t count, const BlockUnits &units, std::int32_t *out);
     /// ``counts``: one per value to divide by, or null: all are divided by ``divisor``.
-    void (*from_integers)(const std::int32_t *sums, std::size_t count, std::size_t block, const float *maxima,
-                          double peak, double divisor, const double *counts, float *out);
-    void (*integer_residual)(const float *values, const std::int32_t *integers, std::size_t count, std::size_t block,
-                             const float *maxima, double peak, float *out);
+    void (*from_integers)(const std::int32_t *sums, std::size_t count, const BlockUnits &units, double divisor,
+                          const double *counts, float *out);
+    void (*integer_residual)(const float *values, const std::int32_t *integers, std::size_t count,
+                             const BlockUnits &units, float *out);
     /// ``count`` rows of ``size`` values each, one behind the other; one at least.
     void (*sum_rows)(const float *rows, std::size_t count, std::size_t size, double divisor, float *out);
 

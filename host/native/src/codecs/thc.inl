@@ -176,7 +176,7 @@ struct Lanes {
 
 struct CountedLanes {
     const std::uint32_t *words;
-    const Contributors &contributors;
+    const LaneContributors &contributors;
 
     LANESUM_INLINE Floats get(std::size_t at) const {
         const Floats counts = per_word(contributors.counts, at, LaneIndices{});
@@ -195,7 +195,7 @@ struct Estimates {
     }
 };
 
-void decode(const std::uint32_t *lanes, const Contributors &contributors, const Rotation &rotation, const Scale &scale,
+void decode(const std::uint32_t *lanes, const LaneContributors &contributors, const Rotation &rotation, const Scale &scale,
             float *work, float *out, std::size_t count) {
     const Estimates sink{count < rotation.length ? work : out, scale, rotation.signs};
     if (contributors.counts == nullptr) {

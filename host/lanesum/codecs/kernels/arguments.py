@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that the kernels share. The native extension has a struct of the same name and fields for each of them.
+
+The native extension reads the fields by position (``host/native/src/bindings/arguments.hpp``).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.kernels.philox import sign_words
+
+
+class RandomKey(NamedTuple):
+    """Name of a stream of random words; see :mod:`lanesum.codecs.kernels.philox`.
+
+    ``round`` counts modulo 2**32.
+    """
+
+    seed: int
+    stream: int
+    worker: int
+    round: int
+    chunk: int
+
+
+class Rotation(NamedTuple):
+    """Randomized Hadamard transform: a diagonal of signs, then an unnormalized transform of each block.
+
+    Attributes:
+        signs: words of :func:`lanesum.codecs.kernels.philox.sign_words`.
+        block: coordinates of one transform, a power of two.
+    """
+
+    signs: NDArray[np.uint32]
+    block: int
+
+
+@lru_cache(maxsize=8)
+def rotation_of(length: int, block: int, seed: int, round: int = 0) -> Rotation:
+    """Return the rotation of ``length`` coordinates with the diagonal that ``seed`` and ``round`` name."""
+    return Rotation(sign_words(length, seed, round), block)
+
+
+class Scale(NamedTuple):
+    """Factors that are applied in turn, and the largest magnitude of a result (infinity: no limit)."""
+
+    factors: tuple[float, float, float]
+    limit: float
+
+
+class LaneContributors(NamedTuple):
+    """Number of workers in the lanes of a sum.
+
+    Attributes:
+        offset: what the lanes exceed the sum of levels around 0 by, in half steps; of one worker where ``counts`` is
+            given, else of all.
+        counts: workers in each accumulator word (float32); None where all words have the same.
+        average: sums are divided by ``counts``.
+    """
+
+    offset: float
+    counts: NDArray[np.float32] | None
+    average: bool
+
+
+class BlockUnits(NamedTuple):
+    """Units of fixed-point integers: ``maxima[i] / peak`` for block i of ``block`` values."""
+
+    maxima: NDArray[np.float32]
+    peak: float
+    block: int
+
+    def part(self, first: int, stop: int) -> BlockUnits:
+        """Return the units of blocks ``first`` to ``stop`` (exclusive)."""
+        whole = first == 0 and stop == self.maxima.size
+        return self if whole else BlockUnits(self.maxima[first:stop], self.peak, self.block)

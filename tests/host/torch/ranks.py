@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks: processes with one gloo process group that run the functions sent to them."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import secrets
+import socket
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from lanesum import codecs
+from lanesum.server import AggregationServer, ServerJob
+from lanesum.server.udp import Loss
+from lanesum.transport import JobTicket
+from lanesum_lab.train.ending import end_process
+
+LOCALHOST = "127.0.0.1"
+_ANSWER_S = 60.0
+
+
+def free_ports(count: int, kind: socket.SocketKind = socket.SOCK_DGRAM) -> list[int]:
+    """Return different free ports: all are held until the last one is found."""
+    with contextlib.ExitStack() as held:
+        ports = []
+        for _ in range(count):
+            probe = held.enter_context(socket.socket(socket.AF_INET, kind))
+            probe.bind((LOCALHOST, 0))
+            ports.append(int(probe.getsockname()[1]))
+        return ports
+
+
+@contextlib.contextmanager
+def served_job(
+    workers: int, codec: str, *, absent: tuple[int, ...] = (), loss: Loss | None = None
+) -> Iterator[list[JobTicket]]:
+    """Serve one job, and yield the tickets of its workers without the ``absent`` ones."""
+    with AggregationServer((LOCALHOST, 0), loss=loss) as server:
+        table = codecs.get(codec, workers=workers).code_table
+        tag = secrets.randbits(32)  # a later server may get the same port, and a ticket is valid for one session
+        tickets = [
+            JobTicket(
+                job=7,
+                tag=tag,
+                slots=256,
+                seed=5,
+                worker=worker,
+                workers=workers,
+                servers=(server.address,),
+                local=(LOCALHOST, port),
+                code_table=None if table is None else table.tobytes(),
+            )
+            for worker, port in enumerate(free_ports(workers))
+        ]
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+        yield [ticket for ticket in tickets if ticket.worker not in absent]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception of a rank, as sent to the test."""
+
+    kind: str
+    message: str
+    trace: str
+
+
+class Ranks:
+    """``size`` processes in one process group. They serve a whole test run, because importing PyTorch takes seconds."""
+
+    def __init__(self, size: int) -> None:
+        context = mp.get_context("spawn")
+        (port,) = free_ports(1, socket.SOCK_STREAM)
+        self._ends: list[Connection] = []
+        self._processes = []
+        for rank in range(size):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, rank, size, port), daemon=True)
+            process.start()
+            theirs.close()
+            self._ends.append(ours)
+            self._processes.append(process)
+
+    def run(self, work: Callable[..., Any], per_rank: list[Any], *shared: Any) -> list[Any]:
+        """Return the results of ``work(per_rank[rank], *shared)``; an exception of a rank fails the test."""
+        for end, own in zip(self._ends, per_rank, strict=True):
+            end.send((work, (own, *shared)))
+        results = []
+        for rank, end in enumerate(self._ends):
+            assert end.poll(_ANSWER_S), f"rank {rank} does not answer"
+            results.append(end.recv())
+        for result in results:
+            assert not isinstance(result, Failure), result.trace
+        return results
+
+    def close(self) -> None:
+        for end in self._ends:
+            end.close()
+        for process in self._processes:
+            process.join(_ANSWER_S)
+            assert process.exitcode == 0
+
+
+def _serve(end: Connection, rank: int, size: int, port: int) -> None:
+    os.environ.update(
+        MASTER_ADDR=LOCALHOST, MASTER_PORT=str(port), RANK=str(rank), WORLD_SIZE=str(size), GLOO_SOCKET_IFNAME="lo"
+    )
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=30))
+    with contextlib.suppress(EOFError):
+        while True:
+            work, arguments = end.recv()
+            try:
+                end.send(work(*arguments))
+            except Exception as error:
+                end.send(Failure(type(error).__name__, str(error), traceback.format_exc()))
+    dist.destroy_process_group()
+    end_process(0)

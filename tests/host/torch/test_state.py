@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The state of the hook without DDP: one worker, buckets made by hand."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+import lanesum.torch
+from lanesum.codecs import CodecError
+from lanesum.errors import ConfigurationError
+from lanesum.session import Session
+from lanesum.transport.errors import SessionClosedError
+from tests.host.torch.buckets import FakeBucket, average, parameters
+from tests.host.torch.ranks import served_job
+from tests.paths import ROOT
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with served_job(1, "thc") as (ticket,), Session(ticket, codec="thc", deadline_s=2.0) as session:
+        yield session
+
+
+def test_error_feedback_follows_parameter_into_another_bucket(session: Session) -> None:
+    first, second = parameters(100, 200)
+    with lanesum.torch.State(session) as state:
+        sent = torch.randn(300, generator=torch.Generator().manual_seed(1))
+        got = average(state, FakeBucket(sent.clone(), [first, second]))
+        memory = state.state_dict()["memory"]
+        assert list(memory) == ["#0", "#1"]
+        torch.testing.assert_close(torch.cat([memory["#0"], memory["#1"]]), sent - got)
+        # A zero gradient, alone in its bucket: only the residual is sent, and the new one is smaller.
+        average(state, FakeBucket(torch.zeros(200), [second]))
+        norms = state.error_feedback.norms() if state.error_feedback is not None else {}
+        assert 0 < norms["#1"] < memory["#1"].norm()
+        assert norms["#0"] == pytest.approx(memory["#0"].norm().item())
+        stats = state.stats
+        assert (stats.buckets, stats.elements) == (2, 500)
+        assert stats.transport.packets_sent > 0 and stats.busy_s > 0
+
+
+def test_checkpoint_restores_error_feedback(session: Session) -> None:
+    model = torch.nn.Linear(30, 10)
+    shown = list(model.parameters())
+    with lanesum.torch.State(session, model=model) as state:
+        average(state, FakeBucket(torch.arange(310.0), shown))
+        file = io.BytesIO()
+        torch.save(state.state_dict(), file)
+        kept = state.state_dict()["memory"]
+        file.seek(0)
+        loaded = torch.load(file, weights_only=True)
+        fresh = lanesum.torch.State(session, model=model)
+        fresh.load_state_dict(loaded)
+        assert sorted(fresh.state_dict()["memory"]) == ["bias", "weight"]
+        for name, vector in fresh.state_dict()["memory"].items():
+            torch.testing.assert_close(vector, kept[name], rtol=0, atol=0)
+
+
+def test_checkpoints_of_others_are_refused(session: Session) -> None:
+    state = lanesum.torch.State(session)
+    with pytest.raises(ConfigurationError, match="no 'memory'"):
+        state.load_state_dict({})
+    with pytest.raises(ConfigurationError, match="codec 'fixed', not 'thc'"):
+        state.load_state_dict({"codec": "fixed", "memory": {}})
+    with pytest.raises(ConfigurationError, match="finite"):
+        state.load_state_dict({"codec": "thc", "memory": {"#0": torch.tensor([float("nan")])}})
+    state.load_state_dict({"codec": "thc", "memory": {"#0": torch.zeros(7)}})
+    with pytest.raises(ConfigurationError, match="8 elements, its error feedback 7"):
+        lanesum.torch.hook(state, FakeBucket(torch.zeros(8), parameters(8)))
+    off = lanesum.torch.State(session, error_feedback=False)
+    with pytest.raises(ConfigurationError, match="error feedback is off"):
+        off.load_state_dict({"codec": "thc", "memory": {"#0": torch.zeros(7)}})
+
+
+def test_join_reads_ticket_from_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served_job(1, "thc") as (ticket,):
+        (tmp_path / "ticket.json").write_text(ticket.to_json())
+        monkeypatch.setenv("LANESUM_TICKET", str(tmp_path / "ticket.json"))
+        rounds = []
+        with lanesum.torch.State.join(codec="fixed", deadline_s=2.0, observer=rounds.append) as state:
+            assert state.session.ticket == ticket
+            mean = average(state, FakeBucket(torch.arange(5.0)))
+        torch.testing.assert_close(mean, torch.arange(5.0), rtol=1e-6, atol=1e-6)
+        assert len(rounds) == 1
+
+
+def test_error_feedback_for_fixed_is_off_by_default(session: Session) -> None:
+    assert lanesum.torch.State(session, codec="fixed").error_feedback is None
+    assert lanesum.torch.State(session, codec="fixed", error_feedback=True).error_feedback is not None
+    assert lanesum.torch.State(session, codec="thc").error_feedback is not None
+
+
+def test_leave_twice_adds_one_round(session: Session) -> None:
+    state = lanesum.torch.State(session)
+    average(state, FakeBucket(torch.arange(5.0)))
+    rounds = session.stats.rounds
+    assert state.leave() and not state.leave()
+    assert session.stats.rounds == rounds + 1
+    with pytest.raises(SessionClosedError, match="State is closed"):
+        lanesum.torch.hook(state, FakeBucket(torch.arange(5.0)))
+
+
+def test_leave_after_failure_closes(session: Session) -> None:
+    state = lanesum.torch.State(session)
+    with pytest.raises(CodecError):
+        average(state, FakeBucket(torch.tensor([float("nan")]), parameters(1)))
+    assert not state.leave()
+    assert session.stats.packets_sent == 0
+
+
+def test_empty_bucket_passes_and_sparse_bucket_raises(session: Session) -> None:
+    with lanesum.torch.State(session) as state:
+        assert average(state, FakeBucket(torch.zeros(0))).numel() == 0
+        assert session.stats.packets_sent == 0
+        with pytest.raises(ConfigurationError, match="sparse=False"):
+            lanesum.torch.hook(state, FakeBucket(torch.zeros(3, 3).to_sparse()))
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.int32])
+def test_complex_and_integer_buckets_are_refused(session: Session, dtype: torch.dtype) -> None:
+    """DDP passes complex gradients on as they are: half of each would be lost."""
+    bucket = FakeBucket(torch.ones(5, dtype=dtype), parameters(5))
+    with lanesum.torch.State(session) as state:
+        with pytest.raises(ConfigurationError, match=f"this bucket has {dtype}"):
+            lanesum.torch.hook(state, bucket)
+        assert average(state, FakeBucket(torch.ones(5), parameters(5))).numel() == 5
+
+
+def test_not_a_number_is_named_and_ends_state(session: Session) -> None:
+    """Outside backward the future raises; the original exception stays in ``State.error``."""
+    bucket = FakeBucket(torch.tensor([1.0, float("nan"), 2.0]), parameters(3))
+    with lanesum.torch.State(session) as state:
+        with pytest.raises(CodecError, match="element 1 is nan"):
+            average(state, bucket)
+        assert isinstance(state.error, CodecError)
+        with pytest.raises(CodecError):
+            lanesum.torch.hook(state, bucket)
+        assert session.stats.packets_sent == 0
+        assert state.state_dict()["memory"] == {}
+
+
+# The function registered first runs last, after all that lanesum has registered.
+_LEAVE = """
+import atexit, threading
+atexit.register(lambda: print(*(one.name for one in threading.enumerate() if one.name.startswith("lanesum-job"))))
+import sys, lanesum.torch, torch
+from lanesum.session import Session
+from lanesum.transport.errors import SessionClosedError
+from lanesum.transport import JobTicket
+from tests.host.torch.buckets import FakeBucket
+state = lanesum.torch.State(Session(JobTicket.from_json(sys.argv[1]), deadline_s=600))
+lanesum.torch.hook(state, FakeBucket(torch.ones(8), [torch.nn.Parameter(torch.ones(8))]))
+print("leaving")
+"""
+
+
+def test_waiting_bucket_does_not_keep_process_alive() -> None:
+    """The second worker never joins and the deadline is ten minutes, but the script ends, after its thread."""
+    with served_job(2, "thc", absent=(1,)) as (ticket,):
+        start = time.monotonic()
+        ended = subprocess.run(
+            [sys.executable, "-c", _LEAVE, ticket.to_json()],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "leaving\n\n", "")
+    assert time.monotonic() - start < 40

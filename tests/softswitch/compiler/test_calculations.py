@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checksums that a program verifies and updates."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanesum_switch.dataplane import EmbeddedSwitch
+from tests.softswitch.conftest import Load
+from tests.softswitch.ipv4_packets import packet, plain_checksum
+
+
+@pytest.fixture
+def switch(load: Load) -> EmbeddedSwitch:
+    return load("checksums")
+
+
+@pytest.mark.parametrize("payload", [b"", b"x", b"some payload", bytes(65)])
+def test_checksums_after_change_are_updated(switch: EmbeddedSwitch, payload: bytes) -> None:
+    (out,) = switch.process(0, packet(payload))
+    assert out.port == 9
+    assert out.frame[8] == 63
+    assert plain_checksum(out.frame[:20]) == 0
+    pseudo = out.frame[12:20] + b"\x00\x11" + out.frame[24:26]
+    assert plain_checksum(pseudo + out.frame[20:]) == 0
+
+
+def test_packet_with_wrong_checksum_is_dropped(switch: EmbeddedSwitch) -> None:
+    frame = bytearray(packet(b"payload"))
+    frame[14] ^= 1
+    assert switch.process(0, bytes(frame)) == []

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ports at network interfaces."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from lanesum.errors import MissingToolError
+from lanesum_lab.veth import wait_for_links
+from lanesum_switch.ports.afpacket import AfPacketPort
+from lanesum_switch.ports.memory import MemoryPort
+from lanesum_switch.ports.port import PortError
+from lanesum_switch.ports.runner import PortRunner, queue_depths
+from tests.softswitch.ports.links import Crossover
+
+
+@pytest.fixture
+def veth() -> Iterator[tuple[str, str]]:
+    """The two ends of a veth pair."""
+    names = (f"lsa{os.getpid() % 100000}", f"lsb{os.getpid() % 100000}")
+    command = ["ip", "link", "add", names[0], "type", "veth", "peer", "name", names[1]]
+    try:
+        made = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        made = False
+    if not made:
+        pytest.skip("needs root and ip(8) to make a veth pair")
+    for name in names:
+        subprocess.run(["ip", "link", "set", name, "up"], check=True)
+    wait_for_links(names)
+    yield names
+    subprocess.run(["ip", "link", "delete", names[0]], check=True)
+
+
+def test_unknown_interface_raises_port_error() -> None:
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
+    except PermissionError:
+        with pytest.raises(MissingToolError):
+            AfPacketPort("no-such-if0")
+        return
+    with pytest.raises(PortError, match="Unknown network interface 'no-such-if0'"):
+        AfPacketPort("no-such-if0")
+
+
+def test_port_sends_and_receives_over_veth(veth: tuple[str, str]) -> None:
+    near, memory = AfPacketPort(veth[0]), MemoryPort()
+    far = AfPacketPort(veth[1])
+    frame = bytes(6) + bytes.fromhex("020000000001 88b5") + bytes(range(200))
+    other = frame[:14] + b"back" * 20
+    with PortRunner(Crossover(), {0: near, 1: memory}):
+        far.send(frame)
+        # The kernel may have sent frames of its own (IPv6 neighbour discovery) over the new link before.
+        deadline = time.monotonic() + 5
+        while frame not in memory.sent and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert frame in memory.sent
+        memory.put(other)
+        received: list[bytes] = []
+        deadline = time.monotonic() + 5
+        while other not in received and time.monotonic() < deadline:
+            select.select([far], [], [], 0.1)
+            received += far.receive_batch()
+        assert other in received
+        assert frame not in received  # a port does not receive its own frames
+    far.close()
+
+
+def test_backlog_behind_slow_link_counts_waiting_frames(veth: tuple[str, str]) -> None:
+    """Behind a link of one kilobyte a second, almost all sent frames wait."""
+    slow = f"tc qdisc add dev {veth[0]} root tbf rate 8kbit burst 2000 limit 1000000"
+    if shutil.which("tc") is None or subprocess.run(slow.split(), capture_output=True, check=False).returncode:
+        pytest.skip("needs tc(8) and its token bucket to slow a link down")
+    port = AfPacketPort(veth[0])
+    try:
+        assert port.backlog() == 0
+        for _ in range(40):
+            port.send(bytes(12) + b"\x88\xb5" + bytes(316))
+        time.sleep(0.001)  # longer than a measured backlog is used
+        assert 25 <= port.backlog() <= 40
+        assert queue_depths({3: port})(3) == port.backlog()
+    finally:
+        port.close()

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Counters and meters."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from lanesum_switch.api import (
+    ActionCall,
+    CounterValue,
+    Match,
+    MeterRates,
+    NotFoundError,
+    TableEntry,
+)
+from lanesum_switch.dataplane import EmbeddedSwitch
+from tests.softswitch.conftest import Clock, Load
+from tests.softswitch.queries import SECOND, ask
+
+
+@pytest.fixture
+def switch(load: Load) -> EmbeddedSwitch:
+    return load("tables")
+
+
+def test_indirect_counter_counts_packets_and_bytes(switch: EmbeddedSwitch) -> None:
+    ask(switch, 4)
+    ask(switch, 4)
+    assert switch.counters["I.seen"].read(4) == CounterValue(2, 32)
+    switch.process(0, struct.pack(">BBHIhHI", 200, 0, 0, 0, 0, 0, 0))
+    assert switch.counts.range_errors == 1
+    with pytest.raises(NotFoundError):
+        switch.counters["I.seen"].read(16)
+
+
+def test_meter_colors_by_rate(switch: EmbeddedSwitch, clock: Clock) -> None:
+    meter = switch.meters["I.limit"]
+    assert ask(switch, 6, 2)[0] == 0
+    meter.write(2, MeterRates(cir=1, cburst=1, pir=2, pburst=2))
+    assert [ask(switch, 6, 2)[0] for _ in range(3)] == [0, 1, 2]
+    clock.now += SECOND
+    assert [ask(switch, 6, 2)[0] for _ in range(3)] == [0, 1, 2]
+    assert meter.read(2) == MeterRates(1, 1, 2, 2)
+    meter.write(2, None)
+    assert ask(switch, 6, 2)[0] == 0
+
+
+def test_direct_meter_counts_bytes(switch: EmbeddedSwitch) -> None:
+    table = switch.tables["I.metered_table"]
+    table.insert(TableEntry((Match(1),), ActionCall("I.metered", (100,))))
+    assert ask(switch, 7, 1)[0] == 100
+    table.write_meter((Match(1),), 0, MeterRates(cir=1, cburst=16, pir=1, pburst=32))
+    assert [ask(switch, 7, 1)[0] for _ in range(3)] == [100, 101, 102]

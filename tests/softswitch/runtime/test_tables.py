@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Match kinds, entries and idle timeouts of tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanesum_switch.api import (
+    ActionCall,
+    AlreadyExistsError,
+    CounterValue,
+    InvalidArgumentError,
+    Match,
+    NotFoundError,
+    PermissionDeniedError,
+    TableEntry,
+    TableFullError,
+)
+from lanesum_switch.dataplane import EmbeddedSwitch
+from tests.softswitch.conftest import Clock, Load
+from tests.softswitch.queries import SECOND, answer, ask
+
+
+@pytest.fixture
+def switch(load: Load) -> EmbeddedSwitch:
+    return load("tables")
+
+
+def test_exact_table_runs_action_of_entry(switch: EmbeddedSwitch) -> None:
+    table = switch.tables["I.exact_table"]
+    assert ask(switch, 0, 1, 2, 1000) == (404, 0xFFFF)
+    table.insert(TableEntry((Match(1), Match(2)), ActionCall("I.add", (10, 5))))
+    assert ask(switch, 0, 1, 2, 1000) == (1015, 0xADD)
+    table.modify(TableEntry((Match(1), Match(2)), ActionCall("I.nothing")))
+    assert ask(switch, 0, 1, 2, 1000) == (0, 0)
+    assert table.get((Match(1), Match(2)), 0).counter == CounterValue(2, 32)
+    table.write_counter((Match(1), Match(2)), 0, CounterValue(7, 8))
+    assert table.entries()[0].counter == CounterValue(7, 8)
+    table.delete((Match(1), Match(2)), 0)
+    table.set_default(answer(9))
+    assert ask(switch, 0, 1, 2)[0] == 9
+    assert table.default.target == answer(9)
+    table.reset_default()
+    assert ask(switch, 0, 1, 2)[0] == 404
+
+
+def test_longest_prefix_wins(switch: EmbeddedSwitch) -> None:
+    table = switch.tables["I.lpm_table"]
+    for value, length in ((0x0A000000, 8), (0x0A010000, 16), (0x0A010203, 32)):
+        table.insert(TableEntry((Match(value, length),), answer(length)))
+    assert ask(switch, 1, c=0x0A010203) == (32, 1)
+    assert ask(switch, 1, c=0x0A0102FF) == (16, 1)
+    assert ask(switch, 1, c=0x0AFF0000) == (8, 1)
+    assert ask(switch, 1, c=0x0B000000) == (0, 2)
+    table.insert(TableEntry((Match(0, 0),), answer(1000)))
+    assert ask(switch, 1, c=0x0B000000) == (1000, 1)
+    table.delete((Match(0x0A010000, 16),), 0)
+    assert ask(switch, 1, c=0x0A0102FF) == (8, 1)
+
+
+def test_ternary_entry_with_larger_priority_wins(switch: EmbeddedSwitch) -> None:
+    table = switch.tables["I.ternary_table"]
+    table.insert(TableEntry((Match(0, 0), Match(5), Match(0, 0)), answer(1), priority=1))
+    table.insert(TableEntry((Match(0x10, 0xF0), Match(5), Match(0, 0)), answer(2), priority=20))
+    table.insert(TableEntry((Match(0x11, 0xFF), Match(5), Match(0x0A000000, 8)), answer(3), priority=10))
+    assert ask(switch, 2, 0x11, 5, 0x0A000001)[0] == 2
+    assert ask(switch, 2, 0x21, 5)[0] == 1
+    assert ask(switch, 2, 0x21, 6)[0] == 0
+    table.delete((Match(0x10, 0xF0), Match(5), Match(0, 0)), 20)
+    assert ask(switch, 2, 0x11, 5, 0x0A000001)[0] == 3
+
+
+def test_range_and_optional_keys_match(switch: EmbeddedSwitch) -> None:
+    table = switch.tables["I.range_table"]
+    table.insert(TableEntry((Match(10, 20), Match(0, 0)), answer(1), priority=1))
+    table.insert(TableEntry((Match(15, 15), Match(7, 0xFF)), answer(2), priority=2))
+    table.insert(TableEntry((Match(0, 0xFFFF), Match(8, 0xFF)), answer(3), priority=3))
+    results = [ask(switch, 3, a, b)[0] for a, b in ((0, 9), (0, 10), (0, 20), (0, 21), (7, 15), (7, 16), (8, 60000))]
+    assert results == [0, 1, 1, 0, 2, 1, 3]
+
+
+def test_const_entries_match_in_order(switch: EmbeddedSwitch) -> None:
+    results = [ask(switch, 4, a, b)[0] for a, b in ((0x15, 9), (0x15, 10), (0x15, 21), (0x33, 20), (0x33, 21))]
+    assert results == [1, 2, 7, 2, 3]
+    table = switch.tables["I.const_table"]
+    assert table.is_const
+    assert len(table.entries()) == 3
+    with pytest.raises(PermissionDeniedError):
+        table.insert(TableEntry((Match(0, 0), Match(0, 1)), answer(1), priority=1))
+    with pytest.raises(PermissionDeniedError):
+        table.set_default(answer(1))
+
+
+def test_invalid_writes_raise_typed_errors(switch: EmbeddedSwitch) -> None:
+    table = switch.tables["I.exact_table"]
+    for b in range(3):
+        table.insert(TableEntry((Match(1), Match(b)), answer(b)))
+    with pytest.raises(TableFullError):
+        table.insert(TableEntry((Match(1), Match(3)), answer(3)))
+    with pytest.raises(AlreadyExistsError):
+        table.insert(TableEntry((Match(1), Match(0)), answer(3)))
+    with pytest.raises(NotFoundError):
+        table.delete((Match(2), Match(0)), 0)
+    with pytest.raises(InvalidArgumentError, match="8 bits"):
+        table.insert(TableEntry((Match(256), Match(0)), answer(3)))
+    with pytest.raises(InvalidArgumentError, match="has no action"):
+        table.modify(TableEntry((Match(1), Match(0)), ActionCall("I.metered", (1,))))
+    with pytest.raises(InvalidArgumentError, match="32 bits"):
+        table.modify(TableEntry((Match(1), Match(0)), answer(1 << 32)))
+    with pytest.raises(InvalidArgumentError, match="priority"):
+        table.insert(TableEntry((Match(1), Match(9)), answer(1), priority=1))
+
+
+def test_idle_timeout_is_reported_once_per_period(switch: EmbeddedSwitch, clock: Clock) -> None:
+    table = switch.tables["I.timed_table"]
+    table.insert(TableEntry((Match(1),), answer(1), idle_timeout_ns=SECOND))
+    table.insert(TableEntry((Match(2),), answer(2)))
+    assert list(switch.expire_idle(clock.now)) == []
+    clock.now = SECOND // 2
+    ask(switch, 5, 1)
+    clock.now = SECOND
+    assert list(switch.expire_idle(clock.now)) == []
+    clock.now = SECOND * 3 // 2
+    assert [(name, entry.match) for name, entry in switch.expire_idle(clock.now)] == [("I.timed_table", (Match(1),))]
+    assert list(switch.expire_idle(clock.now)) == []
+
+
+def test_invalid_program_keeps_previous_one(switch: EmbeddedSwitch) -> None:
+    switch.tables["I.exact_table"].insert(TableEntry((Match(1), Match(2)), answer(3)))
+    with pytest.raises(InvalidArgumentError):
+        switch.load(b"{}")
+    with pytest.raises(InvalidArgumentError):
+        switch.load(b"not json")
+    assert ask(switch, 0, 1, 2)[0] == 3

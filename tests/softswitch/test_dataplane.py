@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Queue depths that a program reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_switch.api import ActionCall, Match, TableEntry
+from lanesum_switch.dataplane import EmbeddedSwitch
+
+ETHERNET = bytes(12) + b"\x08\x00"
+
+
+# IPv4 to 10.0.0.9, ECN-capable, TTL 9, protocol 89.
+PACKET = ETHERNET + bytes.fromhex("4502001400000000095900000a0000010a000009")
+
+
+def checksummed(frame: bytes) -> bytes:
+    """Return the frame with its IPv4 header checksum."""
+    words = [int.from_bytes(frame[at : at + 2], "big") for at in range(14, 34, 2)]
+    total = sum(words)
+    return frame[:24] + (0xFFFF - (total - 1) % 0xFFFF - 1).to_bytes(2, "big") + frame[26:]
+
+
+@pytest.mark.parametrize(
+    ("depth", "marked"), [(None, False), (0, False), (6, False), (7, True), (1 << 19, True), (1 << 40, True)]
+)
+def test_queue_depth_of_egress_port_marks_from_threshold(depth: int | None, marked: bool) -> None:
+    """The lanesum program marks from 7 packets on. A depth that does not fit 19 bits counts as the largest."""
+    asked: list[int] = []
+
+    def queue_depth(port: int) -> int:
+        asked.append(port)
+        return depth or 0
+
+    switch = EmbeddedSwitch(queue_depth=None if depth is None else queue_depth)
+    switch.load(bmv2_pipeline(64).json_path.read_bytes())
+    route = ActionCall("IngressPipeline.forward.route", (5, 1, 2))
+    switch.tables["IngressPipeline.forward.forward"].insert(TableEntry((Match(0x0A000009, 32),), route))
+    above = ActionCall("EgressPipeline.congestion.mark_above", (7,))
+    switch.tables["EgressPipeline.congestion.congestion"].insert(TableEntry((Match(5),), above))
+    ((port, frame),) = switch.process(2, checksummed(PACKET))
+    assert port == 5
+    assert (frame[15] & 3 == 3) is marked
+    assert asked == ([] if depth is None else [5])
