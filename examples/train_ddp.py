@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--controller", default="127.0.0.1:50551", help="host:port of the controller")
     parser.add_argument("--job", required=True, help="name of the job; it needs as many workers as there are ranks")
     parser.add_argument("--codec", default="thc", help="name of the codec; thc sends 4 bits for each value")
-    parser.add_argument("--steps", type=int, default=50, help="number of optimizer steps")
+    parser.add_argument("--steps", type=int, default=100, help="number of optimizer steps")
     options = parser.parse_args()
 
     # DDP needs a process group for the first weights. Gradients do not go through it.
@@ -41,7 +41,7 @@ def main() -> None:
     generator = torch.Generator().manual_seed(rank + 1)
     inputs = torch.randn(256, 20, generator=generator)
     targets = inputs[:, :1] * inputs[:, 1:2]
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     losses = []
     for _ in range(options.steps):
         optimizer.zero_grad()
