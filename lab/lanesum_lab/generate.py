@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write what others need from the packet definition: P4 and C++ headers and constants, tables in the docs.
+"""Generate P4 and C++ sources and tables of the docs from the packet definition and the table of lane operations.
 
 ``python -m lanesum_lab.generate [--check] [ROOT]`` writes (or, with ``--check``, compares) the files below ROOT,
-the repository's root. Nothing in them is edited by hand.
+the repository's root. They are never edited by hand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lanesum.protocol import spec
-from lanesum.protocol.lanes import LANE_SHAPES, LaneOp
+from lanesum.protocol.lanes import Combine, LaneOp, LaneShape
 from lanesum.transport import TransportStats, constants
 from lanesum_lab.style_check import GLOSSARY
 
@@ -27,7 +27,7 @@ _P4_HEAD = f"""// SPDX-FileCopyrightText: 2026 the lanesum authors
 
 
 def p4_protocol() -> str:
-    """The lanesum header and every protocol constant as P4_16."""
+    """Return the lanesum header and all protocol constants as P4_16."""
     width = max(len(f.name) for f in spec.HEADER)
     lines = [_P4_HEAD, "#ifndef LANESUM_PROTOCOL_P4", "#define LANESUM_PROTOCOL_P4", ""]
     lines += [f"const bit<16> LANESUM_UDP_PORT = {spec.UDP_PORT};"]
@@ -46,14 +46,26 @@ def p4_protocol() -> str:
     return "\n".join(lines)
 
 
-# What contributions are called in P4, by uplink and accumulator words of a group.
-_NARROW = {(1, 2): "CODE", (1, 4): "CODE16", (3, 8): "PLANES3", (5, 8): "PLANES5"}
-assert set(_NARROW) == {
-    (shape.uplink_words_per_group, shape.accumulator_words_per_group) for shape in LANE_SHAPES.values() if shape.widens
-}
+def _p4_words(shape: LaneShape) -> str:
+    """Return the name of uplink words in P4 macros. Operations with groups of the same size share it."""
+    if shape.planes:
+        return f"PLANES{shape.code_bits}"
+    wide = shape.accumulator_words_per_group
+    return "CODE" if wide == 2 else f"CODE{4 * wide}"
 
-# Profiles of one's own have more sizes than are built: whole groups of every operation.
-_WORDS_STEP = max(wide for _, wide in _NARROW)
+
+def _p4_header(shape: LaneShape) -> str:
+    """Return the name of the P4 header with these uplink words."""
+    return _p4_words(shape).lower().replace("code", "codes")
+
+
+_WIDENING = tuple(op for op in LaneOp if op.shape.widens)
+# Names of uplink words by uplink and accumulator words of a group.
+_UPLINK = {
+    (op.shape.uplink_words_per_group, op.shape.accumulator_words_per_group): _p4_words(op.shape) for op in _WIDENING
+}
+# Packets hold whole groups of every operation. Custom profiles may have more sizes than the built ones.
+_WORDS_STEP = max(wide for _, wide in _UPLINK)
 
 
 def _indices(group: int, size: int) -> list[int]:
@@ -61,15 +73,15 @@ def _indices(group: int, size: int) -> list[int]:
 
 
 def p4_repeat() -> str:
-    """Macros that repeat a statement per word, or per group of words: the preprocessor has no loops."""
+    """Return macros that repeat a statement for each word or group of words: the preprocessor has no loops."""
     all_words = range(_WORDS_STEP, max(spec.BUILT_ACCUMULATOR_WORDS) + 1, _WORDS_STEP)
-    sizes = sorted({*all_words, *(n // wide * narrow for n in all_words for narrow, wide in _NARROW)})
+    sizes = sorted({*all_words, *(n // wide * narrow for n in all_words for narrow, wide in _UPLINK)})
     lines = [_P4_HEAD, "#ifndef LANESUM_REPEAT_P4", "#define LANESUM_REPEAT_P4", ""]
     lines += ["// REPEAT_n(M): M(0) M(1) ... M(n - 1)"]
     for previous, size in zip([0, *sizes], sizes, strict=False):
         calls = " ".join(f"M({i})" for i in range(previous, size))
         lines.append(f"#define REPEAT_{size}(M) {f'REPEAT_{previous}(M) ' if previous else ''}{calls}")
-    for (narrow, wide), name in _NARROW.items():
+    for (narrow, wide), name in _UPLINK.items():
         repeat = f"REPEAT_{name}_GROUPS"
         first = ", ".join(map(str, [*_indices(0, narrow), *_indices(0, wide)]))
         lines += ["", f"// {repeat}_n(M): M({first}) and so on, n times: uplink words, then accumulator words"]
@@ -81,7 +93,7 @@ def p4_repeat() -> str:
     for size in all_words:
         lines += ["", f"{'#if' if size == all_words[0] else '#elif'} ACCUMULATOR_WORDS == {size}"]
         lines += [f"#define FOR_EACH_WORD(M) REPEAT_{size}(M)"]
-        for (narrow, wide), name in _NARROW.items():
+        for (narrow, wide), name in _UPLINK.items():
             words = size // wide * narrow
             lines += [f"#define {name}_WORDS {words}", f"#define FOR_EACH_{name}_WORD(M) REPEAT_{words}(M)"]
             lines += [f"#define FOR_EACH_{name}_GROUP(M) REPEAT_{name}_GROUPS_{size // wide}(M)"]
@@ -96,11 +108,30 @@ def p4_repeat() -> str:
     return "\n".join(lines)
 
 
+def p4_lane_ops() -> str:
+    """Return macros over lane operations and over headers of uplink words, for the BMv2 program."""
+    headers = dict.fromkeys(_p4_header(op.shape) for op in _WIDENING)
+    plain = "".join(f" M({op.name})" for op in LaneOp if not op.shape.widens)
+    widening = [
+        f"    M({op.name}, {op.p4_action}, {_p4_words(op.shape)}_WORDS, parse_{_p4_header(op.shape)})"
+        for op in _WIDENING
+    ]
+    lines = [_P4_HEAD, "#ifndef LANESUM_LANE_OPS_P4", "#define LANESUM_LANE_OPS_P4", ""]
+    lines += ["// FOR_EACH_PLAIN_OP(M): M(operation), where uplink words are accumulator words"]
+    lines += [f"#define FOR_EACH_PLAIN_OP(M){plain}", ""]
+    lines += ["// FOR_EACH_WIDENING_OP(M): M(operation, action, uplink words of a packet, parser state)"]
+    lines += [" \\\n".join(["#define FOR_EACH_WIDENING_OP(M)", *widening]), ""]
+    lines += ["// FOR_EACH_UPLINK_HEADER(M): M(header, parser state), one for each number of uplink words of a group"]
+    uplink = [f"    M({header}, parse_{header})" for header in headers]
+    lines += [" \\\n".join(["#define FOR_EACH_UPLINK_HEADER(M)", *uplink]), "", "#endif", ""]
+    return "\n".join(lines)
+
+
 _CPP_SHAPE = ("uplink_words_per_group", "accumulator_words_per_group", "shift", "mask")
 
 
 def cpp_spec() -> str:
-    """Every protocol constant as C++, and the header's fields as a macro over (name, word, shift, bits, initial)."""
+    """Return all protocol constants as C++, and the header fields as a macro (name, word, shift, bits, initial)."""
     lines = [_P4_HEAD.rstrip("\n"), "#pragma once", "", "#include <cstddef>", "#include <cstdint>", ""]
     lines += ["namespace lanesum {", ""]
     lines += [f"inline constexpr std::uint32_t VERSION = {spec.VERSION};"]
@@ -114,13 +145,21 @@ def cpp_spec() -> str:
     lines += ["};", "", "enum class LaneOp : std::uint32_t {"]
     lines += [f"    {op.name} = {op.value}," for op in LaneOp]
     lines += ["};", f"inline constexpr std::uint32_t LANE_OPS = {len(LaneOp)};", ""]
-    lines += ["/// How uplink words relate to accumulator words: lanesum/protocol/lanes.py."]
+    lines += ["/// How accumulator words of two contributions become one."]
+    lines += ["enum class Combine : std::uint32_t {"]
+    lines += [f"    {how.name} = {how.value}," for how in Combine]
+    lines += ["};", f"inline constexpr std::uint32_t COMBINES = {len(Combine)};", ""]
+    lines += ["/// Layout of uplink words and accumulator words, as in lanesum/protocol/lanes.py."]
     lines += ["struct LaneShape {"]
     lines += [f"    std::uint32_t {name};" for name in _CPP_SHAPE]
+    lines += ["    Combine combine;", "    bool lookup;", ""]
+    lines += ["    constexpr bool widens() const { return uplink_words_per_group != accumulator_words_per_group; }"]
     lines += ["};", "inline constexpr LaneShape LANE_SHAPES[LANE_OPS] = {"]
     for op in sorted(LaneOp):
-        values = ", ".join(f"{getattr(op.shape, name)}" for name in _CPP_SHAPE[:-1])
-        lines += [f"    {{{values}, {op.shape.mask:#010x}}},  // {op.name}"]
+        shape = op.shape
+        values = ", ".join(f"{getattr(shape, name)}" for name in _CPP_SHAPE[:-1])
+        how, lookup = f"Combine::{shape.combine.name}", str(shape.lookup).lower()
+        lines += [f"    {{{values}, {shape.mask:#010x}, {how}, {lookup}}},  // {op.name}"]
     lines += ["};", "", "#define LANESUM_HEADER_FIELDS(FIELD) \\"]
     initial = {"version": "VERSION", "kind": "KIND_CONTRIBUTION"}
     rows, offset = [], 0
@@ -179,7 +218,7 @@ def _markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> s
 
 
 def header_table() -> str:
-    """The field table of docs/protocol.md."""
+    """Return the field table of docs/protocol.md."""
     rows, offset = [], 0
     for field in spec.HEADER:
         rows.append((str(offset // 8), str(offset % 8), str(field.bits), f"`{field.name}`", field.meaning))
@@ -188,9 +227,10 @@ def header_table() -> str:
 
 
 def op_table() -> str:
-    """The lane operation table of docs/protocol.md."""
+    """Return the table of lane operations of docs/protocol.md."""
     rows = []
-    for op, shape in LANE_SHAPES.items():
+    for op in LaneOp:
+        shape = op.shape
         rows.append(
             (
                 str(op.value),
@@ -214,14 +254,29 @@ def op_table() -> str:
     return _markdown_table(head, rows)
 
 
+def widening_table() -> str:
+    """Return the table of docs/protocol.md with the accumulator words of operations that widen codes."""
+    rows = []
+    for op in _WIDENING:
+        shape = op.shape
+        words = f"`j` from 0 to {shape.accumulator_words_per_group - 1}"
+        if shape.planes:
+            planes = f"planes `k` from 0 to {shape.code_bits - 1}"
+            formula = f"the sum of `((w[k] >> j) & {shape.mask:#010X}) << k` over {planes}, {words}"
+        else:
+            formula = f"`(w >> {shape.shift} * j) & {shape.mask:#010X}`, {words}"
+        rows.append((f"`{op.name}`", formula.replace("0X", "0x")))
+    return _markdown_table(("operation", "accumulator word `j` of a group, from uplink words `w`"), rows)
+
+
 def constants_table() -> str:
-    """Sizes and ports of docs/protocol.md."""
+    """Return the table of sizes and ports of docs/protocol.md."""
     rows = [
         ("UDP port", str(spec.UDP_PORT)),
         ("version", str(spec.VERSION)),
         ("header bytes", str(spec.HEADER_BYTES)),
-        ("workers per level, at most", str(spec.MAX_WORKERS)),
-        ("slots per job, at most", str(spec.MAX_SLOTS)),
+        ("max. workers per level", str(spec.MAX_WORKERS)),
+        ("max. slots per job", str(spec.MAX_SLOTS)),
         ("accumulator words per packet, default", str(spec.DEFAULT_ACCUMULATOR_WORDS)),
         ("accumulator words per packet, built", ", ".join(map(str, spec.BUILT_ACCUMULATOR_WORDS))),
     ]
@@ -229,7 +284,7 @@ def constants_table() -> str:
 
 
 def flag_table() -> str:
-    """The flag bits of docs/protocol.md."""
+    """Return the table of flag bits of docs/protocol.md."""
     return _markdown_table(("bit", "flag"), [(f"{flag.value:#04x}", f"`{flag.name}`") for flag in spec.Flag])
 
 
@@ -239,7 +294,7 @@ def glossary_table() -> str:
 
 
 def replace_generated(text: str, name: str, body: str) -> str:
-    """``text`` with the block between the ``generated: name`` markers replaced. Raises ValueError without markers."""
+    """Replace the block of ``text`` between the ``generated: name`` markers. Raises ValueError without markers."""
     start, end = f"<!-- generated: {name} -->", f"<!-- end: {name} -->"
     head, found, rest = text.partition(start)
     _, closed, tail = rest.partition(end)
@@ -253,11 +308,12 @@ DOC_BLOCKS: dict[str, Callable[[], str]] = {
     "header": header_table,
     "flags": flag_table,
     "operations": op_table,
+    "widening": widening_table,
 }
 
 
 def generated_files(root: Path) -> dict[Path, str]:
-    """Every generated file below ``root`` with the text it must have."""
+    """Return the content of every generated file below ``root``."""
     protocol_page = root / "docs" / "protocol.md"
     page = protocol_page.read_text()
     for name, make in DOC_BLOCKS.items():
@@ -266,6 +322,7 @@ def generated_files(root: Path) -> dict[Path, str]:
     return {
         root / "p4src" / "shared" / "protocol.p4": p4_protocol(),
         root / "p4src" / "shared" / "repeat.p4": p4_repeat(),
+        root / "p4src" / "bmv2" / "lane_ops.p4": p4_lane_ops(),
         root / "host" / "native" / "src" / "protocol" / "spec.hpp": cpp_spec(),
         root / "host" / "native" / "src" / "transport" / "constants.hpp": cpp_transport_constants(),
         protocol_page: page,
@@ -274,7 +331,7 @@ def generated_files(root: Path) -> dict[Path, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check; returns the exit status (1: something is out of date)."""
+    """Write or check the files; return the exit status, which is 1 if a checked file is out of date."""
     check = "--check" in arguments
     paths = [a for a in arguments if a != "--check"]
     root = Path(paths[0]) if paths else Path.cwd()
