@@ -57,8 +57,8 @@ def missing() -> str | None:
 class _Control(P4RuntimeSwitch):
     """Remembers the ports that lose packets: no sentinel can be trusted there."""
 
-    def __init__(self, connection: SwitchConnection, names: P4InfoNames, turning: tuple[int, ...] = ()) -> None:
-        super().__init__(connection, names, turning)
+    def __init__(self, connection: SwitchConnection, names: P4InfoNames, recirculation: tuple[int, ...] = ()) -> None:
+        super().__init__(connection, names, recirculation)
         self.lossy: set[tuple[int, bool]] = set()
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
