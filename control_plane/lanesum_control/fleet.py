@@ -67,14 +67,13 @@ class Fleet:
     @property
     def looks_up(self) -> bool:
         """True if all switches sum by a code table."""
-        return all(LaneOp.TABLE8 in does.ops for does in self.capabilities.values())
+        return all(op in does.ops for does in self.capabilities.values() for op in LaneOp if op.shape.lookup)
 
     def apply(self, desired: Desired) -> list[Refusal]:
         """Apply ``desired`` to every reachable switch; unreachable ones are repaired after their return.
 
         A job leaves the upper switch before the racks, and is added at the racks first: an upper switch must never wait
-            for
-        sums that no rack sends. Returns the refused jobs; nothing of them remains on the refusing switch.
+        for sums that no rack sends. Returns the refused jobs; nothing of them remains on the refusing switch.
         """
         upper_last = sorted(self._switches, key=lambda name: name == self._network.upper)
         todo = {name: _Change(self._held[name], desired.get(name, {})) for name in upper_last}
@@ -137,8 +136,7 @@ class Fleet:
         """Take control of an unreachable switch. No other thread uses it meanwhile, so no lock is needed.
 
         Returns the repairs, or None if it is still unreachable. Raises NotPrimaryError, PipelineError: retrying soon
-            does not
-        help.
+        does not help.
         """
         try:
             return self._switches[name].connect(timeout_s)

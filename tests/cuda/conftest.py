@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A real GPU, where there is one; what is tested elsewhere with Triton's interpreter is compiled here."""
+"""A real GPU, if there is one. Kernels are compiled here; other tests use Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ torch = pytest.importorskip("torch")
 
 @pytest.fixture
 def gpu() -> torch.device:
-    """Skips where there is none. ``LANESUM_TEST_DEVICE=cpu``, with all that interprets, tries the tests themselves."""
+    """Return the GPU, or skip the test without one.
+
+    ``LANESUM_TEST_DEVICE=cpu`` runs the tests on the host, with the variables of the interpreter.
+    """
     chosen = os.environ.get("LANESUM_TEST_DEVICE", "cuda")
     if chosen == "cuda" and not torch.cuda.is_available():
         pytest.skip("needs a CUDA device, and PyTorch finds none")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers with a GPU and without one in one job: the same bits, and nobody waits who need not."""
+"""Workers with and without a GPU in one job: the same bits, and no unnecessary waits for the GPU."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from lanesum.codecs.sparse.plan import cells_for  # noqa: E402
 from lanesum.gpu.staging import CudaStaging, staging_for  # noqa: E402
 from lanesum.session import Session  # noqa: E402
 from lanesum.transport.errors import AggregationTimeoutError  # noqa: E402
-from tests.host.torch.test_torch_state import FakeBucket, parameters  # noqa: E402
-from tests.host.torch.torch_ranks import served_job  # noqa: E402
+from tests.host.torch.buckets import FakeBucket, parameters  # noqa: E402
+from tests.host.torch.ranks import served_job  # noqa: E402
 
 CODECS = ["fixed", "thc", "sketch", "topk", "bf16"]
 
 
 def vector(worker: int, step: int, size: int) -> np.ndarray:
-    """A tenth of it is not zero, in runs, of different magnitudes in every step."""
+    """Return a vector with a tenth of nonzero values, in runs; the magnitude differs between steps."""
     generator = np.random.default_rng([worker, step])
     there = np.repeat(np.random.default_rng(step).random(size // 50 + 1) < 0.1, 50)[:size]
     return (generator.standard_normal(size, np.float32) * there * 10.0**step).astype(np.float32)
 
 
 def both(codec: str, work: Callable[[Session, bool], Any]) -> list[Any]:
-    """What two workers come to, the first one with a GPU."""
+    """Return the results of two workers, the first one with a GPU."""
     outcomes: list[Any] = [None, None]
 
     def one(ticket: Any) -> None:
@@ -53,19 +53,19 @@ def both(codec: str, work: Callable[[Session, bool], Any]) -> list[Any]:
             thread.join()
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     for error in sorted(errors, key=lambda error: isinstance(error, AggregationTimeoutError)):
-        raise error  # the cause; the other one has waited for it
+        raise error  # the cause first; the other worker has timed out
     return outcomes
 
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("size", [3000, 20001])
-def test_sums_have_the_same_bits(codec: str, size: int, gpu: torch.device) -> None:
+def test_sums_with_and_without_gpu_have_same_bits(codec: str, size: int, gpu: torch.device) -> None:
     def work(session: Session, on_gpu: bool) -> list[bytes]:
         sums = []
         for step in range(4):
             x: Any = vector(session.ticket.worker, step, size)
             result = session.all_reduce(torch.from_numpy(x).to(gpu) if on_gpu else x, name="t")
-            # Used in this thread's stream, at once.
+            # Used at once, in this thread's stream.
             assert not on_gpu or result.device.type == gpu.type
             sums.append((result * 1).cpu().numpy().tobytes() if on_gpu else result.tobytes())
         given: list[Any] = [vector(session.ticket.worker, step, size) for step in range(4)]
@@ -79,10 +79,10 @@ def test_sums_have_the_same_bits(codec: str, size: int, gpu: torch.device) -> No
 
 
 @pytest.mark.parametrize("codec", ["thc", "fixed", "sketch"])
-def test_the_hook_on_a_gpu_has_the_bits_of_the_host(codec: str, gpu: torch.device) -> None:
-    """Means and memory, over buckets that change, and with half precision."""
+def test_hook_on_gpu_has_bits_of_host(codec: str, gpu: torch.device) -> None:
+    """Means and error feedback, over buckets that change, and with half precision."""
     if gpu.type == "cpu" and codec != "fixed":
-        pytest.skip("Triton interprets in one thread at a time, and here both workers would")
+        pytest.skip("Triton's interpreter runs in one thread at a time, and both workers would use it")
 
     def work(session: Session, on_gpu: bool) -> list[Any]:
         state = lanesum.torch.State(session, error_feedback=True)
@@ -109,8 +109,8 @@ def test_the_hook_on_a_gpu_has_the_bits_of_the_host(codec: str, gpu: torch.devic
     assert here == there
 
 
-def test_nobody_waits_for_a_gpu_that_is_busy(gpu: torch.device) -> None:
-    """Neither in the hook nor where an all-reduce is begun, nor in one of the host that is under way."""
+def test_busy_gpu_delays_neither_hook_nor_other_all_reduces(gpu: torch.device) -> None:
+    """Neither the hook nor ``all_reduce_async`` waits, nor does an all-reduce of the host in flight."""
     if gpu.type != "cuda":
         pytest.skip("needs a GPU that can be kept busy")
     with served_job(1, "thc") as (ticket,), Session(ticket, codec="thc", deadline_s=20.0) as session:
@@ -127,17 +127,17 @@ def test_nobody_waits_for_a_gpu_that_is_busy(gpu: torch.device) -> None:
         torch.testing.assert_close(late.wait(), torch.full_like(gradient, 2.0), rtol=0.3, atol=0.3)
         state.close()
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed", deadline_s=20.0) as session:
-        session.all_reduce(torch.ones(7000, device=gpu))  # to pin memory for the first time may wait for the device
+        session.all_reduce(torch.ones(7000, device=gpu))  # the first pinned memory may wait for the device
         host = session.all_reduce_async(np.ones(5000, np.float32))
         torch.cuda._sleep(4_000_000_000)
         early.record()
         pending = session.all_reduce_async(torch.ones(7000, device=gpu) * 3)
         assert host.result().sum() == 5000
-        assert not pending.done() and not early.query(), "something waited"
+        assert not pending.done() and not early.query(), "a call waited"
         assert float(pending.result().sum()) == 21000
 
 
-def test_a_device_s_staging(gpu: torch.device) -> None:
+def test_staging_copies_to_host_and_back(gpu: torch.device) -> None:
     own = staging_for(gpu)
     assert own is staging_for(torch.device(gpu.type)) and isinstance(own, CudaStaging) == (gpu.type == "cuda")
     made = torch.arange(100_000, device=gpu, dtype=torch.float64)
@@ -177,16 +177,16 @@ print(torch._C._cuda_hasPrimaryContext(0), torch._C._cuda_hasPrimaryContext(1))
 """
 
 
-def test_a_thread_takes_no_memory_of_a_device_that_is_another_process_s(gpu: torch.device) -> None:
-    """It has not chosen one, and would be on the first."""
+def test_staging_of_second_gpu_uses_no_memory_of_first(gpu: torch.device) -> None:
+    """A thread that has not chosen a device would use the first one."""
     if gpu.type != "cuda" or torch.cuda.device_count() < 2:
         pytest.skip("needs two GPUs")
     ran = subprocess.run([sys.executable, "-c", _ON_THE_SECOND], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["False", "True"]
 
 
-def test_sparse_loops_over_many_values(gpu: torch.device) -> None:
-    """Programs that add to the same cells at the same time, as an interpreter's never do."""
+def test_sparse_loops_on_many_values_equal_reference(gpu: torch.device) -> None:
+    """Programs add to the same cells concurrently, which the interpreter never does."""
     pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
     from lanesum.gpu import sketch_loops as loops
 

@@ -130,8 +130,7 @@ def make_plan(
         epochs: passes over the training data.
         out: folder for report and logs.
         switch: name of a switch target (:mod:`lanesum_lab.targets`), ``none`` (the aggregation server sums), or None
-            to choose.
-        quorum: contributions that make a result; 0 means all workers'.
+        to choose. quorum: contributions that make a result; 0 means all workers'.
         seed: of everything that is drawn at random.
         deadline_s: seconds without progress before the workers give up.
         faults: a shipped fault plan's name or a YAML file.

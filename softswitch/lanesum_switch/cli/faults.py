@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum faults``: look at fault plans."""
+"""``lanesum faults``: check fault plans."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ app = typer.Typer(help="Check fault plans for `lanesum run --faults`.", no_args_
 
 @app.command()
 def check(
-    name_or_path: Annotated[str, typer.Argument(help="Shipped fault plan or YAML file.")],
+    name_or_path: Annotated[str, typer.Argument(help="Shipped fault plan, or YAML file.")],
     topology: Annotated[
-        str | None, typer.Option(help="Also check that the links and processes exist in this topology.")
+        str | None, typer.Option(help="Also check the names of links and processes against this topology.")
     ] = None,
 ) -> None:
-    """Say whether a fault plan can be used; errors name the line."""
+    """Check a fault plan; an error names its line."""
     from lanesum_control.topology import load
     from lanesum_switch.faults.plan import FaultPlan
     from lanesum_switch.faults.topology_names import names_in
 
     names = None if topology is None else names_in(load(topology))
     plan = FaultPlan.load(name_or_path, names)
-    typer.echo(f"rules for packets: {len(plan.rules)}, faults of processes: {len(plan.processes)}; no problems")
+    typer.echo(f"valid: {len(plan.rules)} rules for packets, {len(plan.processes)} faults of processes")
 
 
 @app.command()
 def schema() -> None:
-    """The JSON schema of fault plans."""
+    """Print the JSON schema of fault plans."""
     from lanesum_switch.faults.plan import schema_text
 
     typer.echo(schema_text(), nl=False)

@@ -17,23 +17,27 @@ from lanesum_control.cli.typer_main import typer_main
 
 def switch(
     topology: Topology = "star4",
-    name: Annotated[str | None, typer.Option(help="Which switch of the topology; needed where there are several.")] = (
+    name: Annotated[str | None, typer.Option(help="Name of the switch; required if the topology has several.")] = (
         None
     ),
     p4runtime: Annotated[str, typer.Option(help="Address of the P4Runtime server: host:port or unix:path.")] = (
         "127.0.0.1:9559"
     ),
-    interface: Annotated[list[str] | None, typer.Option(help="port@name of a network interface; repeatable.")] = None,
+    interface: Annotated[
+        list[str] | None, typer.Option(help="Port number and network interface, as port@name; repeatable.")
+    ] = None,
     loopback: Loopback = False,
-    program: Annotated[Path | None, typer.Option(help="Program to load at once; else P4Runtime pushes one.")] = None,
+    program: Annotated[
+        Path | None, typer.Option(help="Program to load at the start; without it, a controller pushes one.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the program's random numbers.")] = 0,
-    faults: Annotated[str | None, typer.Option(help="Fault plan: shipped one or YAML file.")] = None,
-    fault_counts: Annotated[Path | None, typer.Option(help="Folder where the faults are counted.")] = None,
+    faults: Annotated[str | None, typer.Option(help="Shipped fault plan, or YAML file.")] = None,
+    fault_counts: Annotated[Path | None, typer.Option(help="Folder of the fault counters.")] = None,
     tofino: Annotated[
-        bool, typer.Option("--tofino", help="Run what p4c prints of programs for Tofino instead of BMv2 JSON.")
+        bool, typer.Option("--tofino", help="Run TNA programs, as p4c prints them, instead of BMv2 JSON.")
     ] = False,
 ) -> None:
-    """Run the embedded switch: p4c's BMv2 JSON, served over P4Runtime like simple_switch_grpc."""
+    """Run the embedded switch: it runs the JSON of p4c's BMv2 back end and serves P4Runtime."""
     from lanesum_control.client import DEFAULT_DEVICE_ID
     from lanesum_control.topology import load
     from lanesum_switch.dataplane import EmbeddedSwitch
@@ -47,21 +51,25 @@ def switch(
     from lanesum_switch.tna.switch import TofinoSwitch
 
     if loopback == bool(interface):
-        raise ConfigurationError("The switch needs ports.", "Give either --loopback or --interface port@name.")
+        raise ConfigurationError(
+            "The switch needs ports: give either --loopback or --interface.", "For example --interface 1@s1-eth1."
+        )
     ports: dict[int, Port] = {}
-    waiting = None if loopback else queue_depths(ports)  # sockets on loopback do not say what waits
+    depth = None if loopback else queue_depths(ports)  # the kernel reports no queue of UDP sockets
     kind = TofinoSwitch if tofino else EmbeddedSwitch
-    device = kind(seed=seed, queue_depth=waiting)
+    device = kind(seed=seed, queue_depth=depth)
     if program is not None:
         device.load(_read(program))
     network = load(topology)
     if name is None and len(network.switches()) > 1:
         raise ConfigurationError(
-            f"{network.name} has several switches.", f"Give --name {'|'.join(network.switches())}."
+            f"Topology {network.name} has several switches.",
+            f"Give --name with one of {', '.join(network.switches())}.",
         )
     if name is not None and name not in network.switches():
         raise ConfigurationError(
-            f"{network.name} has no switch {name!r}.", f"Its switches: {', '.join(network.switches())}."
+            f"Topology {network.name} has no switch {name!r}.",
+            f"Give --name with one of {', '.join(network.switches())}.",
         )
     here = network.switch if name is None else name
     injected = None if faults is None else LinkFaults(FaultPlan.load(faults, names_in(network)), fault_counts)
@@ -77,7 +85,7 @@ def switch(
             p4runtime,
             device_id=DEFAULT_DEVICE_ID,
             inject=runner.inject,
-            spare=lambda: kind(seed=seed, queue_depth=waiting),
+            spare=lambda: kind(seed=seed, queue_depth=depth),
         ),
     ):
         wait_for_signal()
@@ -93,7 +101,9 @@ def _read(program: Path) -> bytes:
 def _interface(text: str) -> tuple[int, str]:
     number, found, name = text.partition("@")
     if not found or not number.isdigit() or not name:
-        raise ConfigurationError(f"--interface {text!r} is not port@name.", "For example --interface 1@s1-eth1.")
+        raise ConfigurationError(
+            f"Invalid --interface {text!r}: expected port@name.", "For example --interface 1@s1-eth1."
+        )
     return int(number), name
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the reference switch makes of a contribution: twin of ``p4src/bmv2/result.p4``."""
+"""Packets that the reference switch makes of a contribution: twin of ``p4src/bmv2/result.p4``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESULT_TTL = 64
 
 
 def result(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool) -> None:
-    """The sum of a complete entry; ``again`` for one that was asked for."""
+    """Turn the frame into the result of a complete entry; ``again`` for a replayed result."""
     header = _header(frame)
     collision = bool(entry.collision or header.flags & Flag.COLLISION)
     _turn_around(frame, Kind.RESULT, entry.words)
@@ -24,7 +24,7 @@ def result(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool
 
 
 def pending(frame: Frame, job: SwitchJob, entry: Entry) -> None:
-    """Who has contributed so far."""
+    """Turn the frame into a pending answer, which names the contributors so far."""
     header = _header(frame)
     _turn_around(frame, Kind.PENDING, entry.words[:0])
     _name_contributors(header, job, entry)
@@ -32,7 +32,7 @@ def pending(frame: Frame, job: SwitchJob, entry: Entry) -> None:
 
 
 def conflict(frame: Frame, job: SwitchJob, entry: Entry) -> None:
-    """What the owner of the entry and the sender disagree about; the sender's number is the one that it claims."""
+    """Turn the frame into a conflict answer: operation and round size of the entry's owner and of the sender."""
     header, owner = _header(frame), entry.owner
     assert owner is not None
     _turn_around(frame, Kind.CONFLICT, entry.words[:0])
@@ -42,7 +42,7 @@ def conflict(frame: Frame, job: SwitchJob, entry: Entry) -> None:
 
 
 def ascend(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool) -> None:
-    """One contribution in the name of all members, from the sender's address on the way to the server."""
+    """Turn the frame into the partial sum of all members, from the sender's address to the server."""
     header = _header(frame)
     collision = bool(entry.collision or header.flags & Flag.COLLISION)
     _put_words(frame, entry.words)
@@ -55,7 +55,7 @@ def ascend(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool
 
 
 def receive(frame: Frame, receiver: Member) -> Frame:
-    """The copy for one receiver."""
+    """Return the copy for one receiver."""
     copy = frame.copy()
     ethernet, ipv4, udp = copy.ethernet, copy.ipv4, copy.udp
     assert ethernet is not None and ipv4 is not None and udp is not None
@@ -79,7 +79,7 @@ def _header(frame: Frame) -> Header:
 
 
 def _turn_around(frame: Frame, kind: Kind, words: Words) -> None:
-    """The answer comes from whom the worker wrote to: a connected socket accepts it."""
+    """Send the frame back from the address that the worker sent to, so that a connected socket accepts it."""
     ethernet, ipv4, udp = frame.ethernet, frame.ipv4, frame.udp
     assert ethernet is not None and ipv4 is not None and udp is not None
     _put_words(frame, words)
@@ -99,7 +99,7 @@ def _put_words(frame: Frame, words: Words) -> None:
 
 
 def _name_contributors(header: Header, job: SwitchJob, entry: Entry) -> None:
-    """An upper switch speaks of racks, any other one of workers."""
+    """Set the contributor bitmaps: an upper switch names racks, any other switch names workers."""
     upper = bool(job.role & Role.UPPER)
     header.workers, header.racks = (0, entry.workers) if upper else (entry.workers, 0)
     header.fan_in_workers, header.fan_in_racks = (0, job.fan_in) if upper else (job.fan_in, 0)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of the reference switch: twin of ``p4src/bmv2/parser.p4``, ``checksums.p4`` and ``deparser.p4``.
 
-Written for reading next to the P4 source, not for speed.
+The code is for reading beside the P4 source, not for speed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ANSWERS = frozenset(VERSION << 4 | kind for kind in (Kind.RESULT, Kind.PENDING,
 
 @dataclass(slots=True)
 class _WireHeader:
-    """A header whose fields are packed in order, network byte order."""
+    """A header: its fields in order, in network byte order."""
 
     LAYOUT: ClassVar[struct.Struct]
 
@@ -40,7 +40,7 @@ class _WireHeader:
 
 @functools.cache
 def _fields_of(names: tuple[str, ...]) -> Callable[[_WireHeader], tuple[Any, ...]]:
-    """Reads all fields at once; ``dataclasses.astuple`` would copy them deeply."""
+    """Return a function that reads all fields; ``dataclasses.astuple`` would deep-copy them."""
     return operator.attrgetter(*names)
 
 
@@ -70,7 +70,7 @@ class Arp(_WireHeader):
 
 @dataclass(slots=True)
 class Ipv4(_WireHeader):
-    """Without options: they stay in the rest of the frame."""
+    """The IPv4 header (RFC 791) without options, which stay in the rest of the frame."""
 
     LAYOUT: ClassVar = struct.Struct(">BBHHHBBHII")
     version_ihl: int
@@ -97,7 +97,7 @@ class Ipv4(_WireHeader):
         return bool(self.flags_fragment_offset & _MORE_FRAGMENTS_OR_OFFSET)
 
     def fresh_checksum(self) -> int:
-        """What the checksum of these 20 bytes has to be."""
+        """Return the correct checksum of these 20 bytes."""
         before, self.checksum = self.checksum, 0
         fresh = internet_checksum(self.pack())
         self.checksum = before
@@ -115,9 +115,13 @@ class Udp(_WireHeader):
 
 @dataclass(slots=True)
 class Frame:
-    """A parsed frame. ``words`` are codes or lanes; ``rest`` is what the parser left.
+    """A parsed frame.
 
-    ``built``: the switch made it, so that its checksums are still to be computed.
+    Attributes:
+        words: codes or lanes, uint32; None where the parser does not read them.
+        rest: the bytes after the parsed headers.
+        parse_failed: the frame ends within a header.
+        built: the switch made the frame, and computes its checksums before it leaves.
     """
 
     ethernet: Ethernet | None = None
@@ -132,12 +136,12 @@ class Frame:
 
     @property
     def no_ipv4(self) -> bool:
-        """The Ethernet type says IPv4, the header does not."""
+        """The Ethernet type is IPv4, but the header is not an IPv4 header."""
         return self.ipv4 is not None and (self.ipv4.version != 4 or self.ipv4.ihl < _WITHOUT_OPTIONS)
 
     @property
     def checksum_error(self) -> bool:
-        """Options are not parsed, so a header that has some cannot be verified; nor can a payload left unread."""
+        """A checksum is wrong. Headers with options and payloads that are not parsed are not verified."""
         ipv4, udp = self.ipv4, self.udp
         if ipv4 is None or ipv4.ihl != _WITHOUT_OPTIONS:
             return False
@@ -150,7 +154,7 @@ class Frame:
 
     @property
     def is_answer(self) -> bool:
-        """A lanesum packet on its way to workers."""
+        """The frame has a lanesum packet to workers."""
         return self.lanesum is not None and self.lanesum.version == VERSION and self.lanesum.kind != Kind.CONTRIBUTION
 
     def _datagram(self) -> bytes:
@@ -161,25 +165,25 @@ class Frame:
         return b"" if self.words is None else self.words.astype(">u4").tobytes()
 
     def copy(self) -> Frame:
-        """With headers of its own, so that changing one copy leaves the others alone."""
+        """Return a copy with headers of its own."""
         headers = {name: getattr(self, name) for name in ("ethernet", "arp", "ipv4", "udp", "lanesum")}
         return replace(self, **{name: replace(header) for name, header in headers.items() if header is not None})
 
     def complete_checksums(self) -> None:
-        """Fill in both checksums of a frame that the switch built."""
+        """Set the IPv4 and UDP checksums of a frame that the switch built."""
         assert self.ipv4 is not None and self.udp is not None
         self.ipv4.checksum = self.ipv4.fresh_checksum()
         self.udp.checksum = 0
         self.udp.checksum = udp_checksum(self.ipv4.source, self.ipv4.destination, self._datagram())
 
     def deparse(self) -> bytes:
-        """Headers in wire order, then the rest."""
+        """Return the bytes: headers in wire order, then the rest."""
         headers = [self.ethernet, self.arp, self.ipv4, self.udp, self.lanesum]
         return b"".join(header.pack() for header in headers if header is not None) + self._words() + self.rest
 
 
 def amended(checksum: int, *changes: tuple[int, int]) -> int:
-    """``checksum`` after 16-bit words changed from one value to another (RFC 1624, equation 3)."""
+    """Return ``checksum`` after changes of 16-bit words, each (old, new) (RFC 1624, equation 3)."""
     total = (~checksum & 0xFFFF) + sum((~old & 0xFFFF) + new for old, new in changes)
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
@@ -187,12 +191,12 @@ def amended(checksum: int, *changes: tuple[int, int]) -> int:
 
 
 def amended_udp(checksum: int, *changes: tuple[int, int]) -> int:
-    """The same for UDP, where 0 means "none" before and must not come out (RFC 768)."""
+    """Return the UDP checksum after changes; 0, which means no checksum, stays 0 and does not result (RFC 768)."""
     return amended(checksum, *changes) or 0xFFFF if checksum else 0
 
 
 class _TooShort(Exception):
-    """The frame ends inside a header that it announced."""
+    """The frame ends within a header."""
 
 
 _H = TypeVar("_H", Ethernet, Arp, Ipv4, Udp)
@@ -200,50 +204,55 @@ _H = TypeVar("_H", Ethernet, Arp, Ipv4, Udp)
 
 class _Reader:
     def __init__(self, data: bytes) -> None:
-        self.left = data
+        self.rest = data
 
     def take(self, size: int) -> bytes:
-        if len(self.left) < size:
+        if len(self.rest) < size:
             raise _TooShort
-        taken, self.left = self.left[:size], self.left[size:]
+        taken, self.rest = self.rest[:size], self.rest[size:]
         return taken
 
     def lookahead(self) -> int:
-        """The next byte, which stays."""
-        if not self.left:
+        """Return the next byte without consuming it."""
+        if not self.rest:
             raise _TooShort
-        return self.left[0]
+        return self.rest[0]
 
     def extract(self, kind: type[_H]) -> _H:
         return kind(*kind.LAYOUT.unpack(self.take(kind.LAYOUT.size)))
 
 
 def words_of(header: Header, accumulator_words: int, ops: Collection[int] = ALL_OPS) -> int | None:
-    """Words that follow ``header`` if it is a contribution of the size and with an operation that are summed, else
-    None."""
+    """Return the number of payload words of a contribution that the switch sums, else None.
+
+    The switch sums contributions of ``accumulator_words`` accumulator words with an operation in ``ops``.
+    """
     if header.version != VERSION or header.kind != Kind.CONTRIBUTION or header.op not in ops:
         return None
-    # What another switch has summed is wide already.
+    # A partial sum has accumulator words already.
     wide = header.flags & Flag.UPPER
     expected = accumulator_words if wide else LaneOp(header.op).shape.uplink_words(accumulator_words)
     return expected if header.words == expected else None
 
 
 def _begins_like_an_answer(udp: Udp, reader: _Reader) -> bool:
-    """Answers come from our port and go to any; what else comes from it is left alone."""
+    """Return True for a datagram from lanesum's port that begins like an answer.
+
+    Answers have any destination port; the parser reads no other datagrams from that port.
+    """
     if udp.source_port != UDP_PORT or udp.length < UDP_BYTES + HEADER_BYTES:
         return False
     return reader.lookahead() in _ANSWERS
 
 
 def parse(data: bytes, accumulator_words: int, ops: Collection[int] = ALL_OPS) -> Frame:
-    """Everything up to the lanesum header, and the words where their number is the one that is summed."""
+    """Return the frame parsed up to the lanesum header, and its words if the switch sums them."""
     frame, reader = Frame(), _Reader(data)
     try:
         _parse(frame, reader, accumulator_words, ops)
     except _TooShort:
         frame.parse_failed = True
-    frame.rest = reader.left
+    frame.rest = reader.rest
     return frame
 
 
@@ -254,7 +263,7 @@ def _parse(frame: Frame, reader: _Reader, accumulator_words: int, ops: Collectio
     if frame.ethernet.ether_type != ETHERTYPE_IPV4:
         return
     frame.ipv4 = reader.extract(Ipv4)
-    # With options, or in a fragment, the UDP header is not where it is expected: such packets are only routed.
+    # Packets with IPv4 options and fragments are routed only: their UDP header is elsewhere.
     if frame.ipv4.ihl != _WITHOUT_OPTIONS or frame.ipv4.is_fragment or frame.ipv4.protocol != PROTOCOL_UDP:
         return
     frame.udp = reader.extract(Udp)

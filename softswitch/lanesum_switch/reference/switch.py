@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The lanesum switch in plain Python, frame by frame: a second, readable implementation of ``p4src/bmv2``.
+"""The reference switch: the lanesum program of ``p4src/bmv2`` in plain Python.
 
-Methods carry the names of the P4 controls, counted decisions those of the P4 actions. The conformance suite holds the
-compiled program to this model, byte for byte.
+Methods have the names of the P4 controls, and counted decisions those of the P4 actions. The conformance suite checks
+that the compiled program and this model send the same bytes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ECN_CAPABLE = (1, 2)
 
 
 class Verdict(enum.Enum):
-    """What happens to the packet."""
+    """The treatment of a packet."""
 
     DROP = 0
     ROUTE = 1
@@ -99,16 +99,16 @@ def _microseconds_from_now() -> Callable[[], int]:
 
 
 class ReferenceSwitch:
-    """Satisfies ``lanesum_control.model.ControlledSwitch``; frames go in through ``process``.
+    """A lanesum switch; implements ``lanesum_control.model.ControlledSwitch``.
 
     Args:
-        accumulator_words: words per packet, as the P4 program is compiled for one value.
-        slots: slots of the whole switch.
-        seed: of the fault table's dice.
-        clock: time of a packet's arrival, in microseconds; without one, since the switch was made.
-        queue_depth: packets that wait at a port, for ``set_congestion``; without one, none ever does.
-        ops: lane operations that the program has; contributions with any other are routed like those of another size.
-        entries: the slots; none are in use where None.
+        accumulator_words: accumulator words per packet; a P4 program is compiled for one value.
+        slots: number of slots.
+        seed: of the random numbers of ``set_fault``.
+        clock: returns the time in microseconds; None for the time since the switch was made.
+        queue_depth: returns the number of packets that wait at a port, for ``set_congestion``.
+        ops: lane operations of the program; other contributions are routed, like those of another size.
+        entries: the slots; None for unused ones.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class ReferenceSwitch:
         self._member: dict[_MemberKey, _Admission] = {}
         self._receiver: dict[tuple[int, int], Member] = {}  # (job, replica)
         self._lookup: dict[int, bytes] = {}
-        self._descend: dict[tuple[int, int, int], SwitchJob] = {}  # (ingress port, job, tag)
+        self._descend_entries: dict[tuple[int, int, int], SwitchJob] = {}  # (ingress port, job, tag)
         self._groups: dict[int, tuple[Member, ...]] = {}
         self._congestion: dict[int, int] = {}  # port -> depth
         self._fault: dict[tuple[int, bool], int] = {}  # (port, ingress) -> share in FAULT_SCALE
@@ -142,7 +142,7 @@ class ReferenceSwitch:
         names = (*_CLASSIFIED, *_ORIGINS, *_ADMISSIONS, *slot_decisions, *_HOPS, *_MARKS)
         self._decisions = dict.fromkeys(names, 0)
 
-    # What a controller does.
+    # Interface to the controller
 
     @property
     def slots(self) -> int:
@@ -153,40 +153,40 @@ class ReferenceSwitch:
         return Capabilities(self._ops, faults=True)
 
     def add_host(self, host: HostPort) -> None:
-        """Route to the host, answer ARP for it, and let its address come in by its port only.
+        """Route to a host, answer ARP for it, and accept its address at its port only.
 
-        Raises SwitchWriteError when its address is known already.
+        Raises SwitchWriteError if the address has a route already.
         """
         if host.ip in self._forward:
-            raise SwitchWriteError(f"There is a route to {host.ip:#010x} already.")
+            raise SwitchWriteError(f"Address {host.ip:#010x} has a route already.")
         self._forward[host.ip] = self._origin[host.ip] = host
 
     def admit(self, job: SwitchJob) -> None:
-        """Program a job. Raises SwitchWriteError, with nothing changed, when a key of it is taken."""
+        """Program a job. Raises SwitchWriteError, with no change, if one of its keys is in use."""
         members, descents = self._member_entries(job), self._descents(job)
         receivers = {(job.job, member.replica): member for member in job.members}
         clash = (
             bool(members.keys() & self._member.keys())
             or bool(receivers.keys() & self._receiver.keys())
-            or bool(descents.keys() & self._descend.keys())
+            or bool(descents.keys() & self._descend_entries.keys())
             or job.group in self._groups
             or (job.code_table is not None and job.job in self._lookup)
         )
         if clash:
-            raise SwitchWriteError(f"Job {job.job} clashes with one that is there already.")
+            raise SwitchWriteError(f"Job {job.job} has a key that another job of the switch uses.")
         self._groups[job.group] = job.members
         self._receiver |= receivers
         if job.code_table is not None:
             self._lookup[job.job] = job.code_table
-        self._descend |= descents
+        self._descend_entries |= descents
         self._member |= members
 
     def remove(self, job: SwitchJob) -> None:
-        """Take a job out again; what is gone already is fine."""
+        """Remove a job; missing entries are ignored."""
         for key in self._member_entries(job):
             self._member.pop(key, None)
         for descent in self._descents(job):
-            self._descend.pop(descent, None)
+            self._descend_entries.pop(descent, None)
         for member in job.members:
             self._receiver.pop((job.job, member.replica), None)
         if job.code_table is not None:
@@ -194,27 +194,27 @@ class ReferenceSwitch:
         self._groups.pop(job.group, None)
 
     def modify(self, old: SwitchJob, new: SwitchJob) -> None:
-        """Give an admitted job other slots, role, threshold, operations or lease.
+        """Change slots, role, threshold, operations or lease of an admitted job.
 
-        Raises SwitchWriteError, with nothing changed, when ``old`` is not there or ``new`` has other members.
+        Raises SwitchWriteError, with no change, if ``old`` is not admitted or ``new`` has other members.
         """
         before, after = self._member_entries(old), self._member_entries(new)
         if before.keys() != after.keys() or not before.keys() <= self._member.keys() or old.group != new.group:
-            raise SwitchWriteError(f"Job {old.job} is not there with these members: nothing to modify.")
+            raise SwitchWriteError(f"Cannot modify job {old.job}: it is not admitted with these members.")
         self._member |= after
 
     def set_congestion(self, port: int, depth: int | None) -> None:
-        """Mark what leaves by ``port`` while ``depth`` packets or more wait there; None ends it."""
+        """Mark packets that leave by ``port`` while at least ``depth`` packets wait there; None stops it."""
         self._congestion.pop(port, None)
         if depth is not None:
             self._congestion[port] = depth
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        """Lose ``share`` (0 to 1) of a port's packets; 0 ends it."""
+        """Drop a share (0 to 1) of a port's packets."""
         self._fault[port, ingress] = round(share * FAULT_SCALE)
 
     def decisions(self) -> dict[str, int]:
-        """Packets by what was done with them, as ``P4RuntimeSwitch.decisions`` counts."""
+        """Return the number of packets by decision, as ``P4RuntimeSwitch.decisions`` does."""
         return dict(self._decisions)
 
     @staticmethod
@@ -229,10 +229,10 @@ class ReferenceSwitch:
     def _descents(job: SwitchJob) -> dict[tuple[int, int, int], SwitchJob]:
         return {} if job.uplink is None else {(job.uplink, job.job, job.tag): job}
 
-    # What a packet meets.
+    # Packets
 
     def process(self, port: int, data: bytes) -> list[PortFrame]:
-        """Run one packet; returns what leaves, with its egress port."""
+        """Process a packet and return the packets that leave, as (egress port, frame)."""
         if self._lost(port, ingress=True):
             return []
         frame = parse(data, self._accumulator_words, self._ops)
@@ -243,7 +243,7 @@ class ReferenceSwitch:
         if verdict is Verdict.AGGREGATE:
             verdict, copies = self._aggregate(port, frame)
         elif verdict is Verdict.DESCEND:
-            verdict, copies = self._hand_down(port, frame)
+            verdict, copies = self._descend(port, frame)
         if verdict in (Verdict.ROUTE, Verdict.ASCEND):
             copies = self._route(frame)
         elif verdict is Verdict.ARP:
@@ -288,7 +288,7 @@ class ReferenceSwitch:
         return "descend_or_route" if header.flags & Flag.UPPER else "route"
 
     def _check_origin(self, port: int, frame: Frame, ipv4: Ipv4, verdict: Verdict) -> Verdict:
-        """A known address comes in by its own port only, and no attached host says what only switches say."""
+        """Drop packets from a known address at another port, and packets of hosts with the flag of switches."""
         host, header = self._origin.get(ipv4.source), frame.lanesum
         upper = header is not None and header.version == VERSION and header.flags & Flag.UPPER
         if host is None:
@@ -317,7 +317,7 @@ class ReferenceSwitch:
         return admission if name == "accept" else None
 
     def _aggregate(self, port: int, frame: Frame) -> tuple[Verdict, Copies]:
-        """Membership, slots, lanes and result."""
+        """Apply membership, slots, lanes and result."""
         header, words, ipv4 = frame.lanesum, frame.words, frame.ipv4
         assert header is not None and words is not None and ipv4 is not None
         admission = self._membership(port, frame)
@@ -362,25 +362,25 @@ class ReferenceSwitch:
 
     @staticmethod
     def _mark_collision(frame: Frame) -> None:
-        """The server learns why it got the contribution, and tells the workers."""
+        """Set the collision flag, by which the server and the workers see why the switch did not sum."""
         header, udp = frame.lanesum, frame.udp
         assert header is not None and udp is not None
         before, header.flags = header.flags, header.flags | Flag.COLLISION
         udp.checksum = amended_udp(udp.checksum, (before, header.flags))
 
     def _multicast(self, job: SwitchJob, frame: Frame) -> Copies:
-        """One copy for each replica of the job's group, addressed to it."""
+        """Return a copy for each replica of the job's group, addressed to it."""
         return [
             (member.host.port, answer.receive(frame, self._receiver[job.job, member.replica]))
             for member in self._groups.get(job.group, ())
             if (job.job, member.replica) in self._receiver
         ]
 
-    def _hand_down(self, port: int, frame: Frame) -> tuple[Verdict, Copies]:
-        """What comes from the switch above goes to all workers of the job here; flags stay as they are."""
+    def _descend(self, port: int, frame: Frame) -> tuple[Verdict, Copies]:
+        """Multicast an answer of the upper switch to all workers of the job below; keep its flags."""
         ethernet, ipv4, header = frame.ethernet, frame.ipv4, frame.lanesum
         assert ethernet is not None and ipv4 is not None and header is not None
-        job = self._descend.get((port, header.job, header.tag))
+        job = self._descend_entries.get((port, header.job, header.tag))
         if job is None or ipv4.ttl <= 1:
             return Verdict.ROUTE, []
         ethernet.source = ethernet.destination
@@ -400,7 +400,7 @@ class ReferenceSwitch:
         self._count("forwarded")
         ethernet.source, ethernet.destination = SWITCH_MAC, host.mac
         ipv4.ttl -= 1
-        # The word of TTL and protocol shrinks by 0x0100; options need not be read.
+        # Only the word of TTL and protocol changes, by 0x0100.
         ipv4.checksum = amended(ipv4.checksum, (0x0100, 0))
         return [(host.port, frame)]
 
@@ -428,7 +428,7 @@ class ReferenceSwitch:
         return sent
 
     def _mark_congestion(self, frame: Frame) -> None:
-        """Answers carry the mark in their own header; anything else only where its sender understands it."""
+        """Set the ECN flag of an answer, or CE in the IPv4 header of an ECN-capable packet (RFC 3168)."""
         header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
         if frame.is_answer:
             assert header is not None and udp is not None

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Slots as the program for Tofino has them: where its decisions differ from BMv2's, as docs/tofino.md says.
+"""Slots of the program for Tofino, where its decisions differ from those of BMv2 (docs/tofino.md).
 
-- Who came by is noted before it is known whether it counts. A worker that had a conflict on a chunk has been seen, and
-  so has one that came when the sum was complete; neither is in the sum, nor in what answers name.
+- An entry registers a worker before it decides about the contribution. Workers with a conflict on a chunk and workers
+  that contribute to a complete entry are registered. They are neither in the sum nor in the contributor bitmaps.
 - Time wraps after 2^28 ticks.
 - Rounds of 2^28 words and more are not summed.
 """
@@ -20,13 +20,13 @@ from lanesum.protocol.packet import Header
 
 @dataclass(slots=True)
 class TofinoEntry(Entry):
-    """``noted``: bitmap of those who came by for the owner's chunk."""
+    """An entry; ``noted`` is the bitmap of the workers that sent a contribution to the owner's chunk."""
 
     noted: int = 0
 
 
 class TofinoSlotTable(SlotTable):
-    """Otherwise ``SlotTable``."""
+    """The slots of the program for Tofino."""
 
     TICKS = 1 << 28
     ROUND_WORD_BITS = 28

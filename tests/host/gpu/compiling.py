@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compile kernels to machine code for GPUs that are not there, in a process in which Triton does not interpret.
+"""Compile kernels to machine code without a GPU, in a process in which Triton does not interpret.
 
-``python compiling.py MODULE``: compiles the ``CASES`` of a module of this folder, and prints what ``facts`` finds.
+``python compiling.py MODULE``: compiles the ``CASES`` of a module of this folder, and prints their ``facts``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CAPABILITIES = (80, 90)
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel: module and name, types of its arguments by name, and what is fixed when it is compiled."""
+    """A kernel: module and name, types of its arguments by name, and compile-time constants."""
 
     module: str
     name: str
@@ -37,7 +37,7 @@ class Case:
 
 
 def compiled(cases_of: str, cache: Path) -> list[dict[str, Any]]:
-    """``facts`` of all ``CASES`` of a module, in order. Raises CalledProcessError where one does not compile."""
+    """Return the ``facts`` of all ``CASES`` of a module, in order; raise CalledProcessError if one does not compile."""
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     environment["TRITON_CACHE_DIR"] = str(cache)
     command = [sys.executable, "-m", __name__, cases_of]
@@ -47,8 +47,10 @@ def compiled(cases_of: str, cache: Path) -> list[dict[str, Any]]:
 
 
 def facts(case: Case) -> dict[str, Any]:
-    """Bytes of machine code, registers of a thread and bytes that did not fit them, and the instructions with
-    floating-point numbers. Arrays are taken to begin where PyTorch's do."""
+    """Return size of machine code, registers of a thread, spilled bytes, and floating-point instructions of a kernel.
+
+    Arrays are assumed to have the alignment of PyTorch's.
+    """
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource

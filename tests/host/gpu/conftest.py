@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels on tensors of the host, with Triton's interpreter: chosen for a process when Triton is first imported."""
+"""Kernels on tensors of the host, by Triton's interpreter, which is chosen when a process first imports Triton."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-# Nothing else in this process, or in those that other tests start, has kernels of its own.
+# No other test uses kernels, in this process or in those that it starts.
 os.environ["TRITON_INTERPRET"] = "1"
 
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Tensors of the host are a device's here."""
+    """Treat tensors of the host as those of a device."""
     monkeypatch.setenv("LANESUM_GPU", "interpret")
     yield

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of the sparse codecs, for shortest and longest blocks."""
+"""Kernels of the sparse codecs to compile, for the shortest and the longest blocks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The hook with kernels: means and memory of gradients on a device have the bits of those on the host."""
+"""The hook with kernels: means and error feedback on a device have the bits of the host."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import lanesum.torch  # noqa: E402
 from lanesum.codecs import ErrorFeedback, get  # noqa: E402
 from lanesum.gpu import staging  # noqa: E402
 from lanesum.session import Session  # noqa: E402
+from tests.host.torch.buckets import FakeBucket, parameters  # noqa: E402
 from tests.host.torch.fake_device import FakeDevice  # noqa: E402
-from tests.host.torch.test_torch_state import FakeBucket, parameters  # noqa: E402
-from tests.host.torch.torch_ranks import served_job  # noqa: E402
+from tests.host.torch.ranks import served_job  # noqa: E402
 
-# Sizes of the parameters in each bucket: as DDP has them, in one at first, and then in others.
+# Sizes of the parameters in each bucket. As DDP does, the first bucket has all of them, and later ones a part.
 BUCKETS = [(5000, 300, 1), (5000,), (300, 1), (5000,), (300, 1), (300, 1)]
 
 
@@ -30,7 +30,7 @@ def gradient(worker: int, step: int) -> np.ndarray:
 
 
 def hooked(codec: str, on_device: bool) -> tuple[list[bytes], dict[str, bytes], list[bytes]]:
-    """Means and memory of a worker with the hook, and the means of one without PyTorch."""
+    """Return means and error feedback of a worker with the hook, and the means of a worker without PyTorch."""
     others: list[bytes] = []
 
     def plain(ticket: Any) -> None:
@@ -53,18 +53,18 @@ def hooked(codec: str, on_device: bool) -> tuple[list[bytes], dict[str, bytes], 
                 bucket.index = lambda step=step: step  # type: ignore[misc,method-assign]
                 futures.append(lanesum.torch.hook(state, bucket))
             means = [future.wait().numpy().tobytes() for future in futures]
-            waited = set(fake.of("synchronize"))
+            waited = set(fake.threads_of("synchronize"))
             memory = state.state_dict()["memory"]
             assert state.error_feedback is not None
         thread.join()
-        assert bool(fake.of("copy to host")) == on_device and threading.current_thread().name not in waited
+        assert bool(fake.threads_of("copy to host")) == on_device and threading.current_thread().name not in waited
     return means, {key: one.numpy().tobytes() for key, one in memory.items()}, others
 
 
 @pytest.mark.parametrize("codec", ["thc", "sketch"])
 @pytest.mark.parametrize("native", ["off", "auto"])
-def test_means_and_memory_are_those_of_the_host(codec: str, native: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over buckets that change, with several under way, beside a worker that has no device."""
+def test_hook_on_device_has_bits_of_host(codec: str, native: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buckets change and several are in flight; the other worker has no device."""
     monkeypatch.setenv("LANESUM_NATIVE", native)
     here, there = hooked(codec, True), hooked(codec, False)
     assert here == there and here[0] == here[2]

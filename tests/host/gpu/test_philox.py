@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The generator inside kernels against the one of the NumPy loops."""
+"""Random bits inside kernels are those of the NumPy loops."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def _store_dithers(out, first, round, key0, key1, GROUPS: tl.constexpr):
     ("seed", "round_", "first", "length"),
     [(0, 0, 0, 64), (2**64 - 1, 2**32 - 1, 2**31 - 1, 128), (0x0123456789ABCDEF, 1, 5, 4096), (1 << 63, 16, 0, 1024)],
 )
-def test_dithers_are_the_ones_of_all_workers(seed: int, round_: int, first: int, length: int) -> None:
+def test_block_dithers_equal_shared_dithers(seed: int, round_: int, first: int, length: int) -> None:
     out = torch.zeros(2, length, dtype=torch.int32)
     _store_dithers[(2,)](out, as_int32(first), as_int32(round_), *keys(seed), GROUPS=length // 64)
     expected = shared_dithers(2, length, seed=seed, round=round_, first=first)
     np.testing.assert_array_equal(out.numpy(), expected)
 
 
-def test_a_device_without_kernels_is_refused_by_name() -> None:
+def test_require_on_device_without_kernels_names_it() -> None:
     require(torch.device("cpu"))
     with pytest.raises(GpuError, match=r"'meta'.*\.cpu\(\)"):
         require(torch.device("meta"))
 
 
-def test_an_old_gpu_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_require_on_old_gpu_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA T4")
     with pytest.raises(GpuError, match=r"NVIDIA T4 has compute capability 7\.5; the kernels need 8\.0"):
         require(torch.device("cuda", 5))
 
 
-def test_a_triton_that_cannot_launch_anything_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_require_without_compiler_names_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     class Driver:
         @property
         def active(self) -> None:
@@ -64,7 +64,7 @@ def test_a_triton_that_cannot_launch_anything_is_named(monkeypatch: pytest.Monke
         require(torch.device("cuda", 7))
 
 
-def test_a_missing_triton_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_require_without_triton_names_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(GpuError, match=r"needs Triton, which is not installed.*lanesum\[gpu\]"):
         require(torch.device("cuda", 6))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sparse codecs on vectors of a device: rounds, sums and memory as of workers without one, in one job with them."""
+"""Sparse codecs on vectors of a device: rounds, sums and residuals are those of the host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lanesum.gpu import staging  # noqa: E402
 from lanesum.session import Session  # noqa: E402
 from lanesum_lab.codec_simulation import simulate  # noqa: E402
 from tests.host.torch.fake_device import FakeDevice  # noqa: E402
-from tests.host.torch.torch_ranks import served_job  # noqa: E402
+from tests.host.torch.ranks import served_job  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> FakeDevice:
 
 
 def vectors(number: int, size: int, density: float, block: int, scale: float) -> list[np.ndarray]:
-    """Of two workers, in some blocks only, part of them both workers'."""
+    """Return vectors of two workers that are nonzero in some blocks, a part of which they share."""
     made = []
     for worker in range(2):
         generator = np.random.default_rng([number, worker])
@@ -40,17 +40,17 @@ def vectors(number: int, size: int, density: float, block: int, scale: float) ->
     return made
 
 
-# What is known of the tensor when an all-reduce begins, in this order: nothing; all; all; that values were smaller,
-# which wants a round with another unit; that they were few, with too few cells for these; and then that most blocks
-# have values: they are sent dense.
+# Density and scale of each round. The records of the earlier rounds are, in this order: none; right; right; of smaller
+# values, so a round with another unit follows; of fewer values, so the cells are too few; of dense vectors, which are
+# sent dense.
 ROUNDS = [(0.02, 1.0), (0.02, 1.0), (0.02, 2.0), (0.02, 1e4), (0.06, 1.0), (1.8, 1.0), (1.8, 1.0), (0.0, 1.0)]
 
 
 @pytest.mark.parametrize(
     ("kind", "block", "size"), [(Sketch, 1, 5003), (Sketch, 8, 20001), (Union, 16, 9999), (Auto, None, 5000)]
 )
-def test_rounds_of_workers_with_and_without_a_device_are_the_same(kind: Any, block: int | None, size: int) -> None:
-    """Exactly: words that are sent, sums, what is left over, and what is remembered."""
+def test_rounds_on_device_and_host_are_equal(kind: Any, block: int | None, size: int) -> None:
+    """Uplink words, sums, residuals and the state of the codec have the same bits."""
     sent: list[Any] = []
     jobs = {where: [kind(workers=2, block=block) for _ in range(2)] for where in ("host", "device")}
     methods = set()
@@ -67,12 +67,14 @@ def test_rounds_of_workers_with_and_without_a_device_are_the_same(kind: Any, blo
             assert np.asarray(of_first[0]).tobytes() == went.results[1].values.tobytes()
         assert sent[-1] == sent[-2]
     assert methods >= {Method.UNION} | ({Method.SKETCH} if kind is not Union else set())
-    assert Method.DENSE in methods or kind is Auto  # which would rather send a sketch of everything, in one round trip
+    assert Method.DENSE in methods or kind is Auto  # Auto sends a sketch of all blocks, in one round trip
 
 
 @pytest.mark.parametrize("native", ["off", "auto"])
-def test_sessions_with_and_without_a_device(native: str, device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over the network, with rounds in pieces where the compiled part is there, and several under way at a time."""
+def test_sessions_with_and_without_device_have_same_sums(
+    native: str, device: FakeDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over the network, with several all-reduces in flight, and rounds in pieces with the native extension."""
     if native == "auto" and availability().core is None:
         pytest.skip(availability().reason)
     monkeypatch.setenv("LANESUM_NATIVE", native)
@@ -103,10 +105,12 @@ def test_sessions_with_and_without_a_device(native: str, device: FakeDevice, mon
         assert here.numpy().tobytes() == there.tobytes()
         exact = np.sum(vectors(number, size, density, 8, scale), axis=0, dtype=np.float64)
         np.testing.assert_allclose(there, exact, atol=scale * 1e-5 + 1e-3)  # and what was left of larger ones
-    assert device.of("copy to host") and len(device.of("synchronize")) >= len(device.of("copy to host"))
+    assert device.threads_of("copy to host") and len(device.threads_of("synchronize")) >= len(
+        device.threads_of("copy to host")
+    )
 
 
-def test_the_program_s_default_type_is_not_the_result_s(device: FakeDevice) -> None:
+def test_result_is_float32_whatever_default_type(device: FakeDevice) -> None:
     x = torch.from_numpy(vectors(3, 20000, 0.05, 8, 1.0)[0])
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
@@ -114,11 +118,11 @@ def test_the_program_s_default_type_is_not_the_result_s(device: FakeDevice) -> N
         run = simulate(Union(workers=1, block=8), [x], tensor="t", keep_residual=True)
     finally:
         torch.set_default_dtype(before)
-    assert device.of("copy to host") and run.values.dtype == torch.float32
+    assert device.threads_of("copy to host") and run.values.dtype == torch.float32
     torch.testing.assert_close(run.values, x, rtol=0, atol=1e-8)
 
 
-def test_values_that_are_not_finite_are_named() -> None:
+def test_non_finite_value_is_named() -> None:
     x = torch.zeros(3000)
     x[77] = float("inf")
     with pytest.raises(CodecError, match="element 77 is inf"):
@@ -126,7 +130,7 @@ def test_values_that_are_not_finite_are_named() -> None:
 
 
 @pytest.mark.parametrize("x", [torch.zeros(30, 30), torch.zeros(300, dtype=torch.float64)])
-def test_other_tensors_are_refused(x: Any) -> None:
+def test_tensors_of_other_types_are_refused(x: Any) -> None:
     with pytest.raises(CodecError, match=r"Expected a float32 tensor of one dimension, not torch.float"):
         simulate(Sketch(workers=1), [x])
     with pytest.raises(CodecError, match="sized for 1"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sparse codecs' loops in Triton have the bits of NumPy's."""
+"""Triton loops of the sparse codecs have the bits of the NumPy loops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ few = settings(max_examples=25, deadline=None)
 
 
 def tensor(array: np.ndarray) -> torch.Tensor:
-    """Words as int32 with the same bits."""
+    """Return words as int32 with the same bits."""
     return torch.from_numpy(array.view(np.int32) if array.dtype == np.uint32 else array.copy())
 
 
@@ -32,7 +32,7 @@ def words(of: torch.Tensor) -> np.ndarray:
 
 
 def sparse(seed: int, size: int, density: float) -> np.ndarray:
-    """Of all magnitudes, with zeros of both signs, and halves of units."""
+    """Return floats of all magnitudes, zeros of both signs, and halves of units."""
     generator = np.random.default_rng(seed)
     x = generator.integers(0, 2**32, size, dtype=np.uint32).view(np.float32)
     x = np.where(np.isfinite(x), x, np.float32(0.5))
@@ -40,7 +40,7 @@ def sparse(seed: int, size: int, density: float) -> np.ndarray:
 
 
 def moderate(seed: int, size: int) -> np.ndarray:
-    """Few digits, so that many lie half way between two units."""
+    """Return floats of few digits, so that many lie half way between two units."""
     generator = np.random.default_rng(seed)
     return (generator.integers(-40, 40, size) / np.float32(8)).astype(np.float32)
 
@@ -51,7 +51,7 @@ def some_keys(generator: np.random.Generator, count: int, below: int) -> np.ndar
 
 @few
 @given(seeds, st.integers(1, 5000), blocks, st.sampled_from([0.0, 0.01, 0.5, 1.0]))
-def test_keys_and_the_largest_magnitude(seed: int, size: int, block: int, density: float) -> None:
+def test_nonzero_blocks_equal_reference(seed: int, size: int, block: int, density: float) -> None:
     x = sparse(seed, size, density)
     keys = np.empty(-(-size // block), np.uint32)
     count, largest = reference.nonzero_blocks(x, block, keys)
@@ -60,8 +60,8 @@ def test_keys_and_the_largest_magnitude(seed: int, size: int, block: int, densit
     assert largest_found == largest
 
 
-def test_more_blocks_than_pytorch_looks_at_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "_MOST", 300)
+def test_nonzero_blocks_beyond_limit_of_pytorch_equal_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "_MAX_NONZERO", 300)
     x = moderate(3, 1001)
     x[x < 2] = 0
     found, _ = loops.nonzero_blocks(tensor(x), 1)
@@ -69,7 +69,7 @@ def test_more_blocks_than_pytorch_looks_at_at_once(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("bad", [np.nan, -np.nan, np.inf, -np.inf])
-def test_the_largest_magnitude_tells_of_values_that_are_not_finite(bad: float) -> None:
+def test_nonzero_blocks_report_non_finite_values(bad: float) -> None:
     x = moderate(1, 100)
     x[37] = bad
     assert loops.nonzero_blocks(tensor(x), 1)[1] >= 0x7F800000
@@ -77,8 +77,7 @@ def test_the_largest_magnitude_tells_of_values_that_are_not_finite(bad: float) -
 
 @few
 @given(seeds, st.integers(1, 5000), blocks, st.integers(-149, 97), st.integers(1, 31))
-def test_integers(seed: int, size: int, block: int, exponent: int, bits: int) -> None:
-    """And what they do not say."""
+def test_integers_and_residuals_equal_reference(seed: int, size: int, block: int, exponent: int, bits: int) -> None:
     generator = np.random.default_rng(seed)
     x = moderate(seed, size) if exponent % 2 else sparse(seed, size, 0.5)
     exponent, peak = (exponent % 5 - 3, 2**bits - 1) if exponent % 2 else (exponent, 2**bits - 1)
@@ -97,7 +96,7 @@ def test_integers(seed: int, size: int, block: int, exponent: int, bits: int) ->
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @few
 @given(seeds, st.integers(1, 5000), blocks, st.integers(-149, 120), st.integers(1, 2**31 - 1))
-def test_floats(seed: int, size: int, block: int, exponent: int, divisor: int) -> None:
+def test_scattered_floats_equal_reference(seed: int, size: int, block: int, exponent: int, divisor: int) -> None:
     generator = np.random.default_rng(seed)
     keys = some_keys(generator, generator.integers(0, size), -(-size // block))
     integers = generator.integers(0, 2**32, keys.size * block, dtype=np.uint32)
@@ -110,10 +109,10 @@ def test_floats(seed: int, size: int, block: int, exponent: int, divisor: int) -
 
 @settings(max_examples=8, deadline=None)
 @given(seeds, st.integers(0, 600), st.sampled_from([1, 4, 1024]), st.sampled_from([0, 4, 8]), st.booleans())
-def test_sketches_are_the_same_and_are_read_the_same(
+def test_sketch_insertion_and_peeling_equal_reference(
     seed: int, count: int, block: int, segment: int, crowded: bool
 ) -> None:
-    """In cells for nearly all keys, or for half of them: then some of them are left, the same ones."""
+    """The cells suffice for nearly all keys, or for half of them: then the same keys cannot be read."""
     generator = np.random.default_rng(seed)
     count = min(count, 60) if block == 1024 else count
     size = 3000 * block // (10 if block == 1024 else 1) - min(block - 1, 5)
@@ -145,8 +144,8 @@ def test_sketches_are_the_same_and_are_read_the_same(
     assert crowded or keys.size < 100 or number < keys.size
 
 
-def test_more_levels_than_are_launched_at_once() -> None:
-    """Near the threshold of peeling there are many."""
+def test_peeling_order_with_many_levels_equals_reference() -> None:
+    """Peeling near its threshold takes many levels."""
     cells = cells_for(3000, "uniform")
     keys = np.arange(3000, dtype=np.uint32)
     order, number = reference.peeling_order(keys, 5, cells, np.empty_like(keys))
@@ -156,7 +155,7 @@ def test_more_levels_than_are_launched_at_once() -> None:
 
 @few
 @given(seeds, st.integers(0, 300), blocks)
-def test_counts_of_blocks(seed: int, count: int, block: int) -> None:
+def test_block_counts_equal_reference(seed: int, count: int, block: int) -> None:
     generator = np.random.default_rng(seed)
     keys = some_keys(generator, count, 2**32 // block - 1 if seed % 2 else 400)
     integers = (generator.random(keys.size * block) < 0.3).astype(np.uint32) * np.uint32(0x80000001)

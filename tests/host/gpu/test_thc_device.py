@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""thc on tensors of a device has the words, values and residuals of the NumPy loops, bit for bit."""
+"""thc on tensors of a device: words, values and residuals have the bits of the NumPy loops."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ floats = st.one_of(
 
 @pytest.fixture(autouse=True, scope="module")
 def reference() -> Any:
-    """The host's loops are NumPy's."""
+    """Use the NumPy loops on the host."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, "off")
         yield
@@ -57,7 +57,7 @@ def check_alike(found: Simulation, expected: Simulation) -> None:
 
 @pytest.mark.parametrize("width", OPS)
 @pytest.mark.parametrize(("block", "size"), [(4096, 4096 + 100), (64, 129), (32, 33), (128, 33)])
-def test_every_packing_and_tail(width: tuple[int, int], block: int, size: int) -> None:
+def test_every_packing_and_tail_equals_host(width: tuple[int, int], block: int, size: int) -> None:
     codec = THC(workers=3, bits=width[0], lanes=width[1], block=block)
     vectors = [sample(size, worker) * np.float32(3.0**worker) for worker in range(3)]
     options: dict[str, Any] = {"seed": 2**63 + 5, "round": 2**31 + 9, "keep_residual": True}
@@ -68,7 +68,7 @@ def test_every_packing_and_tail(width: tuple[int, int], block: int, size: int) -
 
 
 @pytest.mark.parametrize("workers", [1, 8, 12])
-def test_every_grid_and_worker_beside_workers_without_a_device(workers: int) -> None:
+def test_every_grid_beside_workers_without_device_equals_host(workers: int) -> None:
     codec = THC(workers=workers, block=256)
     vectors = [sample(256, worker) for worker in range(workers)]
     expected = simulate(codec, vectors, seed=workers, keep_residual=True)
@@ -77,13 +77,13 @@ def test_every_grid_and_worker_beside_workers_without_a_device(workers: int) -> 
 
 
 @pytest.mark.parametrize("block", [8192, 1 << 14])
-def test_large_blocks(block: int) -> None:
+def test_large_blocks_equal_host(block: int) -> None:
     codec = THC(workers=2, block=block)
     vectors = [sample(block + 4097, worker) for worker in range(2)]
     check_alike(simulate(codec, on_device(vectors), keep_residual=True), simulate(codec, vectors, keep_residual=True))
 
 
-def test_blocks_without_kernels_go_through_the_host() -> None:
+def test_blocks_too_large_for_kernels_use_host() -> None:
     codec = THC(workers=2, block=1 << 15)
     vectors = [sample(100, worker) for worker in range(2)]
     found = simulate(ErrorFeedback(codec), on_device(vectors), tensor="w")
@@ -101,7 +101,7 @@ def test_blocks_without_kernels_go_through_the_host() -> None:
     st.sampled_from([None, [0, 2], [1]]),
     st.booleans(),
 )
-def test_any_values_and_quorums(
+def test_any_values_and_quorums_equal_host(
     width: tuple[int, int],
     block: int,
     x: np.ndarray,
@@ -111,7 +111,7 @@ def test_any_values_and_quorums(
     average: bool,
 ) -> None:
     codec = THC(workers=3, bits=width[0], lanes=width[1], block=block)
-    # Their norms are to be inside float32.
+    # The norms must fit float32.
     vectors = [
         (x / np.float32(64) * np.float32(scale)).astype(np.float32),
         np.roll(x, 1) / np.float32(1000),
@@ -122,7 +122,7 @@ def test_any_values_and_quorums(
     check_alike(simulate(codec, on_device(vectors), **options), expected)  # type: ignore[arg-type]
 
 
-def test_error_feedback_adds_inside_the_kernels_over_rounds() -> None:
+def test_error_feedback_inside_kernels_equals_host() -> None:
     codec = THC(workers=2, block=128)
     here, there = ([ErrorFeedback(codec) for _ in range(2)] for _ in range(2))
     for round_ in range(3):
@@ -135,7 +135,7 @@ def test_error_feedback_adds_inside_the_kernels_over_rounds() -> None:
         assert mine.traits.accepts_device_tensors
 
 
-def test_rounds_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_in_pieces_equal_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_thc, "_PIECE", 256)
     codec = THC(workers=1, block=128)
     vector = sample(1000)
@@ -163,7 +163,7 @@ def test_rounds_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_found_by_the_norms(bad: float) -> None:
+def test_non_finite_values_are_found_by_norms(bad: float) -> None:
     vector = sample(5000)
     vector[4500] = bad
     with pytest.raises(CodecError, match=r"'w': element 4500 is .*1 of 5000"):
@@ -181,7 +181,7 @@ def test_what_is_not_finite_is_found_by_the_norms(bad: float) -> None:
         (lambda: torch.zeros(3), lambda: torch.zeros(4), r"error feedback of .w. has torch\.float32 of shape \(4,\)"),
     ],
 )
-def test_tensors_that_do_not_fit_are_refused(x: Any, memory: Any, message: str) -> None:
+def test_tensors_of_wrong_shape_or_type_are_refused(x: Any, memory: Any, message: str) -> None:
     context = CodecContext(workers=1, worker=0, tensor="w", memory=memory and memory())
     with pytest.raises(CodecError, match=message):
         next(THC(workers=1).all_reduce(x(), context))
@@ -189,7 +189,7 @@ def test_tensors_that_do_not_fit_are_refused(x: Any, memory: Any, message: str) 
         next(THC(workers=1).all_reduce(torch.zeros(3), CodecContext(workers=2, worker=0)))
 
 
-def test_empty_and_not_contiguous() -> None:
+def test_empty_and_strided_tensors_equal_host() -> None:
     empty = simulate(THC(workers=1), on_device([sample(0)]), keep_residual=True)
     assert empty.values.shape == (0,) and empty.results[0].residual is not None and not empty.rounds
     vector = sample(600)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs over the network in which some workers have a device and some have none: everybody gets the same bits."""
+"""Jobs over the network of workers with and without a device: all results have the same bits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 from lanesum.codecs import THC, ErrorFeedback  # noqa: E402
 from lanesum.gpu import thc as device_thc  # noqa: E402
 from lanesum.session import Session  # noqa: E402
-from tests.host.torch.test_tensors import run  # noqa: E402  the jobs of the tests of tensors
-from tests.host.torch.torch_ranks import served_job  # noqa: E402
+from tests.host.torch.device_codecs import run  # noqa: E402
+from tests.host.torch.ranks import served_job  # noqa: E402
 
 SIZES = (0, 1, 5000)
 
@@ -24,8 +24,8 @@ def vectors(worker: int) -> list[np.ndarray]:
     return [np.random.default_rng([worker, size]).normal(size=size).astype(np.float32) for size in SIZES]
 
 
-def test_workers_with_and_without_a_device_sum_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice, with error feedback, in several pieces of a round where the transport makes rounds piece by piece."""
+def test_workers_with_and_without_device_have_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rounds with error feedback, in several pieces where the transport supports pieces."""
     monkeypatch.setattr(device_thc, "_PIECE", 512)
 
     def work(worker: int, made: Any) -> Any:

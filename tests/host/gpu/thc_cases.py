@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of thc as they are launched, for usual blocks and for short ones, in planes and side by side."""
+"""Kernels of thc to compile, for default and short blocks, with codes in planes and side by side."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks, and a device that is none, for the tests of this folder."""
+"""Fixtures: two ranks, and a fake device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from lanesum.gpu import staging  # noqa: E402  needs torch
 from tests.host.torch.fake_device import FakeDevice  # noqa: E402  needs torch
-from tests.host.torch.torch_ranks import Ranks  # noqa: E402  needs torch
+from tests.host.torch.ranks import Ranks  # noqa: E402  needs torch
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def ranks() -> Iterator[Ranks]:
 
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> FakeDevice:
-    """Tensors of the host are taken for a device's, and go through it."""
+    """Treat tensors of the host as those of a fake device, and return it."""
     fake = FakeDevice()
     monkeypatch.setenv(staging.VARIABLE, "interpret")
     monkeypatch.setitem(staging._stagings, torch.device("cpu"), fake)

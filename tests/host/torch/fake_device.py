@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A device whose work happens late: what a thread has not waited for is not there."""
+"""A fake device whose work is done late: a copy is not there before a thread has waited for it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import torch
 
 from lanesum.gpu.staging import Event, Staging
 
-LOST = 0x5A5A5A5A  # what is in pinned memory before the copy to it has happened
+LOST = 0x5A5A5A5A  # content of pinned memory before the copy to it
 WAIT_S = 60.0
 
 
 class FakeEvent:
-    """Reached when the ``gate`` is open."""
+    """Complete when the ``gate`` is open."""
 
     def __init__(self, device: FakeDevice, gate: threading.Event | None) -> None:
         self._device = device
@@ -29,11 +29,11 @@ class FakeEvent:
 
     def synchronize(self) -> None:
         self._device.note("synchronize")
-        assert self._gate is None or self._gate.wait(WAIT_S), "the test never lets it happen"
+        assert self._gate is None or self._gate.wait(WAIT_S), "the test never opens the gate"
 
 
 class FakeCopy:
-    """Happens when somebody waits for it."""
+    """Event of a copy, which is done when a thread waits for it."""
 
     def __init__(self, device: FakeDevice, copy: Callable[[], object]) -> None:
         self._device = device
@@ -52,11 +52,11 @@ class FakeCopy:
 
 
 class FakeDevice(Staging):
-    """Copies to pinned memory happen when somebody waits for their mark, and not before.
+    """Staging whose copies to pinned memory are done when a thread waits for their event, and not before.
 
     Attributes:
-        log: what was called, and in which thread, in order.
-        gates: of the next events in a stream of the caller; without one an event is complete at once.
+        log: names of calls and of their threads, in order.
+        gates: of the next events in a stream of the caller. Without a gate, an event is complete at once.
     """
 
     def __init__(self) -> None:
@@ -65,12 +65,12 @@ class FakeDevice(Staging):
         self.gates: list[threading.Event] = []
         self._inside = threading.local()
 
-    def note(self, what: str) -> None:
-        self.log.append((what, threading.current_thread().name))
+    def note(self, call: str) -> None:
+        self.log.append((call, threading.current_thread().name))
 
-    def of(self, what: str) -> list[str]:
-        """Threads that have called it."""
-        return [thread for called, thread in self.log if called == what]
+    def threads_of(self, call: str) -> list[str]:
+        """Return the threads that have made this call."""
+        return [thread for called, thread in self.log if called == call]
 
     def _is_inside(self) -> bool:
         return getattr(self._inside, "depth", 0) > 0
@@ -98,11 +98,11 @@ class FakeDevice(Staging):
         return super().empty_pinned(size, dtype).view(torch.int32).fill_(LOST).view(dtype)
 
     def copy_to_host(self, source: torch.Tensor, target: torch.Tensor) -> Event:
-        assert self._is_inside(), "launched in a stream of the caller's"
+        assert self._is_inside(), "launched in a stream of the caller"
         self.note("copy to host")
         return FakeCopy(self, lambda: target.copy_(source))
 
     def copy_to_device(self, array: Any, target: torch.Tensor | None = None) -> torch.Tensor:
-        assert self._is_inside(), "launched in a stream of the caller's"
+        assert self._is_inside(), "launched in a stream of the caller"
         self.note("copy to device")
         return super().copy_to_device(array, target)

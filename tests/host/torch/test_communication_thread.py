@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs are begun while others are under way, and completed in their order."""
+"""Tasks begin while earlier ones are in flight, and are completed in order."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import threading
 from lanesum.torch.communication_thread import MAX_IN_FLIGHT, CommunicationThread
 
 
-class Job:
-    """Ends when somebody says so; waits as a session does, which anybody may wake."""
+class FakeTask:
+    """Ends when the test says so; waits as a session does, until another thread wakes it."""
 
     def __init__(self, number: int, seen: list[tuple[str, int]], woken: threading.Event) -> None:
         self.number = number
@@ -19,7 +19,7 @@ class Job:
         self._seen = seen
         self._woken = woken
 
-    def begin(self) -> Job:
+    def begin(self) -> FakeTask:
         self._seen.append(("begin", self.number))
         return self
 
@@ -34,17 +34,17 @@ class Job:
         self.complete_.set()
 
 
-def test_a_few_are_under_way_and_end_in_their_order() -> None:
+def test_tasks_in_flight_complete_in_order_of_submission() -> None:
     seen: list[tuple[str, int]] = []
     woken, alone = threading.Event(), threading.Event()
     thread = CommunicationThread("lanesum-test", woken.set, woken.set)
-    jobs = [Job(number, seen, woken) for number in range(MAX_IN_FLIGHT + 1)]
-    for job in jobs:
-        thread.submit(job.begin)
+    tasks = [FakeTask(number, seen, woken) for number in range(MAX_IN_FLIGHT + 1)]
+    for task in tasks:
+        thread.submit(task.begin)
     thread.submit(alone.set, alone=True)
-    for job in reversed(jobs[1:]):
-        job.ended = True
-    jobs[0].ended = True
+    for task in reversed(tasks[1:]):
+        task.ended = True
+    tasks[0].ended = True
     woken.set()
     assert alone.wait(60)
     thread.stop()

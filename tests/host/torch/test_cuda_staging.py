@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of CUDA's streams and events, by ones that write it down; tests/cuda has those of a GPU."""
+"""Calls of CUDA streams and events, recorded by fake ones; tests/cuda uses those of a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lanesum.gpu.staging import CudaStaging, Staging
 
 Log = list[tuple[Any, ...]]
 
-# A thread that has not chosen a device is on the first one.
+# Not the first device, which a thread uses that has not chosen one.
 SECOND = torch.device("cuda", 1)
 
 
@@ -36,21 +36,21 @@ class Event:
         self._log, self.blocking, self.recorded, self._chosen = log, blocking, "", chosen
 
     def record(self, stream: Stream) -> None:
-        self.recorded = f"a mark in {stream.name}"
-        self._log.append(("mark", stream.name))
+        self.recorded = f"an event in {stream.name}"
+        self._log.append(("event", stream.name))
 
     def query(self) -> bool:
-        assert self._chosen == [SECOND], "CUDA would take memory of the first device to answer"
+        assert self._chosen == [SECOND], "CUDA would take memory of the first device for the query"
         return False
 
     def synchronize(self) -> None:
-        assert self._chosen == [SECOND], "CUDA would take memory of the first device to wait"
-        assert self.blocking, "a thread that waits would keep a core busy"
+        assert self._chosen == [SECOND], "CUDA would take memory of the first device for the wait"
+        assert self.blocking, "a waiting thread would keep a core busy"
         self._log.append(("thread waits for", self.recorded))
 
 
 class Tensor:
-    """As far as it is moved from stream to stream."""
+    """The part of a tensor that is used when it changes streams."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -73,7 +73,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 
     @contextlib.contextmanager
     def enter(stream: Stream) -> Iterator[None]:
-        assert chosen == [SECOND], "CUDA would take memory of the first device on the way back"
+        assert chosen == [SECOND], "CUDA would take memory of the first device at the end"
         current.append(stream)
         yield
         current.pop()
@@ -85,7 +85,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 
     def noted_empty(*size: Any, pin_memory: bool = False, device: Any = None, **options: Any) -> torch.Tensor:
         if pin_memory:
-            assert torch.device(device).type == "cpu", "no other memory can be pinned"
+            assert torch.device(device).type == "cpu", "only host memory can be pinned"
             seen.append(("pinned",))
         return empty(*size, **options)
 
@@ -94,7 +94,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
         return copy(self, source)
 
     def made(device: torch.device, priority: int) -> Stream:
-        assert priority < 0, "other workers wait for what is launched there"
+        assert priority < 0, "other workers wait for work in this stream"
         return Stream(seen, "lanesum")
 
     monkeypatch.setattr(torch.cuda, "Stream", made)
@@ -102,13 +102,13 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: current[-1])
     monkeypatch.setattr(torch.cuda, "stream", enter)
     monkeypatch.setattr(torch.cuda, "device", choose)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: pytest.fail("everything waits"))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: pytest.fail("all streams wait"))
     monkeypatch.setattr(torch, "empty", noted_empty)
     monkeypatch.setattr(torch.Tensor, "copy_", noted_copy)
     return seen
 
 
-def test_a_vector_s_way_to_the_host_and_back(log: Log) -> None:
+def test_staging_to_host_and_back_orders_streams(log: Log) -> None:
     own = CudaStaging(SECOND)
     made = own.record_event()
     own.wait_event(made, Tensor(log))
@@ -122,13 +122,13 @@ def test_a_vector_s_way_to_the_host_and_back(log: Log) -> None:
     own.hand_over(Tensor(log))
     assert back.tolist() == [0, 1, 2, 3]
     assert log == [
-        ("mark", "caller"),
-        ("lanesum", "waits for", "a mark in caller"),
+        ("event", "caller"),
+        ("lanesum", "waits for", "an event in caller"),
         ("in use by", "lanesum"),
         ("pinned",),
         ("copy launched in", "lanesum"),
-        ("mark", "lanesum"),
-        ("thread waits for", "a mark in lanesum"),
+        ("event", "lanesum"),
+        ("thread waits for", "an event in lanesum"),
         ("pinned",),
         ("copy launched in", "lanesum"),
         ("caller", "waits for", "lanesum"),
@@ -136,23 +136,23 @@ def test_a_vector_s_way_to_the_host_and_back(log: Log) -> None:
     ]
 
 
-def test_nothing_is_handed_over_inside_of_lanesum_s_stream(log: Log) -> None:
+def test_hand_over_within_own_stream_does_nothing(log: Log) -> None:
     own = CudaStaging(SECOND)
     with own.stream():
         own.hand_over(Tensor(log))
     assert log == []
 
 
-def test_other_types_become_the_host_s_on_the_device(log: Log) -> None:
-    """A copy that changes the type could not be launched: it would wait."""
+def test_copy_to_host_converts_types_on_device(log: Log) -> None:
+    """A copy that converts cannot be asynchronous: it would wait."""
     own = CudaStaging(SECOND)
     pinned = torch.zeros(3)
     with own.stream():
         own.copy_to_host(torch.arange(3, dtype=torch.float64), pinned)
-    assert pinned.tolist() == [0, 1, 2] and log[-2:] == [("copy launched in", "lanesum"), ("mark", "lanesum")]
+    assert pinned.tolist() == [0, 1, 2] and log[-2:] == [("copy launched in", "lanesum"), ("event", "lanesum")]
 
 
-def test_words_that_nobody_may_write_are_put_there(log: Log) -> None:
+def test_copy_to_device_accepts_read_only_words(log: Log) -> None:
     words = np.arange(3, dtype=np.int32)
     words.flags.writeable = False
     for own in (CudaStaging(SECOND), Staging(torch.device("cpu"))):
@@ -160,12 +160,12 @@ def test_words_that_nobody_may_write_are_put_there(log: Log) -> None:
     assert Staging(torch.device("meta")).copy_to_device(words).device.type == "meta"
 
 
-def test_memory_of_the_host_is_the_host_s_whatever_the_default_device_is() -> None:
+def test_empty_pinned_ignores_default_device() -> None:
     with torch.device("meta"):
         assert Staging(torch.device("cpu")).empty_pinned(3, torch.float32).device.type == "cpu"
 
 
-def test_parts_of_a_tensor_are_put_where_they_belong(log: Log) -> None:
+def test_copy_to_device_writes_part_of_tensor(log: Log) -> None:
     own = CudaStaging(SECOND)
     target = torch.zeros(5)
     with own.stream():

@@ -1,93 +1,32 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions that are handed tensors: the same kind and the same bits back, of the host as of a device."""
+"""All-reduces of tensors: results are tensors with the bits of arrays, for the host and for a device."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from lanesum.codecs import CodecContext, CodecError, ErrorFeedback, GatheredFloats, Result, Steps, get
+from lanesum.codecs import CodecError, ErrorFeedback, get
 from lanesum.errors import ConfigurationError
 from lanesum.gpu import staging, tensors
 from lanesum.session import Session
-from lanesum.transport import JobTicket
+from tests.host.torch.device_codecs import AddsErrorFeedback, OnDevice, run
 from tests.host.torch.fake_device import LOST, FakeDevice
-from tests.host.torch.torch_ranks import served_job
-
-Work = Callable[[Session], Any]
-
-
-def run(tickets: list[JobTicket], works: list[Work], codec: Callable[[], Any]) -> list[Any]:
-    """Every worker's ``work`` in a thread of its own."""
-    outcomes: list[Any] = [None] * len(works)
-
-    def one(number: int) -> None:
-        try:
-            with Session(tickets[number], codec=codec(), deadline_s=10.0) as session:
-                outcomes[number] = works[number](session)
-        except BaseException as error:  # handed to the test
-            outcomes[number] = error
-
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(works))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
-    return outcomes
+from tests.host.torch.ranks import served_job
 
 
 def vector(worker: int, size: int) -> torch.Tensor:
     return torch.randn(size, generator=torch.Generator().manual_seed(worker))
 
 
-class OnDevice(GatheredFloats):
-    """``bf16``, but it looks at no vector that is not a tensor of a device."""
-
-    def __init__(self, *, workers: int) -> None:
-        super().__init__(workers=workers, format="bf16")
-        self.traits = replace(self.traits, accepts_device_tensors=True)
-
-    def all_reduce(self, x: Any, context: CodecContext) -> Steps:
-        assert isinstance(x, torch.Tensor) and x.dtype == torch.float32 and x.dim() == 1 and x.is_contiguous()
-        own = staging.staging_for(x.device)
-        pinned = own.empty_pinned(x.numel(), torch.float32)
-        with own.stream():
-            copied = own.copy_to_host(x, pinned)
-        copied.synchronize()
-        result = yield from super().all_reduce(pinned.numpy(), context)
-        with own.stream():
-            residual = None if result.residual is None else own.copy_to_device(result.residual)
-            return Result(own.copy_to_device(result.values), residual)  # type: ignore[arg-type]
-
-
-class AddsMemory(OnDevice):
-    """And adds the memory itself, which it overwrites."""
-
-    def __init__(self, *, workers: int) -> None:
-        super().__init__(workers=workers)
-        self.traits = replace(self.traits, adds_memory=True)
-
-    def all_reduce(self, x: Any, context: CodecContext) -> Steps:
-        memory = context.memory
-        result = yield from super().all_reduce(x if memory is None else x + memory, context)
-        if memory is not None and result.residual is not None:
-            result.residual = memory.copy_(result.residual)
-        return result
-
-
 @pytest.mark.parametrize("codec", ["thc", "fixed", "topk"])
-def test_tensors_of_the_host_have_the_sums_of_arrays(codec: str) -> None:
-    """One worker hands arrays in, the other one tensors; both of every shape, at once or one after the other."""
+def test_tensors_of_host_have_sums_of_arrays(codec: str) -> None:
+    """One worker passes arrays, the other tensors, of every shape, one after another and concurrently."""
     shapes: list[tuple[int, ...]] = [(), (1,), (0,), (3, 5), (70, 100)]
 
     def of(worker: int) -> list[torch.Tensor]:
@@ -112,8 +51,8 @@ def test_tensors_of_the_host_have_the_sums_of_arrays(codec: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
-def test_other_floating_point_types_come_back_as_float32(dtype: torch.dtype) -> None:
-    """Every other column of a matrix: not contiguous either."""
+def test_tensors_of_other_floats_return_float32(dtype: torch.dtype) -> None:
+    """The tensor is not contiguous either: every other column of a matrix."""
     numbers = torch.arange(-12, 12).reshape(4, 6).to(dtype)[:, ::2]
     with served_job(1, "fixed") as tickets:
         ((result,),) = run(tickets, [lambda session: [session.all_reduce(numbers)]], lambda: get("fixed", workers=1))
@@ -121,7 +60,7 @@ def test_other_floating_point_types_come_back_as_float32(dtype: torch.dtype) -> 
     torch.testing.assert_close(result, numbers.to(torch.float32), rtol=1e-6, atol=1e-6)
 
 
-def test_float32_of_the_host_is_not_copied() -> None:
+def test_flat_float32_tensor_is_not_copied() -> None:
     one = torch.zeros(4, 5)
     assert tensors.flat(one).data_ptr() == one.data_ptr()
 
@@ -137,18 +76,18 @@ def test_float32_of_the_host_is_not_copied() -> None:
     ],
     ids=["int32", "bool", "complex", "sparse", "meta"],
 )
-def test_what_is_no_dense_tensor_of_floats_is_refused(tensor: torch.Tensor, says: str) -> None:
+def test_tensors_not_dense_or_not_floats_are_refused(tensor: torch.Tensor, says: str) -> None:
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
         for call in (session.all_reduce, session.all_reduce_async, session.all_reduce_result):
             with pytest.raises(ConfigurationError, match=says):
                 call(tensor)
         assert session.stats.packets_sent == 0
-        assert session.all_reduce(np.ones(3, np.float32)).tolist() == [1, 1, 1], "the session goes on"
+        assert session.all_reduce(np.ones(3, np.float32)).tolist() == [1, 1, 1], "the session continues"
 
 
 @pytest.mark.parametrize("kind", ["staged", "kernels", "error feedback"])
-def test_tensors_of_a_device_have_the_sums_of_arrays(kind: str, device: FakeDevice) -> None:
-    """Nothing is sent before its copy has happened, or the sums would be others."""
+def test_tensors_of_device_have_sums_of_arrays(kind: str, device: FakeDevice) -> None:
+    """Words sent before their copy is complete would give wrong sums."""
 
     def codec() -> Any:
         inner = get("bf16", workers=2) if kind == "staged" else OnDevice(workers=2)
@@ -170,38 +109,38 @@ def test_tensors_of_a_device_have_the_sums_of_arrays(kind: str, device: FakeDevi
         here, there = run(tickets, [on_device, on_host], codec)
     for tensor, array in zip(here, there, strict=True):
         assert type(tensor) is torch.Tensor and tensor.numpy().tobytes() == array.tobytes()
-    assert len(device.of("copy to host")) == len(device.of("synchronize")) == 7
-    assert len(device.of("wait event")) == len(device.of("hand over")) == 7
+    assert len(device.threads_of("copy to host")) == len(device.threads_of("synchronize")) == 7
+    assert len(device.threads_of("wait event")) == len(device.threads_of("hand over")) == 7
 
 
-def test_the_copies_of_a_fake_device_happen_late() -> None:
-    """Or the tests with it would show nothing."""
+def test_fake_device_copies_late() -> None:
+    """Otherwise the tests with the fake device would prove nothing."""
     device = FakeDevice()
     pinned = device.empty_pinned(3, torch.float32)
     with device.stream():
-        mark = device.copy_to_host(torch.ones(3), pinned)
-    assert not mark.query() and pinned.view(torch.int32).tolist() == [LOST] * 3
-    mark.synchronize()
-    assert mark.query() and pinned.tolist() == [1, 1, 1]
+        event = device.copy_to_host(torch.ones(3), pinned)
+    assert not event.query() and pinned.view(torch.int32).tolist() == [LOST] * 3
+    event.synchronize()
+    assert event.query() and pinned.tolist() == [1, 1, 1]
 
 
-def test_nothing_is_waited_for_where_an_all_reduce_is_begun(device: FakeDevice) -> None:
-    """Nor are those kept waiting that came before, while a device computes what comes next."""
+def test_all_reduce_async_does_not_wait_for_device(device: FakeDevice) -> None:
+    """Earlier all-reduces make progress, too, while the device computes the next tensor."""
     computed = threading.Event()
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec=OnDevice(workers=1)) as session:
         first = session.all_reduce_async(np.arange(9, dtype=np.float32), codec="fixed")
         device.gates.append(computed)
         gradient = torch.zeros(300)
         late = session.all_reduce_async(gradient)
-        assert first.result().tolist() == list(range(9)), "one before it is through"
-        assert not late.done() and device.of("synchronize") == []
-        gradient.fill_(3)  # what the device computes at last
+        assert first.result().tolist() == list(range(9)), "the earlier one completes"
+        assert not late.done() and device.threads_of("synchronize") == []
+        gradient.fill_(3)  # as the device would
         computed.set()
         assert late.result().tolist() == [3] * 300
 
 
-def test_memory_is_added_by_codecs_that_do_so_themselves(device: FakeDevice) -> None:
-    """With the bits of those for whom it is added, and a checkpoint has arrays in any case."""
+def test_error_feedback_added_by_codec_has_same_bits(device: FakeDevice) -> None:
+    """Checkpoints have arrays in any case."""
 
     def work(session: Session) -> list[bytes]:
         sums = [session.all_reduce(vector(step, 3000) / 7, name="t").numpy().tobytes() for step in range(3)]
@@ -222,24 +161,28 @@ def test_memory_is_added_by_codecs_that_do_so_themselves(device: FakeDevice) -> 
         return [*sums, kept.tobytes(), session.all_reduce(vector(9, 3000).numpy(), name="t").tobytes()]
 
     seen = []
-    for one, inner in ((work, AddsMemory(workers=1)), (work, OnDevice(workers=1)), (host, get("bf16", workers=1))):
+    for one, inner in (
+        (work, AddsErrorFeedback(workers=1)),
+        (work, OnDevice(workers=1)),
+        (host, get("bf16", workers=1)),
+    ):
         with served_job(1, "fixed") as tickets:
             seen += run(tickets, [one], lambda inner=inner: ErrorFeedback(inner))
     assert seen[0] == seen[1] == seen[2]
 
 
-def test_memory_that_nobody_would_add_is_refused(device: FakeDevice) -> None:
+def test_error_feedback_for_other_codecs_is_refused(device: FakeDevice) -> None:
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
         for x in (np.ones(3, np.float32), torch.ones(3)):
             with pytest.raises(ConfigurationError, match="does not add error feedback"):
                 session.all_reduce_result(x, error_feedback=torch.ones(3))
         kept = session.all_reduce_result(
-            torch.ones(3), error_feedback=torch.ones(3), codec=AddsMemory(workers=1)
+            torch.ones(3), error_feedback=torch.ones(3), codec=AddsErrorFeedback(workers=1)
         ).values
         assert list(kept) == [2, 2, 2]
 
 
-def test_kernels_can_be_turned_off(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanesum_gpu_off_disables_kernels(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     cuda, cpu, codec = torch.device("cuda", 0), torch.device("cpu"), OnDevice(workers=1)
     assert staging.codec_accepts(codec, cuda) and staging.codec_accepts(codec, cpu)
     assert not staging.codec_accepts(get("fixed", workers=1), cuda)
@@ -254,7 +197,7 @@ def test_kernels_can_be_turned_off(device: FakeDevice, monkeypatch: pytest.Monke
         staging.mode()
 
 
-def test_not_a_number_on_a_device_is_named(device: FakeDevice) -> None:
+def test_not_a_number_on_device_is_named(device: FakeDevice) -> None:
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
         with pytest.raises(CodecError, match="element 2 is nan"):
             session.all_reduce(torch.tensor([1.0, 2.0, float("nan")]))

@@ -167,7 +167,7 @@ SWITCH = (
            "ipv4.checksum != ipv4.fresh_checksum()", "False"),
     Mutant("the switch answers in the rack's place", ReferenceSwitch, "_aggregate",
            "Verdict.ASCEND if job.role & Role.ASCEND else Verdict.RESULT", "Verdict.RESULT"),
-    Mutant("answers from above are not handed down", ReferenceSwitch, "_hand_down", "if job is None or",
+    Mutant("answers from above are not handed down", ReferenceSwitch, "_descend", "if job is None or",
            "if True or"),
     Mutant("pending answers reach the sender alone", ReferenceSwitch, "_aggregate",
            "self._multicast(job, frame)", "self._multicast(job, frame)[: 1 if verdict is Verdict.PENDING else None]"),

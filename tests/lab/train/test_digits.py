@@ -24,7 +24,7 @@ from lanesum_lab.train.loop import Settings
 from lanesum_lab.train.plot import plot
 from lanesum_lab.train.report import Report
 from lanesum_lab.train.task import DigitsNet, load_digits
-from tests.host.torch.torch_ranks import LOCALHOST, Ranks, free_ports, served_job
+from tests.host.torch.ranks import LOCALHOST, Ranks, free_ports, served_job
 
 pytestmark = pytest.mark.long
 

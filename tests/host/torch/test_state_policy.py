@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The hook with codecs that keep a state of their own: policies and sparse codecs."""
+"""The hook with stateful codecs: policies and sparse codecs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import lanesum.torch
 from lanesum.codecs import Codec, CodecError, NotFiniteError, Policy, Rule, Sketch, TopK
 from lanesum.errors import ConfigurationError
 from lanesum.session import Session
-from tests.host.torch.test_torch_state import FakeBucket, average, parameters
-from tests.host.torch.torch_ranks import served_job
+from tests.host.torch.buckets import FakeBucket, average, parameters
+from tests.host.torch.ranks import served_job
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def policy(**options: object) -> Policy:
 
 
 @pytest.mark.parametrize("codec", ["sketch", "policy"])
-def test_a_checkpoint_survives_the_file(session: Session, codec: str) -> None:
+def test_checkpoint_saved_and_loaded_is_unchanged(session: Session, codec: str) -> None:
     def build() -> Codec:
         return Sketch(workers=1) if codec == "sketch" else policy()
 
@@ -57,7 +57,7 @@ def test_a_checkpoint_survives_the_file(session: Session, codec: str) -> None:
             later.load_state_dict({"codec": codec, "memory": {}})
 
 
-def test_the_policy_knows_parameters_in_whatever_bucket(session: Session) -> None:
+def test_policy_follows_parameters_between_buckets(session: Session) -> None:
     first, second = parameters(4000, 1000)
     chosen = policy()
     with lanesum.torch.State(session, codec=chosen) as state:
@@ -67,11 +67,11 @@ def test_the_policy_knows_parameters_in_whatever_bucket(session: Session) -> Non
         assert chosen.codec_for("#0", 4000).name == "sketch"
         alone = sparse_gradient(5)[:1000]
         mean = average(state, FakeBucket(alone.clone(), [second]))
-        # What the first step has left over, in a bucket that is no more, was said in the second one.
+        # The second step has sent the residual of the first one, although DDP has rebuilt the buckets since.
         torch.testing.assert_close(mean, alone)
 
 
-def test_a_skipped_step_is_told_and_the_next_one_is_not(session: Session) -> None:
+def test_take_skipped_names_parameter_once(session: Session) -> None:
     model = torch.nn.Linear(4, 5)
     shown = list(model.parameters())
     chosen = policy(not_finite="skip")
@@ -85,7 +85,7 @@ def test_a_skipped_step_is_told_and_the_next_one_is_not(session: Session) -> Non
 
 
 @pytest.mark.parametrize("codec", ["fixed", "policy"])
-def test_a_value_that_is_not_finite_is_named_by_parameter(session: Session, codec: str) -> None:
+def test_non_finite_gradient_is_named_by_parameter(session: Session, codec: str) -> None:
     model = torch.nn.Linear(40, 50)
     bad = torch.ones(2050)
     bad[2007] = torch.inf
@@ -95,6 +95,6 @@ def test_a_value_that_is_not_finite_is_named_by_parameter(session: Session, code
             average(state, FakeBucket(bad, list(model.parameters())))
 
 
-def test_a_policy_keeps_error_feedback_itself(session: Session) -> None:
+def test_policy_keeps_error_feedback_itself(session: Session) -> None:
     with pytest.raises(ConfigurationError, match="itself"):
         lanesum.torch.State(session, codec=policy(), error_feedback=True)

@@ -17,8 +17,8 @@ from lanesum.codecs import CodecError
 from lanesum.codecs.lgc import Phase
 from lanesum.errors import ConfigurationError
 from lanesum.session import Session
-from tests.host.torch.test_torch_state import FakeBucket, average, parameters
-from tests.host.torch.torch_ranks import served_job
+from tests.host.torch.buckets import FakeBucket, average, parameters
+from tests.host.torch.ranks import served_job
 
 OPTIONS: dict[str, Any] = {"density": 0.05, "warm_up": 1, "training": 3, "passes": 5, "guard": 1.0}
 
@@ -38,7 +38,7 @@ def gradient(seed: int, kind: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", ["lgc", "lgc-server"])
-def test_a_checkpoint_resumes_with_the_same_bits(session: Session, name: str) -> None:
+def test_checkpoint_resumes_with_same_bits(session: Session, name: str) -> None:
     shown = parameters(4000, 1000)
     for stop in (2, 5):  # while the autoencoder learns, and after
         state = learned(session, name)
@@ -52,7 +52,7 @@ def test_a_checkpoint_resumes_with_the_same_bits(session: Session, name: str) ->
         for seed in range(stop, 7):
             one, other = (average(each, FakeBucket(gradient(seed), shown)) for each in (state, later))
             assert torch.equal(one, other) and one.any()
-        # A model with other parameters: told where its first bucket is reduced.
+        # A model with other parameters: its first bucket raises.
         wrong = learned(session, name)
         wrong.load_state_dict({**later.state_dict(), "memory": {}})
         assert wrong.codec.phase("#0") is Phase.COMPRESSED  # type: ignore[attr-defined]
@@ -61,7 +61,7 @@ def test_a_checkpoint_resumes_with_the_same_bits(session: Session, name: str) ->
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
-def test_buckets_of_any_type_and_order(session: Session, kind: torch.dtype) -> None:
+def test_buckets_of_any_type_and_order_are_averaged(session: Session, kind: torch.dtype) -> None:
     first, second = parameters(4000, 1000)
     state = learned(session, "lgc")
     for seed in range(6):
@@ -75,7 +75,7 @@ def test_buckets_of_any_type_and_order(session: Session, kind: torch.dtype) -> N
     assert counts == {Phase.DENSE: 1, Phase.TRAINING: 3, Phase.COMPRESSED: 2}
 
 
-def test_dgc_keeps_what_it_has_not_sent_itself(session: Session) -> None:
+def test_dgc_keeps_error_feedback_itself(session: Session) -> None:
     with pytest.raises(ConfigurationError, match="keeps error feedback itself"):
         lanesum.torch.State(session, codec="dgc", error_feedback=True)
     state = lanesum.torch.State(session, codec=codecs.get("dgc", workers=1, density=0.1, momentum=0.0))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The state without DDP: one worker, buckets made by hand."""
+"""The state of the hook without DDP: one worker, buckets made by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -20,25 +19,9 @@ from lanesum.codecs import CodecError
 from lanesum.errors import ConfigurationError
 from lanesum.session import Session
 from lanesum.transport.errors import SessionClosedError
-from tests.host.torch.torch_ranks import served_job
+from tests.host.torch.buckets import FakeBucket, average, parameters
+from tests.host.torch.ranks import served_job
 from tests.paths import ROOT
-
-
-@dataclass
-class FakeBucket:
-    """What the hook uses of ``dist.GradBucket``."""
-
-    tensor: torch.Tensor
-    shown: list[torch.nn.Parameter] = field(default_factory=list)
-
-    def buffer(self) -> torch.Tensor:
-        return self.tensor
-
-    def parameters(self) -> list[torch.nn.Parameter]:
-        return self.shown
-
-    def index(self) -> int:
-        return 0
 
 
 @pytest.fixture
@@ -47,16 +30,7 @@ def session() -> Iterator[Session]:
         yield session
 
 
-def parameters(*sizes: int) -> list[torch.nn.Parameter]:
-    return [torch.nn.Parameter(torch.zeros(size)) for size in sizes]
-
-
-def average(state: lanesum.torch.State, bucket: FakeBucket) -> torch.Tensor:
-    mean: torch.Tensor = lanesum.torch.hook(state, bucket).wait()
-    return mean
-
-
-def test_memory_follows_the_parameter_into_another_bucket(session: Session) -> None:
+def test_error_feedback_follows_parameter_into_another_bucket(session: Session) -> None:
     first, second = parameters(100, 200)
     with lanesum.torch.State(session) as state:
         sent = torch.randn(300, generator=torch.Generator().manual_seed(1))
@@ -64,7 +38,7 @@ def test_memory_follows_the_parameter_into_another_bucket(session: Session) -> N
         memory = state.state_dict()["memory"]
         assert list(memory) == ["#0", "#1"]
         torch.testing.assert_close(torch.cat([memory["#0"], memory["#1"]]), sent - got)
-        # Alone in a bucket, and with nothing new to say: only what was left over comes out, and less is left.
+        # A zero gradient, alone in its bucket: only the residual is sent, and the new one is smaller.
         average(state, FakeBucket(torch.zeros(200), [second]))
         norms = state.error_feedback.norms() if state.error_feedback is not None else {}
         assert 0 < norms["#1"] < memory["#1"].norm()
@@ -74,7 +48,7 @@ def test_memory_follows_the_parameter_into_another_bucket(session: Session) -> N
         assert stats.transport.packets_sent > 0 and stats.busy_s > 0
 
 
-def test_checkpoint_brings_the_memory_back(session: Session) -> None:
+def test_checkpoint_restores_error_feedback(session: Session) -> None:
     model = torch.nn.Linear(30, 10)
     shown = list(model.parameters())
     with lanesum.torch.State(session, model=model) as state:
@@ -91,7 +65,7 @@ def test_checkpoint_brings_the_memory_back(session: Session) -> None:
             torch.testing.assert_close(vector, kept[name], rtol=0, atol=0)
 
 
-def test_foreign_checkpoints_are_refused(session: Session) -> None:
+def test_checkpoints_of_others_are_refused(session: Session) -> None:
     state = lanesum.torch.State(session)
     with pytest.raises(ConfigurationError, match="no 'memory'"):
         state.load_state_dict({})
@@ -107,7 +81,7 @@ def test_foreign_checkpoints_are_refused(session: Session) -> None:
         off.load_state_dict({"codec": "thc", "memory": {"#0": torch.zeros(7)}})
 
 
-def test_join_takes_the_ticket_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_join_reads_ticket_from_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with served_job(1, "thc") as (ticket,):
         (tmp_path / "ticket.json").write_text(ticket.to_json())
         monkeypatch.setenv("LANESUM_TICKET", str(tmp_path / "ticket.json"))
@@ -119,13 +93,13 @@ def test_join_takes_the_ticket_from_the_environment(tmp_path: Path, monkeypatch:
         assert len(rounds) == 1
 
 
-def test_error_feedback_is_off_for_fixed_unless_asked_for(session: Session) -> None:
+def test_error_feedback_for_fixed_is_off_by_default(session: Session) -> None:
     assert lanesum.torch.State(session, codec="fixed").error_feedback is None
     assert lanesum.torch.State(session, codec="fixed", error_feedback=True).error_feedback is not None
     assert lanesum.torch.State(session, codec="thc").error_feedback is not None
 
 
-def test_leaving_says_goodbye_once(session: Session) -> None:
+def test_leave_twice_adds_one_round(session: Session) -> None:
     state = lanesum.torch.State(session)
     average(state, FakeBucket(torch.arange(5.0)))
     rounds = session.stats.rounds
@@ -135,7 +109,7 @@ def test_leaving_says_goodbye_once(session: Session) -> None:
         lanesum.torch.hook(state, FakeBucket(torch.arange(5.0)))
 
 
-def test_leaving_after_a_failure_is_closing(session: Session) -> None:
+def test_leave_after_failure_closes(session: Session) -> None:
     state = lanesum.torch.State(session)
     with pytest.raises(CodecError):
         average(state, FakeBucket(torch.tensor([float("nan")]), parameters(1)))
@@ -143,7 +117,7 @@ def test_leaving_after_a_failure_is_closing(session: Session) -> None:
     assert session.stats.packets_sent == 0
 
 
-def test_empty_and_sparse_buckets(session: Session) -> None:
+def test_empty_bucket_passes_and_sparse_bucket_raises(session: Session) -> None:
     with lanesum.torch.State(session) as state:
         assert average(state, FakeBucket(torch.zeros(0))).numel() == 0
         assert session.stats.packets_sent == 0
@@ -152,8 +126,8 @@ def test_empty_and_sparse_buckets(session: Session) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.int32])
-def test_what_float32_does_not_hold_is_refused(session: Session, dtype: torch.dtype) -> None:
-    """DDP hands complex gradients over as they are: half of each would be lost."""
+def test_complex_and_integer_buckets_are_refused(session: Session, dtype: torch.dtype) -> None:
+    """DDP passes complex gradients on as they are: half of each would be lost."""
     bucket = FakeBucket(torch.ones(5, dtype=dtype), parameters(5))
     with lanesum.torch.State(session) as state:
         with pytest.raises(ConfigurationError, match=f"this bucket has {dtype}"):
@@ -161,8 +135,8 @@ def test_what_float32_does_not_hold_is_refused(session: Session, dtype: torch.dt
         assert average(state, FakeBucket(torch.ones(5), parameters(5))).numel() == 5
 
 
-def test_not_a_number_is_named_and_ends_the_state(session: Session) -> None:
-    """Outside of backward the future tells; the original exception stays on the state."""
+def test_not_a_number_is_named_and_ends_state(session: Session) -> None:
+    """Outside backward the future raises; the original exception stays in ``State.error``."""
     bucket = FakeBucket(torch.tensor([1.0, float("nan"), 2.0]), parameters(3))
     with lanesum.torch.State(session) as state:
         with pytest.raises(CodecError, match="element 1 is nan"):
@@ -174,7 +148,7 @@ def test_not_a_number_is_named_and_ends_the_state(session: Session) -> None:
         assert state.state_dict()["memory"] == {}
 
 
-# What is registered first comes last, after the end of all that lanesum ends.
+# The function registered first runs last, after all that lanesum has registered.
 _LEAVE = """
 import atexit, threading
 atexit.register(lambda: print(*(one.name for one in threading.enumerate() if one.name.startswith("lanesum-job"))))
@@ -182,15 +156,15 @@ import sys, lanesum.torch, torch
 from lanesum.session import Session
 from lanesum.transport.errors import SessionClosedError
 from lanesum.transport import JobTicket
-from tests.host.torch.test_torch_state import FakeBucket
+from tests.host.torch.buckets import FakeBucket
 state = lanesum.torch.State(Session(JobTicket.from_json(sys.argv[1]), deadline_s=600))
 lanesum.torch.hook(state, FakeBucket(torch.ones(8), [torch.nn.Parameter(torch.ones(8))]))
 print("leaving")
 """
 
 
-def test_waiting_bucket_does_not_keep_the_process_alive() -> None:
-    """The second worker never comes and the deadline is ten minutes, but the script ends, and not before its thread."""
+def test_waiting_bucket_does_not_keep_process_alive() -> None:
+    """The second worker never joins and the deadline is ten minutes, but the script ends, after its thread."""
     with served_job(2, "thc", absent=(1,)) as (ticket,):
         start = time.monotonic()
         ended = subprocess.run(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Real ranks for tests: processes that stay, with one gloo process group, and run functions they are sent."""
+"""Ranks: processes with one gloo process group that run the functions sent to them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ANSWER_S = 60.0
 
 
 def free_ports(count: int, kind: socket.SocketKind = socket.SOCK_DGRAM) -> list[int]:
-    """All different: one that was given back might be the next one found."""
+    """Return different free ports: all are held until the last one is found."""
     with contextlib.ExitStack() as held:
         ports = []
         for _ in range(count):
@@ -44,10 +44,10 @@ def free_ports(count: int, kind: socket.SocketKind = socket.SOCK_DGRAM) -> list[
 def served_job(
     workers: int, codec: str, *, absent: tuple[int, ...] = (), loss: Loss | None = None
 ) -> Iterator[list[JobTicket]]:
-    """An aggregation server with one admitted job; yields the workers' tickets, without those of the ``absent``."""
+    """Serve one job, and yield the tickets of its workers without the ``absent`` ones."""
     with AggregationServer((LOCALHOST, 0), loss=loss) as server:
         table = codecs.get(codec, workers=workers).code_table
-        tag = secrets.randbits(32)  # a port may come back, and a ticket is good for one session
+        tag = secrets.randbits(32)  # a later server may get the same port, and a ticket is valid for one session
         tickets = [
             JobTicket(
                 job=7,
@@ -68,7 +68,7 @@ def served_job(
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception, as it crosses to another process."""
+    """An exception of a rank, as sent to the test."""
 
     kind: str
     message: str
@@ -76,7 +76,7 @@ class Failure:
 
 
 class Ranks:
-    """``size`` processes in one process group. Importing torch takes seconds, so they serve a whole test run."""
+    """``size`` processes in one process group. They serve a whole test run, because importing PyTorch takes seconds."""
 
     def __init__(self, size: int) -> None:
         context = mp.get_context("spawn")
@@ -92,7 +92,7 @@ class Ranks:
             self._processes.append(process)
 
     def run(self, work: Callable[..., Any], per_rank: list[Any], *shared: Any) -> list[Any]:
-        """The results of ``work(per_rank[rank], *shared)`` on every rank; fails with a rank's exception."""
+        """Return the results of ``work(per_rank[rank], *shared)``; an exception of a rank fails the test."""
         for end, own in zip(self._ends, per_rank, strict=True):
             end.send((work, (own, *shared)))
         results = []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The hook with gradients of a device, which is a fake one: who waits for what, and where memory is."""
+"""The hook with gradients of a fake device: which threads wait for it, and where error feedback is."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from lanesum.gpu import staging
 from lanesum.session import Session
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import SessionClosedError
+from tests.host.torch.buckets import FakeBucket, parameters
+from tests.host.torch.device_codecs import AddsErrorFeedback, OnDevice
 from tests.host.torch.fake_device import FakeDevice
-from tests.host.torch.test_tensors import AddsMemory, OnDevice
-from tests.host.torch.test_torch_hook import small_net
-from tests.host.torch.test_torch_state import FakeBucket, parameters
-from tests.host.torch.torch_ranks import Ranks, served_job
+from tests.host.torch.ranks import Ranks, served_job
+from tests.host.torch.test_ddp_hook import small_net
 
 
 def state_with(ticket: JobTicket, codec: Any, **options: Any) -> lanesum.torch.State:
@@ -31,8 +31,8 @@ def state_with(ticket: JobTicket, codec: Any, **options: Any) -> lanesum.torch.S
 
 
 @pytest.mark.parametrize("kind", ["fixed", "kernels"])
-def test_only_threads_of_lanesum_wait_for_the_device(kind: str, device: FakeDevice) -> None:
-    """The gradient of the second bucket is not there yet when the hook returns, and the first one does not care."""
+def test_hook_lets_only_own_threads_wait_for_device(kind: str, device: FakeDevice) -> None:
+    """The second gradient is not computed yet when the hook returns. The first bucket does not wait for it."""
     here = threading.current_thread().name
     computed = threading.Event()
     codec = OnDevice(workers=1) if kind == "kernels" else "fixed"
@@ -46,13 +46,13 @@ def test_only_threads_of_lanesum_wait_for_the_device(kind: str, device: FakeDevi
         late = lanesum.torch.hook(state, FakeBucket(gradient, parameters(300)))
         assert earlier.wait().tolist() == [2] * 400
         assert not late.done()
-        gradient.fill_(3)  # what the device computes at last
+        gradient.fill_(3)  # as the device would
         computed.set()
         assert late.wait().tolist() == [3] * 300
-        assert late.value() is not gradient, "one copy too many"
-    assert here not in device.of("synchronize")
-    # The threads that wait for gradients, and for copies.
-    assert set(device.of("synchronize")) == {"lanesum-job-7-worker-0-device", "lanesum-job-7-worker-0"}
+        assert late.value() is not gradient, "the mean was copied"
+    assert here not in device.threads_of("synchronize")
+    # The threads that wait for gradients and for copies.
+    assert set(device.threads_of("synchronize")) == {"lanesum-job-7-worker-0-device", "lanesum-job-7-worker-0"}
 
 
 def mean_of(state: lanesum.torch.State, shown: list[torch.nn.Parameter], step: int, *sizes: int) -> bytes:
@@ -61,21 +61,21 @@ def mean_of(state: lanesum.torch.State, shown: list[torch.nn.Parameter], step: i
     return bytes(lanesum.torch.hook(state, bucket).wait().numpy().tobytes())
 
 
-@pytest.mark.parametrize("kind", [OnDevice, AddsMemory])
-def test_memory_stays_on_the_device_and_checkpoints_do_not(kind: type[OnDevice], device: FakeDevice) -> None:
-    """Bits as on the host, over a rebuild of the buckets, and with a checkpoint taken from one to the other."""
+@pytest.mark.parametrize("kind", [OnDevice, AddsErrorFeedback])
+def test_error_feedback_stays_on_device_and_checkpoints_are_on_host(kind: type[OnDevice], device: FakeDevice) -> None:
+    """The bits are those of the host, over rebuilt buckets, and after a checkpoint was loaded."""
     seen = []
     for on_device in (True, False):
         with pytest.MonkeyPatch.context() as patch, served_job(1, "fixed") as (ticket,):
             if not on_device:
                 patch.delenv(staging.VARIABLE)
             codec = kind(workers=1) if on_device else "bf16"
-            shown, before = parameters(100, 200, 50), len(device.of("copy to host"))
+            shown, before = parameters(100, 200, 50), len(device.threads_of("copy to host"))
             with state_with(ticket, codec, error_feedback=True) as state:
                 sent = functools.partial(mean_of, state, shown)
                 means = [sent(0, 100, 200), sent(1, 100, 200), sent(2, 200, 50), sent(3, 100, 200, 50), sent(4, 50)]
                 assert state.error_feedback is not None
-                copied = len(device.of("copy to host")) - before
+                copied = len(device.threads_of("copy to host")) - before
                 assert copied == (len(means) if on_device else 0), "only the gradients are copied"
                 file = io.BytesIO()
                 torch.save(state.state_dict(), file)
@@ -89,8 +89,8 @@ def test_memory_stays_on_the_device_and_checkpoints_do_not(kind: type[OnDevice],
     assert seen[0] == seen[1]
 
 
-def test_memory_of_parameters_that_were_in_different_buckets(device: FakeDevice) -> None:
-    """Of the same places in buckets of the same length, even."""
+def test_error_feedback_follows_parameters_between_buckets(device: FakeDevice) -> None:
+    """Also where the parameters had the same places in buckets of the same length."""
     memory = lanesum.torch.ErrorFeedbackState()
     first, second = torch.arange(5.0), torch.arange(10.0, 15.0)
     memory.store(first, [Part("a", 0, 2), Part("b", 2, 5)])
@@ -103,14 +103,14 @@ def test_memory_of_parameters_that_were_in_different_buckets(device: FakeDevice)
     assert memory.gather(torch.ones(5), [Part("d", 0, 5)]) is None
 
 
-def test_half_precision_gradients_of_a_device(device: FakeDevice) -> None:
+def test_half_precision_gradients_on_device_return_half_precision(device: FakeDevice) -> None:
     with served_job(1, "fixed") as (ticket,), state_with(ticket, OnDevice(workers=1)) as state:
         mean = lanesum.torch.hook(state, FakeBucket(torch.arange(7).half(), parameters(7))).wait()
         assert mean.dtype == torch.float16 and mean.tolist() == list(range(7))
 
 
-def test_a_policy_skips_gradients_of_a_device(device: FakeDevice) -> None:
-    """It keeps error feedback itself, on the host."""
+def test_policy_skips_non_finite_gradients_of_device(device: FakeDevice) -> None:
+    """The policy keeps error feedback itself, on the host."""
     with served_job(1, "policy") as (ticket,):
         codec = get("policy", workers=1, not_finite="skip")
         with state_with(ticket, codec) as state:
@@ -120,8 +120,8 @@ def test_a_policy_skips_gradients_of_a_device(device: FakeDevice) -> None:
             assert bad.wait().tolist() == [0, 0] and state.take_skipped() == "#1"
 
 
-def test_buckets_of_host_and_device_keep_their_order(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of the host that comes after one of the device is not summed before it: other workers may have both there."""
+def test_buckets_of_host_and_device_keep_order(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bucket of the host is not summed before an earlier one of the device: all workers need the same order."""
     computed = threading.Event()
     device.gates.append(computed)
     with served_job(1, "fixed") as (ticket,), state_with(ticket, "fixed") as state:
@@ -133,8 +133,8 @@ def test_buckets_of_host_and_device_keep_their_order(device: FakeDevice, monkeyp
         assert late.wait().tolist() == [1] * 3 and after.wait().tolist() == [1] * 4
 
 
-def test_closing_waits_for_what_was_handed_in(device: FakeDevice) -> None:
-    """As on the host: what is not complete by then has an error, and nobody waits for ever."""
+def test_close_completes_buckets_of_device(device: FakeDevice) -> None:
+    """As on the host, a bucket that cannot complete gets an error."""
     with served_job(2, "fixed", absent=(1,)) as (ticket,):
         state = state_with(ticket, "fixed")
         future = lanesum.torch.hook(state, FakeBucket(torch.ones(3), parameters(3)))
@@ -146,7 +146,7 @@ def test_closing_waits_for_what_was_handed_in(device: FakeDevice) -> None:
 
 
 def trained(ticket: JobTicket, on_device: bool, codec: str, views: bool) -> tuple[list[bytes], bool]:
-    """Three steps of DDP; the device is the fake one. ``views``: gradients are parts of buckets."""
+    """Run three steps of DDP with the fake device. ``views``: gradients are parts of buckets."""
     with pytest.MonkeyPatch.context() as patch:
         fake = FakeDevice()
         if on_device:
@@ -163,11 +163,11 @@ def trained(ticket: JobTicket, on_device: bool, codec: str, views: bool) -> tupl
                 model(torch.randn(16, 32, generator=generator)).square().mean().backward()
                 optimizer.step()
         weights = [one.detach().numpy().tobytes() for one in model.parameters()]
-        return weights, name in fake.of("synchronize")
+        return weights, name in fake.threads_of("synchronize")
 
 
-def test_ddp_with_gradients_of_a_device(ranks: Ranks) -> None:
-    """Weights are the same as on the host, on both ranks, one of which has no device."""
+def test_ddp_on_device_and_host_has_same_weights(ranks: Ranks) -> None:
+    """Only one of the two ranks has a device."""
     seen = []
     for on_device, views in ((False, False), (True, False), (True, True)):
         with served_job(2, "thc-paper") as tickets:

@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 import lanesum.torch
 from lanesum.session import Session
 from lanesum.transport import JobTicket
-from tests.host.torch.torch_ranks import Failure, Ranks, served_job
+from tests.host.torch.ranks import Failure, Ranks, served_job
 
 STEPS = 4
 
@@ -45,7 +45,7 @@ def digest(model: nn.Module) -> str:
 
 
 class Trained:
-    """DDP with the hook, beside a plain copy of the model that computes this rank's own gradients."""
+    """DDP with the hook, and a plain copy of the model that computes this rank's own gradients."""
 
     def __init__(self, ticket: JobTicket, codec: str, dtype: torch.dtype = torch.float32, **options: Any) -> None:
         self.dtype = dtype
@@ -59,7 +59,7 @@ class Trained:
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
 
     def step(self, number: int) -> list[torch.Tensor]:
-        """One optimizer step; returns this rank's own gradients."""
+        """Do one optimizer step, and return this rank's own gradients."""
         self.plain.load_state_dict(self.model.module.state_dict())
         batch = batch_of(self.rank, number, self.dtype)
         own = torch.autograd.grad(self.plain(batch).square().mean(), list(self.plain.parameters()))
@@ -72,7 +72,7 @@ class Trained:
 
 
 def worst_error(ticket: JobTicket, dtype: torch.dtype) -> tuple[float, str, list[list[int]], str]:
-    """Largest deviation of a hook's gradient from the mean, relative to the largest gradient of that parameter."""
+    """Return the largest error of the hook's mean, relative to the largest gradient of the parameter."""
     trained = Trained(ticket, "fixed", dtype)
     worst = 0.0
     with trained.state:
@@ -90,8 +90,8 @@ def worst_error(ticket: JobTicket, dtype: torch.dtype) -> tuple[float, str, list
     [(torch.float32, 1e-6), (torch.float64, 1e-6), (torch.bfloat16, 2**-7), (torch.float16, 2**-10)],
     ids=["float32", "float64", "bfloat16", "float16"],
 )
-def test_gradients_are_the_mean_and_replicas_agree(ranks: Ranks, dtype: torch.dtype, limit: float) -> None:
-    """Under 10 % loss, over the bucket rebuild; the limits are half a unit of each type and some."""
+def test_hook_averages_gradients_and_replicas_agree(ranks: Ranks, dtype: torch.dtype, limit: float) -> None:
+    """With 10 % loss, over the bucket rebuild. Limits are a little more than half a unit of each type."""
     generator = random.Random(1)
     with served_job(2, "fixed", loss=lambda *_: generator.random() < 0.1) as tickets:
         (worst, first, layouts, kind), (_, second, _, _) = ranks.run(worst_error, tickets, dtype)
@@ -99,11 +99,14 @@ def test_gradients_are_the_mean_and_replicas_agree(ranks: Ranks, dtype: torch.dt
     assert first == second
     assert kind == str(dtype)
     if dtype is torch.float32:
-        assert layouts[0] == [1] and layouts[1][0] > 1, "the test wants a bucket rebuild"
+        assert layouts[0] == [1] and layouts[1][0] > 1, "the test needs a bucket rebuild"
 
 
-def unsaid(ticket: JobTicket) -> tuple[float, float, str, list[list[int]]]:
-    """How far sum(applied) is from sum(true mean) - mean(memory), per parameter: 0 if no memory was lost or moved."""
+def feedback_balance(ticket: JobTicket) -> tuple[float, float, str, list[list[int]]]:
+    """Return the largest difference of sum(applied) and sum(true mean) - mean(residual), and the largest residual.
+
+    The difference is 0 if no residual was lost or added to another parameter.
+    """
     trained = Trained(ticket, "thc")
     parameters = dict(trained.model.module.named_parameters())
     applied = {name: torch.zeros_like(parameter).double() for name, parameter in parameters.items()}
@@ -124,15 +127,15 @@ def unsaid(ticket: JobTicket) -> tuple[float, float, str, list[list[int]]]:
     return lost, kept, digest(trained.model), trained.layouts
 
 
-def test_error_feedback_survives_the_bucket_rebuild(ranks: Ranks) -> None:
-    """What 4-bit THC left out of the first, giant bucket must be in the small ones of the next step.
+def test_error_feedback_over_bucket_rebuild_is_complete(ranks: Ranks) -> None:
+    """The residual of the first, giant bucket must be added to the small ones of the next step.
 
-    A mean of decoded vectors is the decoded mean, so the residuals telescope: over any steps, what was applied is
-    the true sum less what is still remembered, for every parameter by itself.
+    A mean of decoded vectors is the decoded mean, so the residuals telescope: over any steps, the applied sum is the
+    true sum minus the current residual, for every parameter.
     """
     with served_job(2, "thc") as tickets:
-        (lost, kept, first, layouts), (_, _, second, _) = ranks.run(unsaid, tickets)
-    assert layouts[0] == [1] and layouts[1][0] > 1, "the test wants a bucket rebuild"
+        (lost, kept, first, layouts), (_, _, second, _) = ranks.run(feedback_balance, tickets)
+    assert layouts[0] == [1] and layouts[1][0] > 1, "the test needs a bucket rebuild"
     assert lost < 1e-5 < 1e-4 < kept
     assert first == second
 
@@ -146,7 +149,7 @@ def fail_in_backward(ticket: JobTicket) -> tuple[Failure, tuple[int, ...], float
         first, missing = Failure(type(error).__name__, str(error), ""), getattr(error, "missing", ())
     took = time.monotonic() - start
     assert trained.state.error is not None
-    # DDP itself refuses another step of a model whose backward was cut short, so the state meets a new one.
+    # DDP refuses another step of a model after an incomplete backward, so the state gets a new one.
     model = DistributedDataParallel(small_net())
     model.register_comm_hook(trained.state, lanesum.torch.hook)
     try:
@@ -157,8 +160,8 @@ def fail_in_backward(ticket: JobTicket) -> tuple[Failure, tuple[int, ...], float
     return first, missing, took, again
 
 
-def test_missing_worker_is_named_by_backward(ranks: Ranks) -> None:
-    """The job has three workers, the third never comes: its number, in lanesum's own exception."""
+def test_backward_without_one_worker_names_it(ranks: Ranks) -> None:
+    """The third worker of the job never joins. The exception keeps its own type."""
     with served_job(3, "thc", absent=(2,)) as tickets:
         for first, missing, took, again in ranks.run(fail_in_backward, tickets):
             assert first.kind == "AggregationTimeoutError", first
@@ -181,12 +184,12 @@ def leave_then_backward(ticket: JobTicket) -> tuple[bool, str]:
     return left, ""
 
 
-def test_ranks_leave_together(ranks: Ranks) -> None:
-    """With a tenth of all packets lost, the last ones included."""
+def test_leave_with_loss_closes_all_ranks(ranks: Ranks) -> None:
+    """A tenth of all packets is lost, also of the last ones."""
     generator = random.Random(2)
     with served_job(2, "thc", loss=lambda *_: generator.random() < 0.1) as tickets:
         outcomes = ranks.run(leave_then_backward, tickets)
-    # Who hears nothing of the other's goodbye leaves after a while all the same.
+    # A rank that gets no packets of the other one leaves after its deadline.
     assert any(left for left, _ in outcomes)
     for _, message in outcomes:
         assert message.startswith("SessionClosedError: This State is closed.")
@@ -202,7 +205,7 @@ def close_then_backward(ticket: JobTicket) -> str:
     return ""
 
 
-def test_closed_state_says_so(ranks: Ranks) -> None:
+def test_backward_after_close_raises(ranks: Ranks) -> None:
     with served_job(2, "thc") as tickets:
         for message in ranks.run(close_then_backward, tickets):
             assert message.startswith("SessionClosedError: This State is closed.")
@@ -222,7 +225,7 @@ def poisoned_backward(ticket: JobTicket) -> str:
 
 
 def test_not_a_number_on_one_worker_ends_both(ranks: Ranks) -> None:
-    """The one that has it hears the element, the other one whom it waited for."""
+    """Its error names the element; the error of the other worker names the missing one."""
     with served_job(2, "thc") as tickets:
         waited, poisoned = ranks.run(poisoned_backward, tickets)
     assert poisoned.startswith("CodecError: Cannot encode tensor '0.weight': element 0 is nan")
