@@ -27,14 +27,6 @@ RECIRCULATION = "IngressPipeline.slots.recirculation"
 LOOKUP = "IngressPipeline.lanes.lookup"
 FAULT = "IngressPipeline.faults.fault"
 JOURNEY = "IngressPipeline.passes.journey"
-# The action, in whatever control, without which an operation is not summed.
-_ACTIONS = {
-    **{op: op.name.lower() for op in LaneOp if op.shape.widens},
-    LaneOp.ADD32: "add_words",
-    LaneOp.ADD8X4: "add_words",
-    LaneOp.OR: "or_words",
-    LaneOp.MAX: "max_words",
-}
 
 
 def slots_of(names: P4InfoNames) -> int:
@@ -73,9 +65,8 @@ class Capabilities:
     def of(cls, names: P4InfoNames) -> Capabilities:
         """Those of the program with these names. TABLE8 needs its table besides its action."""
         actions = {name.rpartition(".")[2] for name in names.actions}
-        ops = {op for op in LaneOp if _ACTIONS[op] in actions}
-        if not names.has_table(LOOKUP):
-            ops.discard(LaneOp.TABLE8)
+        lookup = names.has_table(LOOKUP)
+        ops = {op for op in LaneOp if op.p4_action in actions and (lookup or not op.shape.lookup)}
         return cls(
             ops=frozenset(ops),
             owner_words=names.has_table(OWNER_WORD_TABLE),

@@ -67,7 +67,7 @@ class Fleet:
     @property
     def looks_up(self) -> bool:
         """Whether all switches sum by a code table."""
-        return all(LaneOp.TABLE8 in does.ops for does in self.capabilities.values())
+        return all(op in does.ops for does in self.capabilities.values() for op in LaneOp if op.shape.lookup)
 
     def apply(self, desired: Desired) -> list[Refusal]:
         """Bring every switch that is there to ``desired``; what those that are away miss is repaired when they return.

@@ -234,7 +234,7 @@ class Job:
     def ops(self) -> tuple[LaneOp, ...]:
         """The operations that it may use."""
         table = self.code_table
-        return tuple(op for op in self.request.ops or () if op is not LaneOp.TABLE8 or table is not None)
+        return tuple(op for op in self.request.ops or () if not op.shape.lookup or table is not None)
 
     def wanted(self, *, strict: bool = False) -> Wanted:
         """For planning; ``strict``: it is not admitted yet, so its quota may still be refused."""

@@ -69,7 +69,7 @@ class Plan:
             threshold=assignment.threshold,
             uplink=assignment.uplink,
             ops=ops,
-            code_table=job.base.code_table if LaneOp.TABLE8 in ops else None,
+            code_table=job.base.code_table if any(op.shape.lookup for op in ops) else None,
         )
 
     def at(self, switch: str, jobs: Iterable[Wanted]) -> dict[int, SwitchJob]:

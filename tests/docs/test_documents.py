@@ -27,6 +27,7 @@ _SOURCE = re.compile(r"(?P<path>[\w./-]+\.(?:pyi?|cpp|hpp|inl|p4|pml|ya?ml|toml|
 _FOLDERS = tuple(sorted({name.split("/")[0] for name in tracked_files() if "/" in name}))
 _FOLDER = re.compile(rf"(?:{'|'.join(map(re.escape, _FOLDERS))})/[\w./-]*")
 _DOTTED = re.compile(rf"(?<![\w./-])(?:{'|'.join(PACKAGE_ROOTS)})(?:\.\w+)+")
+_CREATED = re.compile(r"^- `[^`]+` \(new\)", re.MULTILINE)
 # Mixed case, or words joined by underscores: names of code, where plain words may be anything.
 _NAME = re.compile(r"(?<![\w.-])_?(?:[A-Z]+[a-z0-9]+(?:[A-Z]+[a-z0-9]*)+|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)\b")
 # Names of other projects, formulas, and placeholders.
@@ -40,8 +41,8 @@ def relative(path: Path) -> str:
 
 
 def inline_code(path: Path) -> list[str]:
-    """The code spans of a page, without its code blocks."""
-    return _CODE.findall(_FENCED.sub("", _COMMENT.sub("", path.read_text())))
+    """The code spans of a page, without its code blocks and the files that the reader of a recipe creates."""
+    return _CODE.findall(_CREATED.sub("", _FENCED.sub("", _COMMENT.sub("", path.read_text()))))
 
 
 def commands(path: Path) -> list[str]:

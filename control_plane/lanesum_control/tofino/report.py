@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import Combine, LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
 from lanesum_control.capabilities import Capabilities
 from lanesum_control.manifest import MANIFEST
@@ -22,7 +22,7 @@ from lanesum_control.tofino.profiles import PROFILES, Chip, TofinoProfile, profi
 from lanesum_control.tofino.resources import REPORT, Resources, read_report
 
 PAGE = "docs/tofino.md"
-_NO_SUMS = (LaneOp.OR, LaneOp.MAX)
+_NO_SUMS = tuple(op for op in LaneOp if op.shape.combine is not Combine.ADD)
 PORT_BITS_PER_SECOND = 100e9
 # Preamble, gap and frame check beside each frame.
 WIRE_OVERHEAD = 24

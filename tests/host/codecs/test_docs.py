@@ -1,15 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/codecs.md run, in order and in one namespace, and its table of parameters is complete."""
+"""Documents of the codecs: examples run, tables are complete, and the codec of the recipe conforms."""
 
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lanesum import codecs
 from lanesum.codecs import THC, PaperTHC, RingLGC, ServerLGC
 from tests.paths import ROOT
 
@@ -29,6 +34,30 @@ def test_parameters_are_all_there(build: type, title: str) -> None:
     (section,) = (one for one in TEXT.split("\n## ") if f"## {one}".startswith(title))
     documented = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", section, re.MULTILINE)
     assert set(inspect.signature(build).parameters) - {"workers"} == set(documented)
+
+
+def test_every_registered_codec_is_in_a_table() -> None:
+    documented = re.findall(r"^\| (`[\w-]+`(?:, `[\w-]+`)*)", TEXT, re.MULTILINE)
+    found = {name for row in documented for name in re.findall(r"`([\w-]+)`", row)}
+    assert set(codecs.names()) - {"lgc", "lgc-server"} <= found
+
+
+def test_codec_of_the_recipe_passes_the_conformance_test(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "extending" / "codec.md").read_text(encoding="utf-8")
+    (listing,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "recipe_codec.py").write_text(listing)
+    tests = ["tests/host/codecs/test_conformance.py", "-k", "coarse", "-p", "recipe_codec", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", *tests],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None and int(passed[1]) > 25
 
 
 def test_examples_of_learned_compression_run() -> None:

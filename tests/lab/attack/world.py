@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bmv2_tests.oracle import aggregate, random_words
 from bmv2_tests.star import SERVER, Job, Star
-from bmv2_tests.targets import Clock
+from bmv2_tests.target import Clock
 from lanesum.protocol import LaneOp
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int, ipv4_text, udp_checksum
 from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_PORT
