@@ -30,7 +30,8 @@ class Term:
         say: the field's standard term.
         instead_of: the words that it replaces, as docs/style.md shows them.
         pattern: regular expression that finds them in text; empty where a program cannot tell. A blank matches a line
-        break too. name: regular expression that finds them in identifiers in snake case; empty where there is none.
+            break too.
+        name: regular expression that finds them in identifiers in snake case; empty where there is none.
     """
 
     say: str

@@ -56,8 +56,8 @@ class EmbeddedSwitch:
         drop_port: egress port that drops a packet.
         vectorize: compute equal operations on neighbouring fields as one operation on a large int.
         max_passes: recirculations and resubmissions of one packet and its copies; packets beyond are dropped and
-        counted. queue_depth: returns the number of packets that wait at a port, for ``enq_qdepth`` and ``deq_qdepth``;
-        None
+            counted.
+        queue_depth: returns the number of packets that wait at a port, for ``enq_qdepth`` and ``deq_qdepth``; None
             for always 0.
     """
 
