@@ -48,7 +48,8 @@ class SwitchTarget:
         pipeline: returns the compiled program for a number of accumulator words, None meaning the target's default.
         command: returns the command line of a switch without a program.
         device: class of the embedded switch that runs the program in the calling process; None where only a process
-        runs it. slot_table: the decisions of the program in plain Python, for simulator and conformance suite.
+            runs it.
+        slot_table: the decisions of the program in plain Python, for simulator and conformance suite.
         executable: program that must be on PATH; empty where lanesum brings all.
         on_loopback: the switch has UDP ports on loopback; others need network interfaces.
         injects_faults: the switch carries out a fault plan at its own ports; others need relays.
