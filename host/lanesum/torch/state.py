@@ -28,8 +28,8 @@ from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.transport import TransportStats
 from lanesum.transport.congestion import CongestionControl
+from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 from lanesum.transport.errors import SessionClosedError
-from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 
 
 @dataclass(frozen=True, slots=True)
