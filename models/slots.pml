@@ -272,7 +272,7 @@ inline arrive(w, p) {
     fi
 }
 
-/* flights.py, Flights.take_result: which outstanding position of worker w a result of position p is taken for. */
+/* round_sequence.py, RoundSequence._take_result: which outstanding position of worker w a result of position p is taken for. */
 #ifdef BUG_RESULT_EPOCH_UNCHECKED
 #define FOR_IT(w, i, p) (OUTSTANDING(w, i) && CHUNK(i) == CHUNK(p))
 #else
@@ -353,7 +353,7 @@ inline look_whether_all_ended() {
 }
 
 /* Progress. At any moment the network loses everything that is under way. From then on it still loses every first
- * send, and brings only this: the oldest position that a worker waits for, sent again (all that Flights._lost
+ * send, and brings only this: the oldest position that a worker waits for, sent again (all that LossDetector.detect_loss
  * promises), the answer to it, and what workers send again because a pending answer asks them to. That goes on until
  * all have ended, or for longer than it could take. One step of the model, because nothing in it is anybody's choice. */
 #define SWEEPS (3 * WORKERS * POSITIONS) /* to begin an entry, to be told that it is not complete, to get the result */
