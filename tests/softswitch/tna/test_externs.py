@@ -143,8 +143,8 @@ def test_ingress_mirror_copies_the_packet_as_it_came(switch: TofinoSwitch) -> No
     # The egress parser removes the mirror's header and no other.
     assert mirrored[1].frame == packet and mirrored[2].frame == packet
     switch.set_clone_session(5, CloneSession((Replica(20, 1),), packet_length_bytes=12))
-    assert sorted(switch.process(1, packet))[1].frame == packet[:10]  # the truncated length includes the mirror's two
-    bytes
+    # The truncated length includes the two bytes of the mirror's header.
+    assert sorted(switch.process(1, packet))[1].frame == packet[:10]
 
 
 def test_egress_mirror_copies_the_packet_as_it_leaves(switch: TofinoSwitch) -> None:
