@@ -101,7 +101,7 @@ class Star(Twins):
         group = next(number for number in range(1, len(groups) + 2) if number not in groups)
         if ops is None:
             ops = self.target.ops
-        table = code_table if LaneOp.TABLE8 in ops else None
+        table = code_table if any(op.shape.lookup for op in ops) else None
         switch_job = SwitchJob(
             job, tag, slot_base, slot_count, group, members, ops, table, role, threshold, uplink, lease
         )  # fmt: skip

@@ -137,7 +137,7 @@ class Tree:
     def _part(
         self, job: int, tag: int, slot_count: int, members: tuple[Member, ...], role: Role, uplink: int | None
     ) -> SwitchJob:
-        table = CODE_TABLE if LaneOp.TABLE8 in self.ops else None
+        table = CODE_TABLE if any(op.shape.lookup for op in self.ops) else None
         return SwitchJob(job, tag, 0, slot_count, 1, members, self.ops, table, role, uplink=uplink)
 
     def scope(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
-from lanesum_switch.compiler.layout import Segment
+from lanesum_switch.compiler.header_segments import Segment
 
 
 class Calculations:

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the Python module; each is defined in the file of its name.
+// Parts of the Python module, each defined in the file of its name.
 #pragma once
 
 #include <nanobind/nanobind.h>

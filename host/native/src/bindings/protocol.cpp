@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Headers as Python sees them: for the tests that hold both implementations to one packet layout.
+// Python bindings of packet headers, for tests that compare the layout of both implementations.
 #include <stdexcept>
 
 #include <nanobind/stl/string.h>
