@@ -32,8 +32,8 @@ MODELS = Path(__file__).parent
 DEPTH = 100_000
 MEMORY_MB = 8_000
 RUN_S = 900
-# Every step reads variables that other processes write, so partial order reduction does not help. A global variable with
-# the name of one of SPIN's own replaces it: the compiler detects that by its type.
+# Every step reads variables that other processes write, so partial order reduction does not help. A global variable
+# with the name of one of SPIN's own replaces it: the compiler detects that by its type.
 COMPILE = ("-Werror=int-conversion", "-DSAFETY", "-DNOREDUCE", "-DVECTORSZ=4096", f"-DMEMLIM={MEMORY_MB}")
 SEARCH = (f"-m{DEPTH}", "-w22", "-Q15")  # minutes
 

@@ -72,8 +72,8 @@ def reached(model: str, defines: tuple[str, ...], *decisions: str, by: str = "NE
 
 
 # One level, with rounds in turn as in the code, and without: then slots are reused independently and rounds overlap.
-# Bugs are found by wrong or missing results alone (RESULTS_ONLY), not by the assertions about entries. With CHUNKS=5 and
-# two slots an epoch uses every entry more than once, so the orders of epochs and of chunks are both needed.
+# Bugs are found by wrong or missing results alone (RESULTS_ONLY), not by the assertions about entries. With CHUNKS=5
+# and two slots an epoch uses every entry more than once, so the orders of epochs and of chunks are both needed.
 _TWO = sizes(2, 2, 3, 3)
 _MUTANT = (*sizes(2, 2, 3, 5), "RESULTS_ONLY", "PROGRESS")
 _CONFLICT = (*_TWO, "RESULTS_ONLY", "PROGRESS", "OP_CONFLICT=2")
@@ -124,8 +124,8 @@ SLOTS = (
     # Late packets that claim entries only cost time, as restarts do: only the assertions about entries find it.
     *mutants("slots", (*sizes(2, 2, 3, 5), "PROGRESS"), "BUG_OLDER_ACCEPTED"),
     *mutants("slots", _CONFLICT, "BUG_CONFLICT_TO_SENDER", "BUG_NO_CONFLICT_CHECK"),
-    # Needed with restarts only: a pending answer to all workers, and a retransmit buffer. It holds the last two positions
-    # of every slot, or, with rounds in turn, the running round and one position of every slot before it.
+    # Needed with restarts only: a pending answer to all workers, and a retransmit buffer. It holds the last two
+    # positions of every slot, or, with rounds in turn, the running round and one position of every slot before it.
     *mutants("slots", _RESTARTS, "BUG_PENDING_TO_ASKER", "HISTORY=2"),
     *mutants("slots", (*_RESTARTS, "IN_TURN"), "HISTORY=1", among="IN_TURN"),
     Run("slots: IN_TURN, HISTORY=2", "holds", "slots", (*_RESTARTS, "IN_TURN", "HISTORY=2")),
