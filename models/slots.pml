@@ -273,7 +273,7 @@ inline arrive(w, p) {
     fi
 }
 
-/* transport/rounds.py: worker w accepts a result of position p for its outstanding position i. */
+/* RoundSequence._take_result: worker w accepts a result of position p for its outstanding position i. */
 #ifdef BUG_RESULT_EPOCH_UNCHECKED
 #define ACCEPTED(w, i, p) (OUTSTANDING(w, i) && CHUNK(i) == CHUNK(p))
 #else
@@ -354,7 +354,7 @@ inline check_ended() {
 }
 
 /* Progress. At any moment the network loses all packets in flight. From then on it loses every first transmission. It
- * delivers three kinds of packets: retransmissions of the oldest position that a worker waits for (loss detection
+ * delivers three kinds of packets: retransmissions of the oldest position that a worker waits for (LossDetector
  * promises no other), the answers to them, and retransmissions that a pending answer asks for. This continues until all
  * workers have ended, or for more sweeps than they can need. It is one step of the model, because it contains no
  * choice. */

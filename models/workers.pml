@@ -81,7 +81,7 @@ int answered[PARTIES];
 #define FIRST_OF_ROUND(p) ((p) / CHUNKS * CHUNKS)
 #ifdef IN_TURN /* a round starts when the previous one has all its results, see transport/rounds.py */
 #define ITS_TURN(w, p) ((done[w] & ((1 << FIRST_OF_ROUND(p)) - 1)) == (1 << FIRST_OF_ROUND(p)) - 1)
-#elif defined(IN_STEP) /* slots wait for each other, as with a quorum, see transport/flights.py */
+#elif defined(IN_STEP) /* slots wait for each other, as with a quorum, see SlotScheduler._free_in_step */
 #define ITS_TURN(w, p) ((p) == 0 || HAS(sent[w], (p) - 1))
 #else /* neither: slots are reused independently, and rounds may overlap */
 #define ITS_TURN(w, p) true

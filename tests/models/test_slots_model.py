@@ -22,9 +22,9 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, Kind
 from lanesum.server import ServerDecision
-from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.round_sequence import RoundSequence
+from lanesum.transport.round_state import RoundState
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.window import RoundWindow
 from lanesum_control.resources import checkout_root
 
 pytestmark = pytest.mark.long
@@ -149,7 +149,7 @@ class Code:
     def __init__(self) -> None:
         self.table = SlotTable()
         self.sequences = [RoundSequence(self.ticket(worker), congestion="fixed") for worker in range(WORKERS)]
-        self.windows: dict[int, tuple[int, RoundWindow]] = {}
+        self.windows: dict[int, tuple[int, RoundState]] = {}
         self.packets: dict[tuple[int, int], bytes] = {}
         self.results: dict[int, bytes] = {}
         self.sent: set[tuple[int, int]] = set()
@@ -178,7 +178,7 @@ class Code:
         epoch = position // CHUNKS
         current = self.windows.get(worker)
         if current is None or current[0] != epoch:
-            assert current is None or current[1].finished, "a round began before the last one ended"
+            assert current is None or current[1].complete, "a round began before the last one ended"
             words = np.arange(2 * CHUNKS, dtype=np.uint32) + 1000 * worker + 100 * epoch
             sequence = self.sequences[worker]
             if current is not None:
@@ -265,12 +265,12 @@ IN_EVERY_RUN = {
 
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_code_takes_the_steps_of_the_model(seed: int) -> None:
-    """With SlotTable, RoundSequence and RoundWindow."""
+    """With SlotTable, RoundSequence and RoundState."""
     code = Code()
     steps, seen = follow(code, seed)
     assert steps > 500
     assert seen == IN_EVERY_RUN
-    assert all(epoch == EPOCHS - 1 and window.finished for epoch, window in code.windows.values())
+    assert all(epoch == EPOCHS - 1 and window.complete for epoch, window in code.windows.values())
 
 
 @pytest.mark.parametrize("seed", range(1, 5))

@@ -14,7 +14,7 @@ from typing import Literal
 
 from lanesum import codecs
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum.transport.udp import DEFAULT_DEADLINE_S
+from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.controller import worker_names
 from lanesum_control.jobs import DEFAULT_SLOTS
 from lanesum_control.topology import Topology, load
