@@ -126,10 +126,10 @@ SLOTS = (
     *mutants("slots", _CONFLICT, "BUG_CONFLICT_TO_SENDER", "BUG_NO_CONFLICT_CHECK"),
     # Needed with restarts only: a pending answer to all workers, and a retransmit buffer. It holds the last two
     # positions of every slot, or, with rounds in turn, the running round and one position of every slot before it.
-    *mutants("slots", _RESTARTS, "BUG_PENDING_TO_ASKER", "HISTORY=2"),
-    *mutants("slots", (*_RESTARTS, "IN_TURN"), "HISTORY=1", among="IN_TURN"),
-    Run("slots: IN_TURN, HISTORY=2", "holds", "slots", (*_RESTARTS, "IN_TURN", "HISTORY=2")),
-    *mutants("slots", (*sizes(2, 1, 3, 3), "PROGRESS", "RESTARTS"), "HISTORY=1", quick=("HISTORY=1",)),
+    *mutants("slots", _RESTARTS, "BUG_PENDING_TO_ASKER", "BUFFER=2"),
+    *mutants("slots", (*_RESTARTS, "IN_TURN"), "BUFFER=1", among="IN_TURN"),
+    Run("slots: IN_TURN, BUFFER=2", "holds", "slots", (*_RESTARTS, "IN_TURN", "BUFFER=2")),
+    *mutants("slots", (*sizes(2, 1, 3, 3), "PROGRESS", "RESTARTS"), "BUFFER=1", quick=("BUFFER=1",)),
     *reached("slots", _TWO, "CLAIM", "CONTRIBUTE_AND_COMPLETE", "REPLAY", "REPORT_PENDING", "DROP_LATE"),
     *reached("slots", sizes(1, 2, 3, 3), "CLAIM_AND_COMPLETE"),
     *reached("slots", sizes(3, 2, 3, 3), "CONTRIBUTE"),
@@ -149,7 +149,7 @@ FALLBACK = (
         "BUG_SERVER_ASKS_THE_SENDER",
         "BUG_SERVER_PENDING_WITHOUT_BYPASS",
         "BUG_NO_ESCALATION",
-        "HISTORY=2",
+        "BUFFER=2",
         quick=("BUG_SERVER_PENDING_WITHOUT_BYPASS",),
     ),
 )
@@ -203,7 +203,7 @@ RACKS = (
         "BUG_RACK_COUNTED_TWICE",
         "BUG_SINGLE_TAKEN_FOR_THE_RACK",
         "BUG_OVERLAP_ADDED",
-        "HISTORY=1",
+        "BUFFER=1",
         quick=("BUG_RACK_COUNTED_TWICE",),
     ),
     # Bugs that the server would repair.

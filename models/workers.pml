@@ -79,7 +79,7 @@ Queue waiting[PARTIES];
 int answered[PARTIES];
 
 #define FIRST_OF_ROUND(p) ((p) / CHUNKS * CHUNKS)
-#ifdef IN_TURN /* a round starts when the previous one has all its results, see transport/rounds.py */
+#ifdef IN_TURN /* a round starts when the previous one has all its results, see transport/round_sequence.py */
 #define ITS_TURN(w, p) ((done[w] & ((1 << FIRST_OF_ROUND(p)) - 1)) == (1 << FIRST_OF_ROUND(p)) - 1)
 #elif defined(IN_STEP) /* slots wait for each other, as with a quorum, see SlotScheduler._free_in_step */
 #define ITS_TURN(w, p) ((p) == 0 || HAS(sent[w], (p) - 1))
@@ -118,17 +118,17 @@ inline has_result(w, p) {
 }
 
 /* A worker that a pending answer asks for a position retransmits it while it waits for the result, and later from its
- * retransmit buffer: positions of its running round, and HISTORY positions before it; or, where rounds may overlap, the
- * last HISTORY positions, two of each slot. */
-#ifndef HISTORY
-#define HISTORY (2 * SLOTS)
+ * retransmit buffer: positions of its running round, and BUFFER positions before it; or, where rounds may overlap, the
+ * last BUFFER positions, two of each slot. */
+#ifndef BUFFER
+#define BUFFER (2 * SLOTS)
 #endif
 #ifdef IN_TURN
 inline can_retransmit(w, p) {
     able = false;
     for (q : 0 .. POSITIONS - 1) {
         if
-        :: HAS(sent[w], q) -> able = (p) + HISTORY >= FIRST_OF_ROUND(q) /* of the last q */
+        :: HAS(sent[w], q) -> able = (p) + BUFFER >= FIRST_OF_ROUND(q) /* of the last q */
         :: else
         fi
     };
@@ -136,6 +136,6 @@ inline can_retransmit(w, p) {
 }
 #else
 inline can_retransmit(w, p) {
-    able = HAS(sent[w], p) && ((p) + HISTORY >= POSITIONS || !HAS(sent[w], (p) + HISTORY) || !HAS(done[w], p))
+    able = HAS(sent[w], p) && ((p) + BUFFER >= POSITIONS || !HAS(sent[w], (p) + BUFFER) || !HAS(done[w], p))
 }
 #endif
