@@ -49,8 +49,8 @@ _runs = itertools.count()
 class _Control(P4RuntimeSwitch):
     """Controller of the switch that records the ports with faults: sentinels can be lost there."""
 
-    def __init__(self, connection: SwitchConnection, names: P4InfoNames, turning: tuple[int, ...] = ()) -> None:
-        super().__init__(connection, names, turning)
+    def __init__(self, connection: SwitchConnection, names: P4InfoNames, recirculation: tuple[int, ...] = ()) -> None:
+        super().__init__(connection, names, recirculation)
         self.lossy: set[tuple[int, bool]] = set()
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:

@@ -14,5 +14,5 @@ NB_MODULE(_core, module) {
     lanesum::bindings::define_server(module);
     lanesum::bindings::define_sketch(module);
     lanesum::bindings::define_transport(module);
-    lanesum::bindings::define_udp_rounds(module);
+    lanesum::bindings::define_worker_loop(module);
 }

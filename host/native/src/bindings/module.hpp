@@ -16,6 +16,6 @@ void define_protocol(nanobind::module_ &module);
 void define_server(nanobind::module_ &module);
 void define_sketch(nanobind::module_ &module);
 void define_transport(nanobind::module_ &module);
-void define_udp_rounds(nanobind::module_ &module);
+void define_worker_loop(nanobind::module_ &module);
 
 }  // namespace lanesum::bindings
