@@ -83,7 +83,7 @@ struct metadata_t {
     bit<8>     own_state;       // those that this packet adds
     bit<16>    now;             // ticks of 1,024 us
     bit<16>    touched;
-    standing_t standing;
+    order_t order;
     progress_t progress;
 
     step_t     step;

@@ -199,11 +199,11 @@ class Layout:
             if segment.size == 1 and segment.kind == "single":
                 return [f"{name} = {frame}[{offset}]", *self._sign(header, segment)]
             end = str(int(offset) + segment.size) if offset.isdigit() else f"{offset} + {segment.size}"
-            piece = f"{frame}[{offset}:{end}]"
+            data = f"{frame}[{offset}:{end}]"
             if segment.kind == "raw":
-                return [f"{name} = {piece}"]
+                return [f"{name} = {data}"]
             if segment.size not in _CODES:
-                return [f"{name} = int_from({piece}, 'big')", *self._sign(header, segment)]
+                return [f"{name} = int_from({data}, 'big')", *self._sign(header, segment)]
         targets: list[str] = []
         after: list[str] = []
         code = ">"
@@ -272,17 +272,17 @@ class Layout:
 
     def pack(self, header: str) -> str:
         """Return an expression for the bytes of a header."""
-        pieces: list[str] = []
+        parts: list[str] = []
         run: list[Segment] = []
         for segment in self.layout_of(header).segments:
             if segment.kind == "variable":
-                pieces += self._pack_run(header, run)
+                parts += self._pack_run(header, run)
                 run = []
-                pieces.append(self.segment_local(header, segment))
+                parts.append(self.segment_local(header, segment))
             else:
                 run.append(segment)
-        pieces += self._pack_run(header, run)
-        return " + ".join(pieces) if pieces else "b''"
+        parts += self._pack_run(header, run)
+        return " + ".join(parts) if parts else "b''"
 
     def _pack_run(self, header: str, segments: list[Segment]) -> list[str]:
         if not segments:

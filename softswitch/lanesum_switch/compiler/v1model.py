@@ -203,7 +203,7 @@ class V1ModelFunction(PacketFunction):
                 result = self._checksum(checksum)
                 writer.line(self.layout.store(checksum.target, Value(result, 0, (1 << 64) - 1)))
 
-    # Ingress and what follows it
+    # Ingress and replication
 
     def _reset_flags(self) -> None:
         writer = self.context.writer

@@ -34,7 +34,7 @@ _LOADING = (_Set.VERIFY_AND_SAVE, _Set.VERIFY_AND_COMMIT, _Set.RECONCILE_AND_COM
 
 
 class Pipeline:
-    """One configuration in force, with everything that belongs to it."""
+    """The active configuration, with all objects that belong to it."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class PipelineManager:
     """Installs configurations in a switch.
 
     As in BMv2, a saved configuration that is not committed yet answers reads and writes while packets still pass
-    the old one, and no other can be loaded until it is committed.
+    through the old one, and no other can be loaded until it is committed.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class PipelineManager:
 
     @property
     def current(self) -> Pipeline:
-        """Raises StatusError FAILED_PRECONDITION while there is none."""
+        """Return the active configuration. Raises StatusError FAILED_PRECONDITION if there is none."""
         if self._pipeline is None:
             raise no_pipeline()
         return self._pipeline
@@ -114,9 +114,12 @@ class PipelineManager:
     # -- SetForwardingPipelineConfig
 
     def set(self, action: int, config: Any) -> None:
-        """Raises:
-        StatusError: INVALID_ARGUMENT for a configuration that does not fit together, UNKNOWN for what PI or BMv2
-            refuse, UNIMPLEMENTED for programs that the embedded switch cannot run.
+        """Handle SetForwardingPipelineConfig.
+
+        Raises:
+            StatusError: INVALID_ARGUMENT for a configuration that does not fit together, UNKNOWN for refusals of PI or
+            BMv2,
+                UNIMPLEMENTED for programs that the embedded switch cannot run.
         """
         with self.lock:
             self._contacted = True
@@ -136,7 +139,7 @@ class PipelineManager:
         return _Verified(index, device_config, priorities, config)
 
     def _document(self, device_config: bytes) -> dict[str, Any]:
-        """The objects of a program, as the switch reads it."""
+        """Return the objects of a program, as the switch reads it."""
         if not isinstance(self._switch, SupportsOutline):
             return bmv2_document(device_config)
         try:
@@ -159,7 +162,7 @@ class PipelineManager:
             self._replace(verified, self._switch)
 
     def _adopt(self, action: int, verified: _Verified) -> None:
-        """A P4Info alone describes the program that the switch has already."""
+        """Use a P4Info without device config, which describes the program that the switch runs already."""
         if action != _Set.VERIFY_AND_COMMIT:
             raise StatusError(UNKNOWN, "The configuration has no device config")
         for table in verified.index.tables.values():
@@ -176,7 +179,7 @@ class PipelineManager:
         self._replace(verified, spare)
 
     def _reconcile(self, verified: _Verified) -> None:
-        """Save, replay the old state, commit. Where the replay fails the configuration stays saved."""
+        """Save, replay the old state, commit. If the replay fails, the configuration stays saved."""
         state = snapshot(self._pipeline)
         self._save(verified)
         assert self._pipeline is not None
@@ -200,11 +203,12 @@ class PipelineManager:
     # -- GetForwardingPipelineConfig
 
     def get(self, response_type: int) -> Any:
-        """The configuration in force, or an empty one when the last request installed none.
+        """Return the active configuration; empty if the last request installed none.
 
         Raises:
             StatusError: FAILED_PRECONDITION before the first SetForwardingPipelineConfig, INVALID_ARGUMENT for an
-                unknown response type.
+            unknown
+                response type.
         """
         with self.lock:
             answer = p4rt.ForwardingPipelineConfig()
@@ -226,7 +230,7 @@ class PipelineManager:
     # -- the stream
 
     def packet_out(self, packet: Any) -> None:
-        """Inject a ``p4.v1.PacketOut``; a malformed one is dropped (stream errors are off by default in PI)."""
+        """Inject a ``p4.v1.PacketOut``; drop a malformed one (stream errors are off by default in PI)."""
         pipeline = self._pipeline
         if pipeline is None or self._switch.cpu_port is None:
             return
@@ -269,7 +273,7 @@ def _load_program(switch: Switch, device_config: bytes) -> None:
 
 
 def _refused(error: SwitchError) -> StatusError:
-    """What a client is told when a switch does not take a program."""
+    """Return the status for a program that a switch refuses."""
     if isinstance(error, UnsupportedProgramError):
         return StatusError(UNIMPLEMENTED, f"The embedded switch cannot run this program: {error}")
     if isinstance(error, InvalidArgumentError):

@@ -21,10 +21,10 @@ _KEPT = ("action_profile_member", "action_profile_group", "table_entry", "meter_
 
 
 def snapshot(pipeline: Pipeline | None) -> Any:
-    """The state to be kept, as a ReadResponse.
+    """Return the state to keep, as a ReadResponse.
 
     Raises:
-        StatusError: when it cannot be read, as with action profiles that hold one-shots.
+        StatusError: it cannot be read, as with action profiles that hold one-shots.
     """
     response = p4rt.ReadResponse()
     if pipeline is not None:
@@ -39,8 +39,9 @@ def replay(pipeline: Pipeline, state: Any) -> None:
     """Write the state back.
 
     Raises:
-        StatusError: UNKNOWN when any entity does not go in. That includes every program with an indirect counter or
-            meter, because PI inserts their cells, which can only be modified.
+        StatusError: UNKNOWN if an entity is refused. That includes every program with an indirect counter or meter,
+        because
+            PI inserts their cells, which can only be modified.
     """
     failed = 0
     for entity in state.entities:

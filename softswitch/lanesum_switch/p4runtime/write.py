@@ -28,11 +28,12 @@ _NOT_SUPPORTED = {"register_entry": "Registers", "value_set_entry": "Value sets"
 
 
 def write_updates(pipeline: Pipeline, request: Any) -> None:
-    """Apply the updates of a WriteRequest in order, all of them, whichever fail.
+    """Apply the updates of a WriteRequest in order, also after a failed one.
 
     Raises:
         StatusError: UNIMPLEMENTED for an atomicity other than CONTINUE_ON_ERROR; UNKNOWN with one packed error per
-            update when any failed.
+        update
+            if any failed.
     """
     if request.atomicity != p4rt.WriteRequest.CONTINUE_ON_ERROR:
         raise StatusError(UNIMPLEMENTED, "Only CONTINUE_ON_ERROR is supported: nothing was written")

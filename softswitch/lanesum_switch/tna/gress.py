@@ -22,7 +22,7 @@ Side = Literal["ingress", "egress"]
 
 
 class Extern:
-    """An instance of an extern: its methods are called from statements."""
+    """An instance of an extern: statements call its methods."""
 
     def __init__(self, gress: Gress, instance: p4.Instantiation) -> None:
         self.gress = gress
@@ -30,7 +30,7 @@ class Extern:
         self.name = instance.control_name
 
     def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
-        """Append what the call does to ``body``; returns its value. Raises UnsupportedProgramError."""
+        """Append the effects of the call to ``body``; return its value. Raises UnsupportedProgramError."""
         raise UnsupportedProgramError(
             f"Unsupported: {self.instance.type.name}.{method} ({self.name}) in line {call.line}."
         )
@@ -42,11 +42,11 @@ Make = Callable[["Gress", p4.Instantiation, dict[str, Binding]], Extern]
 
 @dataclass(slots=True)
 class Gress:
-    """``program.ingress`` is the control and ``program.egress`` the deparser, whichever side this is.
+    """State of a half: ``program.ingress`` is the control and ``program.egress`` the deparser of either side.
 
-    ``intrinsic``: the places of intrinsic metadata by type name, and those of headers and metadata. ``initial``: what
-    registers hold at first, where that is not 0. ``counted``: actions that count, by direct counter. ``residuals``: the
-    checksums from which every later extract of the parser subtracts (subtract_all_and_deposit).
+    ``intrinsic``: variables of intrinsic metadata by type name, and those of headers and metadata. ``initial``: initial
+    values of registers other than 0. ``counted``: actions that count, by direct counter. ``residuals``: checksums that
+    every later extract of the parser updates (subtract_all_and_deposit).
     """
 
     side: Side
@@ -66,13 +66,13 @@ class Gress:
     def new_action(
         self, name: str, params: tuple[tuple[str, int], ...], body: tuple[ir.Primitive, ...], number: int | None = None
     ) -> ir.Action:
-        """An action of the program, under the next free number."""
+        """Return a new action of the program with the next free number."""
         action = ir.Action(name, len(self.program.actions) if number is None else number, params, body)
         self.program.actions[action.id] = action
         return action
 
     def watch(self, ref: ir.FieldRef) -> ir.FieldRef:
-        """The flag that tells whether a field was ever written: to the traffic manager, writing it is asking for it."""
+        """Return the flag for writes of a field, because a write is a request to the traffic manager."""
         if ref not in self.written_flags:
             self.written_flags[ref] = self.storage.field("written", f"{ref.header}.{ref.name}", p4.Bits(1))
         return self.written_flags[ref]

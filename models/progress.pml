@@ -1,47 +1,47 @@
 /* SPDX-FileCopyrightText: 2026 the lanesum authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Progress. At any moment the network loses everything that is under way. From then on it loses every first send, and
- * brings the oldest position that a worker waits for, sent again, the answer to it, and what workers send again because
- * a pending answer asks them to; and each of these only by one route, see ROUTES of the model. Somebody in every
- * job has to get a result then. What comes of it is again a state of the same model, because the network may do all of
- * that; so step by step all results come.
+ * Progress. At any moment the network loses all packets in flight. From then on it loses every first transmission. It
+ * delivers three kinds of packets: retransmissions of the oldest position that a worker waits for, the answers to them,
+ * and retransmissions that a pending answer asks for; each only by one route, see ROUTES of the model. Then a worker of
+ * every job must get a result. The outcome is again a state of the same model, because the network may do all of that;
+ * so all results arrive step by step.
  *
- * A check in one step that leaves the state as it was, because nothing in it is anybody's choice. The model defines
- * `ROUTES`, `WATCHED` after `look_at_route`, `LIVE(w)`, `save`, `restore` and `deliver`.
+ * The check is one step that leaves the state unchanged, because it contains no choice. The model defines `ROUTES`,
+ * `WATCHED` after `check_route`, `LIVE(w)`, `save`, `restore` and `deliver`.
  */
 
 #ifndef GIVEN_UP
 #define GIVEN_UP false /* a worker is told that it cannot get the result */
 #endif
-#define TRIES 12 /* more than escalation and every route need */
+#define TRIES 12 /* more than BYPASS and every route need */
 
-/* Scratch of single steps: no part of the state. */
+/* Temporary variables of single steps, not part of the state. */
 hidden byte tries[PARTIES];
 hidden Queue saved_waiting[PARTIES];
 hidden int saved_sent[PARTIES], saved_done[PARTIES], saved_answered[PARTIES], route;
-hidden byte c, a, oldest, sweeps, advanced, unfinished, sender, past, heard, heard_past;
+hidden byte c, a, oldest, sweeps, advanced, unfinished, sender, bypass, served, served_bypass;
 
-/* From the third try on every second one goes past the switches. */
+/* From the third retransmission on every second one has BYPASS. */
 #if defined(BUG_NO_ESCALATION) || defined(SWITCHES_ALONE)
 #define BYPASS(w) false
 #else
 #define BYPASS(w) (tries[w] >= 3 && tries[w] % 2 == 1)
 #endif
 
-/* Who sends next: a worker of the job that an answer has asked and that can still send, once for every kind of answer;
- * PARTIES for nobody. */
+/* Set `sender` to the next worker of the job that an answer asks and that can retransmit, once for each kind of answer;
+ * PARTIES if there is none. */
 inline choose(job, p) {
     sender = PARTIES;
     for (a : 0 .. WORKERS - 1) {
         if
-        :: sender == PARTIES && HAS(asked_past & ~heard_past, a) ->
-            heard_past = heard_past | (1 << a);
+        :: sender == PARTIES && HAS(asked_bypass & ~served_bypass, a) ->
+            served_bypass = served_bypass | (1 << a);
             can_retransmit((job) * WORKERS + a, p);
             if
             :: LIVE((job) * WORKERS + a) && able ->
                 sender = (job) * WORKERS + a;
-                past = true
+                bypass = true
             :: else
             fi
         :: else
@@ -49,13 +49,13 @@ inline choose(job, p) {
     };
     for (a : 0 .. WORKERS - 1) {
         if
-        :: sender == PARTIES && HAS(asked & ~heard, a) ->
-            heard = heard | (1 << a);
+        :: sender == PARTIES && HAS(asked & ~served, a) ->
+            served = served | (1 << a);
             can_retransmit((job) * WORKERS + a, p);
             if
             :: LIVE((job) * WORKERS + a) && able ->
                 sender = (job) * WORKERS + a;
-                past = false
+                bypass = false
             :: else
             fi
         :: else
@@ -63,8 +63,8 @@ inline choose(job, p) {
     }
 }
 
-/* `unfinished`: jobs with a live worker that lacks something. */
-inline look_who_waits() {
+/* Set `unfinished` to the jobs with a live worker that lacks a result. */
+inline find_unfinished() {
     unfinished = 0;
     for (c : 0 .. PARTIES - 1) {
         if
@@ -74,12 +74,12 @@ inline look_who_waits() {
     }
 }
 
-inline calm() {
+inline run_quiet_network() {
     for (c : 0 .. PARTIES - 1) {
         answered[c] = 0;
         tries[c] = 0
     };
-    look_who_waits();
+    find_unfinished();
     advanced = 0;
     sweeps = 0;
     do
@@ -97,14 +97,14 @@ inline calm() {
                 oldest = waiting[c].position[0] - 1;
                 tries[c]++;
                 asked = 0;
-                asked_past = 0;
-                heard = 0;
-                heard_past = 0;
+                asked_bypass = 0;
+                served = 0;
+                served_bypass = 0;
                 sender = c;
-                past = BYPASS(c);
+                bypass = BYPASS(c);
                 do
                 :: sender != PARTIES ->
-                    deliver(sender, oldest, past);
+                    deliver(sender, oldest, bypass);
                     choose(JOB(c), oldest)
                 :: else -> break
                 od;
@@ -125,7 +125,7 @@ inline calm() {
     assert((unfinished & ~advanced) == 0)
 }
 
-proctype Calm() {
+proctype CheckProgress() {
 end:
     do
     :: d_step {
@@ -139,11 +139,11 @@ end:
         };
         save();
         for (route : 0 .. ROUTES - 1) {
-            look_at_route();
+            check_route();
             if
             :: WATCHED ->
-                printf("the network loses what is under way, and is calm on route %d\n", route);
-                calm();
+                printf("the network loses all packets in flight, and is quiet on route %d\n", route);
+                run_quiet_network();
                 for (c : 0 .. PARTIES - 1) {
                     sent[c] = saved_sent[c];
                     for (a : 0 .. WINDOW - 1) {
