@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Targets as fixtures. BMv2 is skipped, with the reason, where it cannot run.
+"""Fixtures: every target in two topologies. A target that cannot run on this machine is skipped, with the reason.
 
-Tests of what a program does not have, as its P4Info says, are left out for it; see mark ``offered``.
+A test that needs something which a program does not offer, by its P4Info, is skipped for it; see mark ``offered``.
 """
 
 from __future__ import annotations
@@ -13,19 +13,17 @@ from collections.abc import Iterator
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+from lanesum_switch.tna.switch import TofinoSwitch
 
-from . import bmv2
 from .star import Star
-from .targets import TOFINO_PROFILES, ReferenceTarget, Target, embedded_target, tofino_is_built, tofino_target
+from .target import Target
+from .targets import RECORDS, REFERENCE, TARGETS, open_target
 from .tree import RACKS, Tree
 
-TARGETS = ("reference", "embedded", "bmv2", *filter(tofino_is_built, TOFINO_PROFILES))
-
-# What the program decides is tested with its first build; of the others, what differs between builds is: how words are
-# parsed, widened and summed. The rest of the suite takes long for what it may find there.
-OTHER_BUILDS = tuple(TOFINO_PROFILES)[1:]
-SHORT_FOR_OTHER_BUILDS = ("test_lane_operations.py", "test_aggregation.py")
+# The first profile of Tofino's program runs the whole suite. The others differ from it only in how they parse, widen
+# and sum words; for them the rest of the suite is long.
+_OTHER_PROFILES = [name for name, record in RECORDS.items() if record.device is TofinoSwitch][1:]
+_SHORT_FOR_OTHER_PROFILES = ("test_lane_operations.py", "test_aggregation.py")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -40,39 +38,20 @@ def _is_long(item: pytest.Item) -> bool:
     return (
         callspec is not None
         and not {"running_star", "running_tree"}.isdisjoint(callspec.params)
-        and not set(OTHER_BUILDS).isdisjoint(map(str, callspec.params.values()))
-        and item.path.name not in SHORT_FOR_OTHER_BUILDS
+        and not set(_OTHER_PROFILES).isdisjoint(map(str, callspec.params.values()))
+        and item.path.name not in _SHORT_FOR_OTHER_PROFILES
     )
-
-
-@contextlib.contextmanager
-def open_target(name: str, accumulator_words: int) -> Iterator[Target]:
-    if name == "reference":
-        yield ReferenceTarget(accumulator_words)
-    elif name == "embedded":
-        with embedded_target(accumulator_words) as embedded:
-            yield embedded
-    elif name in TOFINO_PROFILES:
-        with tofino_target(name) as tofino:
-            yield tofino
-    else:
-        reason = bmv2.missing()
-        if reason is not None:
-            pytest.skip(reason)
-        with bmv2.bmv2_target(accumulator_words) as process:
-            yield process
 
 
 @pytest.fixture(scope="session", params=TARGETS)
 def running_star(request: pytest.FixtureRequest) -> Iterator[Star]:
-    """One switch for all tests: registers keep what earlier tests left in them, as in a switch that nobody resets."""
-    with open_target(request.param, DEFAULT_ACCUMULATOR_WORDS) as target:
+    """One switch for all tests. Its registers keep the state of earlier tests, because a switch never clears them."""
+    with open_target(request.param) as target:
         yield Star(target)
 
 
 def _check_offered(request: pytest.FixtureRequest, target: Target) -> None:
-    """Skip what the target's program does not have, as its P4Info says: operations that a test is parametrized with or
-    marked with, and other capabilities that it is marked with."""
+    """Skip a test that needs a lane operation or capability which the target's program does not offer."""
     params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
     wanted = [op for op in [params.get("op")] if isinstance(op, LaneOp)]
     capabilities = target.control.capabilities
@@ -81,10 +60,10 @@ def _check_offered(request: pytest.FixtureRequest, target: Target) -> None:
             if isinstance(what, LaneOp):
                 wanted.append(what)
             elif not getattr(capabilities, what):
-                pytest.skip(f"not on this pipeline: {target.name} has no {what}")
+                pytest.skip(f"the program of {target.name} does not offer {what}")
     for op in wanted:
         if op not in capabilities.ops:
-            pytest.skip(f"not on this pipeline: {target.name} has no {op.name}")
+            pytest.skip(f"the program of {target.name} does not offer {op.name}")
 
 
 @pytest.fixture
@@ -96,13 +75,12 @@ def star(request: pytest.FixtureRequest, running_star: Star) -> Iterator[Star]:
 
 @pytest.fixture(
     scope="session",
-    params=[("reference", 32), ("embedded", 32), ("reference", 128), ("embedded", 128)],
+    params=[(name, accumulator_words) for accumulator_words in (32, 128) for name in (REFERENCE, "embedded")],
     ids=lambda param: f"{param[0]}-w{param[1]}",
 )
 def running_other_size(request: pytest.FixtureRequest) -> Iterator[Star]:
-    """The builds with other packet sizes."""
-    name, accumulator_words = request.param
-    with open_target(name, accumulator_words) as target:
+    """The builds of BMv2's program for other packet sizes."""
+    with open_target(*request.param) as target:
         yield Star(target)
 
 
@@ -114,10 +92,9 @@ def other_size(running_other_size: Star) -> Iterator[Star]:
 
 @pytest.fixture(scope="session", params=TARGETS)
 def running_tree(request: pytest.FixtureRequest) -> Iterator[Tree]:
-    """Three switches of one kind."""
+    """Three switches of one target."""
     with contextlib.ExitStack() as cleanup:
-        names = [request.param] * (RACKS + 1)
-        yield Tree([cleanup.enter_context(open_target(name, DEFAULT_ACCUMULATOR_WORDS)) for name in names])
+        yield Tree([cleanup.enter_context(open_target(request.param)) for _ in range(RACKS + 1)])
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""An admitted job: the frames of its members, and those that must come back or go on, field by field."""
+"""An admitted job: the frames of its members, and the frames that a switch must send, field by field."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from lanesum_switch.reference.switch import PortFrame
 
 from .oracle import Words, random_words
 
-ROUND_WORDS = 0x01020304  # of a round as long as none of these tests is
+ROUND_WORDS = 0x01020304  # longer than the rounds of these tests
 _NOTHING = np.zeros(0, np.uint32)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a chunk is summed, and the round that it belongs to."""
+    """A chunk's slot entry, and its round."""
 
     epoch: int = 0
     chunk: int = 0
@@ -38,7 +38,7 @@ FIRST = Place()
 
 @dataclass(frozen=True)
 class Job:
-    """A job at one switch, with the way from there to the server."""
+    """A job at one switch, with the server as the next hop."""
 
     switch_job: SwitchJob
     accumulator_words: int
@@ -49,7 +49,7 @@ class Job:
         return self.switch_job.members
 
     @property
-    def everybody(self) -> int:
+    def all_members(self) -> int:
         """Bitmap of all members."""
         return (1 << len(self.members)) - 1
 
@@ -65,12 +65,12 @@ class Job:
         return Header(**{**values, **fields})
 
     def words(self, seed: int, op: LaneOp = LaneOp.ADD32) -> list[Words]:
-        """Random contributions, one per member."""
+        """Return random contributions, one per member."""
         rng = np.random.default_rng(seed)
         return [random_words(rng, op, self.accumulator_words, len(self.members)) for _ in self.members]
 
     def datagram(self, worker: int, payload: bytes, host: int = 0) -> UdpFrame:
-        """From a member (its host number ``host``) to the aggregation server, through the switch as first hop."""
+        """Return a datagram from a member's host to the aggregation server, with the switch as first hop."""
         member = self.members[worker]
         source = member.hosts[host]
         return UdpFrame(source.mac, SWITCH_MAC, source.ip, self.server.ip, member.udp_port, UDP_PORT, payload)
@@ -78,7 +78,7 @@ class Job:
     def contribution(
         self, worker: int, words: Words, place: Place = FIRST, *, host: int = 0, checksum: bool = False, **fields: int
     ) -> PortFrame:
-        """A member's packet as it comes in; ``checksum``: with a UDP checksum, as kernels send it."""
+        """Return ingress port and frame of a contribution; ``checksum``: with a UDP checksum, as kernels send it."""
         member = self.members[worker]
         values = {"workers": 1 << worker, "fan_in_workers": worker, "racks": place.round_words}
         if member.aggregate:
@@ -88,7 +88,7 @@ class Job:
         return member.hosts[host].port, frame.pack(checksum=checksum)
 
     def _contributors(self, bitmap: int) -> dict[str, int]:
-        """Header fields that name them."""
+        """Return the header fields that name contributors."""
         fan_in = self.switch_job.fan_in
         if self.upper:
             return {"racks": bitmap, "fan_in_racks": fan_in, "workers": 0, "fan_in_workers": 0}
@@ -110,24 +110,24 @@ class Job:
         return sorted(self._answer(worker, place, words, **fields) for worker in range(len(self.members)))
 
     def result(self, words: Words, place: Place = FIRST, *, flags: int = 0) -> list[PortFrame]:
-        """What completion must send: one copy to each member and to nobody else."""
-        return self._to_all(place, words, kind=Kind.RESULT, flags=flags, **self._contributors(self.everybody))
+        """Return the frames of a completed chunk: one copy for each member."""
+        return self._to_all(place, words, kind=Kind.RESULT, flags=flags, **self._contributors(self.all_members))
 
     def replay(
         self, worker: int, words: Words, place: Place = FIRST, *, host: int = 0, flags: int = 0
     ) -> list[PortFrame]:
-        """What a duplicate of a complete chunk must send: the same result, to the sender alone."""
-        names = self._contributors(self.everybody)
+        """Return the answer to a duplicate of a complete chunk: the same result, to the sender alone."""
+        names = self._contributors(self.all_members)
         flags |= Flag.RETRANSMISSION
         return [self._answer(worker, place, words, host=host, kind=Kind.RESULT, flags=flags, **names)]
 
     def pending(self, contributors: Iterable[int], place: Place = FIRST) -> list[PortFrame]:
-        """What a duplicate of an incomplete chunk must send: who has contributed, to all members."""
+        """Return the answers to a duplicate of an incomplete chunk: its contributors, to all members."""
         names = self._contributors(sum(1 << contributor for contributor in contributors))
         return self._to_all(place, _NOTHING, kind=Kind.PENDING, flags=Flag.RETRANSMISSION, **names)
 
     def conflict(self, worker: int, place: Place, owner: Place) -> list[PortFrame]:
-        """What must be sent when ``worker`` contributes to ``place``, where ``owner`` is at work: both, to all."""
+        """Return the answers to a contribution to ``place`` in conflict with ``owner``: both shapes, to all members."""
         fields = {
             "op": owner.op, "fan_in_racks": place.op, "racks": owner.round_words, "workers": place.round_words,
             "fan_in_workers": worker,
@@ -144,8 +144,8 @@ class Job:
         host: int = 0,
         flags: int = 0,
     ) -> list[PortFrame]:
-        """What must go on to the server: all that was summed, from the address of ``worker``."""
-        names = self._contributors(self.everybody if bitmap is None else bitmap)
+        """Return the rack's sum on its way to the server, from the address of ``worker``."""
+        names = self._contributors(self.all_members if bitmap is None else bitmap)
         names["workers"], names["racks"] = names["workers"] | names["racks"], place.round_words
         header = self.header(place, flags=flags | Flag.UPPER, **names)
         frame = self.datagram(worker, Packet(header, words).pack(), host).pack(checksum=True)
@@ -153,7 +153,7 @@ class Job:
 
 
 def routed(frame: bytes, to: HostPort) -> list[PortFrame]:
-    """``frame`` after one hop to ``to``, otherwise untouched; only for frames without IPv4 options."""
+    """Return ``frame`` after one hop to ``to``, otherwise unchanged; only for frames without IPv4 options."""
     hop = bytearray(frame)
     hop[0:12] = to.mac + SWITCH_MAC
     hop[22] -= 1

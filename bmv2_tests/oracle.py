@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What sums must be, computed coordinate by coordinate and without any code of the library."""
+"""Expected sums, computed coordinate by coordinate and without code of the library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanesum.protocol.lanes import LaneOp
 Words = NDArray[np.uint32]
 
 CODE_TABLE = bytes([0, 1, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 18, 21, 30])
-# Bits of a code, bits of a lane: what is narrower on the way up than in the sum.
+# Bits of a code and of a lane, for operations that widen codes.
 _PACKED = {
     LaneOp.EXPAND8: (4, 8),
     LaneOp.TABLE8: (4, 8),
@@ -33,7 +33,7 @@ def uplink_words(op: LaneOp, accumulator_words: int) -> int:
 
 
 def random_words(rng: np.random.Generator, op: LaneOp, accumulator_words: int, workers: int) -> Words:
-    """Uplink words of one contribution, small enough that the lanes of ``workers`` contributions do not carry."""
+    """Return uplink words of one contribution; the lanes of ``workers`` such contributions do not carry."""
     size = uplink_words(op, accumulator_words)
     if op is LaneOp.ADD8X4:
         lanes = rng.integers(0, 255 // workers + 1, (size, 4), dtype=np.uint32)
@@ -42,7 +42,7 @@ def random_words(rng: np.random.Generator, op: LaneOp, accumulator_words: int, w
 
 
 def aggregate(op: LaneOp, contributions: Sequence[Words], code_table: bytes = CODE_TABLE) -> Words:
-    """The accumulator words after ``contributions``."""
+    """Return the accumulator words of the sum of ``contributions``."""
     stack = np.stack(contributions).astype(np.uint64)
     if op is LaneOp.ADD32:
         return (stack.sum(axis=0) % (1 << 32)).astype(np.uint32)
@@ -59,14 +59,14 @@ def aggregate(op: LaneOp, contributions: Sequence[Words], code_table: bytes = CO
     values = np.frombuffer(code_table, np.uint8)[codes].astype(np.uint64) if op is LaneOp.TABLE8 else codes
     sums = values.sum(axis=0)
     assert sums.max() < 1 << lane_bits, f"the workers' codes overflow {lane_bits}-bit lanes: not a case for this oracle"
-    # Every second code (or fourth, where lanes are so much wider) makes the first word, from the lowest on.
+    # With lanes ``step`` times as wide as codes, every ``step``-th code from the lowest on is in the first word.
     step = lane_bits // code_bits
     words = np.stack([_join(sums[:, first::step], lane_bits) for first in range(step)], axis=1)
     return words.reshape(-1)
 
 
 def _planes(stack: NDArray[np.uint64], planes: int) -> Words:
-    """Sums of codes that come bit by bit: bit ``b`` of plane ``k`` is bit ``k`` of code ``b`` of 32."""
+    """Sum bit planes: bit ``b`` of plane ``k`` is bit ``k`` of code ``b`` of 32."""
     bits = _split(stack, 1).reshape(len(stack), -1, planes, 32)
     sums = (bits << np.arange(planes, dtype=np.uint64)[:, None]).sum(axis=(0, 2))
     assert sums.max() < 256, "the workers' codes overflow 8-bit lanes: not a case for this oracle"
@@ -76,7 +76,7 @@ def _planes(stack: NDArray[np.uint64], planes: int) -> Words:
 
 
 def _split(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    """Lanes of each word on a new last axis, lowest bits first."""
+    """Split each word into lanes on a new last axis, lowest bits first."""
     shifts = np.arange(0, 32, bits, dtype=np.uint64)
     return (words[..., None] >> shifts) & np.uint64((1 << bits) - 1)
 

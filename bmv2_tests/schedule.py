@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers around a switch, and a network that delays, reorders, duplicates and loses in between, step by step.
+"""Workers around a switch, and a network that delays, reorders, duplicates and loses packets, step by step.
 
-Who drives it (a seeded scheduler, or Hypothesis' state machine) chooses each step. After every step all of this must
-hold, against sums that numpy made:
+The driver (a seeded scheduler, or Hypothesis' state machine) chooses each step. After every step all of this holds,
+compared with sums computed by NumPy:
 
-- a result carries the exact sum over all workers, whenever and wherever it arrives;
-- a pending answer names exactly the workers whose contribution the switch has been given, and goes to all;
+- a result is the exact sum over all workers, at whatever time it arrives (INV-1);
+- a pending answer names exactly the workers whose contribution the switch has received, and goes to all;
 - the switch and the reference model send the same frames (``Star.exchange``).
 """
 
@@ -28,7 +28,7 @@ EPOCHS = 1 << 32
 
 @dataclass(frozen=True)
 class Plan:
-    """What a job is going to send: its rounds as (operation, chunks)."""
+    """A job's rounds, as (operation, number of chunks)."""
 
     workers: int
     slots: int
@@ -38,7 +38,7 @@ class Plan:
 
 
 class Schedule:
-    """One job carrying out a plan over an unreliable network.
+    """One job that executes a plan over an unreliable network.
 
     Chunks of all rounds are numbered by a running position; a worker sends one when it has the result of the
     position ``slots`` earlier, and starts a round when it has all results of the one before.
@@ -66,8 +66,8 @@ class Schedule:
                 self.words.append(words)
                 self.sums.append(aggregate(op, words))
                 self._round_starts.append(start)
-        self.up: list[tuple[int, int]] = []  # (worker, position) on the way to the switch
-        self.down: list[PortFrame] = []  # answers on the way to a worker
+        self.uplink: list[tuple[int, int]] = []  # (worker, position) on the way to the switch
+        self.downlink: list[PortFrame] = []  # answers on the way to a worker
         self.next: list[int] = [0] * plan.workers  # first position not sent yet
         self.done: list[set[int]] = [set() for _ in range(plan.workers)]
         self._given: list[set[int]] = [set() for _ in self.places]  # workers whose contribution reached the switch
@@ -81,7 +81,7 @@ class Schedule:
         return all(len(done) == len(self.places) for done in self.done)
 
     def may_send(self, worker: int) -> bool:
-        """Whether the window lets the worker send its next chunk."""
+        """Return True if the window allows the worker's next chunk."""
         position, done = self.next[worker], self.done[worker]
         if position == len(self.places):
             return False
@@ -89,47 +89,47 @@ class Schedule:
         return free and all(earlier in done for earlier in range(self._round_starts[position]))
 
     def outstanding(self, worker: int) -> list[int]:
-        """Positions sent and not answered with a result."""
+        """Return the positions sent without a result yet."""
         return [position for position in range(self.next[worker]) if position not in self.done[worker]]
 
     def send(self, worker: int) -> None:
-        self.up.append((worker, self.next[worker]))
+        self.uplink.append((worker, self.next[worker]))
         self.next[worker] += 1
 
     def retransmit(self, worker: int, position: int) -> None:
-        self.up.append((worker, position))
+        self.uplink.append((worker, position))
 
     def deliver(self, index: int, *, keep: bool = False) -> None:
-        """One packet reaches the switch; ``keep`` leaves a duplicate under way."""
-        worker, position = self.up[index] if keep else self.up.pop(index)
+        """Deliver one packet to the switch; ``keep`` leaves a duplicate in flight."""
+        worker, position = self.uplink[index] if keep else self.uplink.pop(index)
         place = self.places[position]
         answers = self.star.contribute(self.job, worker, self.words[position][worker], place)
         self._given[position].add(worker)
         for port, frame in answers:
             self._check(port, frame)
-        self.down += answers
+        self.downlink += answers
 
     def receive(self, index: int) -> None:
-        """One answer reaches its worker."""
-        port, frame = self.down.pop(index)
+        """Deliver one answer to its worker."""
+        port, frame = self.downlink.pop(index)
         worker, position, kind = self._read(port, frame)
         if kind is Kind.RESULT:
             self.done[worker].add(position)
 
     def _check(self, port: int, frame: bytes) -> None:
-        """An answer as it leaves the switch, against what is true at this moment."""
+        """Check an answer that leaves the switch against the contributions so far."""
         _, position, kind = self._read(port, frame)
         header = self._packet(frame).header
         if kind is Kind.PENDING:
             self.pendings += 1
             assert header.workers == sum(1 << other for other in self._given[position])
-            assert header.workers != self.job.everybody
+            assert header.workers != self.job.all_members
         else:
             self.results += 1
             assert len(self._given[position]) == self.plan.workers
 
     def _read(self, port: int, frame: bytes) -> tuple[int, int, Kind]:
-        """Worker, position and kind of an answer, its payload checked: a result is exact wherever it turns up."""
+        """Return worker, position and kind of an answer, after checking its payload."""
         datagram = UdpFrame.unpack(frame)
         assert datagram is not None
         worker = self._worker_of_ip[datagram.destination_ip]
@@ -140,7 +140,7 @@ class Schedule:
         place = self.places[position]
         assert (header.slot, header.shadow, header.op) == (place.slot, place.shadow, place.op)
         if header.kind == Kind.RESULT:
-            assert header.workers == self.job.everybody
+            assert header.workers == self.job.all_members
             assert (packet.payload == self.sums[position]).all(), f"wrong sum at position {position}"
         else:
             assert header.kind == Kind.PENDING and header.words == 0
@@ -153,7 +153,7 @@ class Schedule:
         return Packet.unpack(datagram.payload)
 
     def finish(self) -> None:
-        """The network turns reliable: everything under way arrives, and every worker gets every result."""
+        """Make the network reliable: all packets in flight arrive, and every worker gets every result."""
         rounds = 0
         while not self.finished:
             rounds += 1
@@ -163,10 +163,10 @@ class Schedule:
                     self.retransmit(worker, position)
                 while self.may_send(worker):
                     self.send(worker)
-            while self.up:
+            while self.uplink:
                 self.deliver(0)
-            while self.down:
+            while self.downlink:
                 self.receive(0)
-        while self.up:
+        while self.uplink:
             self.deliver(0)
         self.star.remove(self.job)

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The topology of the suite: one switch, six worker ports, a stranger and the aggregation server.
+"""The topology of the suite: one switch, six worker ports, a host outside all jobs, and the aggregation server.
 
 ::
 
-    worker 0 --0 +--------+ 8-- stranger
+    worker 0 --0 +--------+ 8-- non-member
     worker 1 --1 |        |
        ...       | switch |
     worker 5 --5 |        |
     worker 6 --0 +--------+ 7-- server          (worker n beyond 5 shares port n mod 6)
 
-The controller has named the stranger, the server and workers 0 to 5 as hosts that hang at this switch; the addresses of
-all others it does not know.
+The controller lists the non-member, the server and workers 0 to 5 as hosts attached to this switch. It lists no other
+address.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ from lanesum_switch.reference.switch import PortFrame
 
 from .jobs import FIRST, Job, Place, routed
 from .oracle import CODE_TABLE, WIDENING, Words
-from .targets import Target
+from .target import Target
 from .twins import SLOT_DECISIONS, Twins
 
 WORKER_PORTS = 6
 SERVER = HostPort(7, ipv4_int("10.0.0.200"), bytes.fromhex("020000000200"))
-STRANGER = HostPort(8, ipv4_int("10.0.0.100"), bytes.fromhex("020000000100"))
+NON_MEMBER = HostPort(8, ipv4_int("10.0.0.100"), bytes.fromhex("020000000100"))
 ALL_OPS = tuple(LaneOp)
 _FIRST_UDP_PORT = 40000
 
 
 def worker_host(worker: int) -> HostPort:
-    """The host that worker ``worker`` of every job runs on."""
+    """Return the host of worker ``worker`` of every job."""
     address = ipv4_int("10.0.0.1") if worker < WORKER_PORTS else ipv4_int("10.0.1.1")
     return HostPort(worker % WORKER_PORTS, address + worker, bytes([2, 0, 0, 0, 1, worker]))
 
 
 def rack(bit: int, *, port: int | None = None, udp_port: int = _FIRST_UDP_PORT) -> Member:
-    """Three workers below another switch, which hangs at ``port`` (default: the number of its bit)."""
+    """Return a rack of three workers behind another switch at ``port`` (default: the rack's bit)."""
     hosts = tuple(worker_host((bit if port is None else port) + WORKER_PORTS * row) for row in (1, 2, 3))
     return Member(bit, hosts, udp_port, aggregate=True)
 
 
 class Star(Twins):
-    """The switch under test in the middle of it."""
+    """The switch under test with its hosts."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
         self._next_job = 1
         self._next_tag = 0x7A610000
         self._addresses = 0
-        for host in (*map(worker_host, range(WORKER_PORTS)), SERVER, STRANGER):
+        for host in (*map(worker_host, range(WORKER_PORTS)), SERVER, NON_MEMBER):
             self.add_host(host)
 
     def new_address(self) -> int:
-        """A number for an address that no host has yet: hosts stay."""
+        """Return a number for an address that no host has: hosts are never removed."""
         self._addresses += 1
         return self._addresses
 
@@ -79,9 +79,12 @@ class Star(Twins):
         uplink: int | None = None,
         lease: int = DEFAULT_LEASE_TICKS,
     ) -> Job:
-        """A job of ``workers`` (how many, or on which hosts), by default with a number and tag never used before.
+        """Admit a job and return it.
 
-        Without ``udp_port`` every worker sends from a port of its own.
+        Args:
+            workers: their number, their hosts by number, or the members themselves.
+            job: number of the job; by default one that was never used. The same holds for ``tag``.
+            udp_port: source port of all workers; by default each has its own.
         """
         if job is None:
             job, self._next_job = self._next_job, self._next_job + 1
@@ -98,7 +101,7 @@ class Star(Twins):
         group = next(number for number in range(1, len(groups) + 2) if number not in groups)
         if ops is None:
             ops = self.target.ops
-        table = code_table if LaneOp.TABLE8 in ops else None
+        table = code_table if any(op.shape.lookup for op in ops) else None
         switch_job = SwitchJob(
             job, tag, slot_base, slot_count, group, members, ops, table, role, threshold, uplink, lease
         )  # fmt: skip
@@ -115,11 +118,21 @@ class Star(Twins):
     def contribute(
         self, job: Job, worker: int, words: Words, place: Place = FIRST, *, host: int = 0, **fields: int
     ) -> list[PortFrame]:
-        """A member's contribution into its own port."""
+        """Send a member's contribution into its port; return the frames that leave."""
         return self.exchange(*job.contribution(worker, words, place, host=host, **fields))
 
 
 __all__ = [
-    "ALL_OPS", "FIRST", "SERVER", "SLOT_DECISIONS", "STRANGER", "WIDENING", "Job", "Place", "Star", "rack", "routed",
+    "ALL_OPS",
+    "FIRST",
+    "NON_MEMBER",
+    "SERVER",
+    "SLOT_DECISIONS",
+    "WIDENING",
+    "Job",
+    "Place",
+    "Star",
+    "rack",
+    "routed",
     "worker_host",
 ]  # fmt: skip

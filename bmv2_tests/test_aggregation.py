@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Contributions become one result, at every worker and nowhere else."""
+"""Contributions become one result, which every worker gets and no other host."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ import pytest
 
 from lanesum.protocol import Header, LaneOp
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 
-from .conftest import TARGETS, open_target
 from .oracle import aggregate
 from .star import SERVER, Place, Star, routed
+from .targets import TARGETS, open_target
 
 #   worker 0 --0 +--------+
-#   worker 1 --1 | switch |7-- server (hears nothing)
+#   worker 1 --1 | switch |7-- server (gets no packet)
 #   worker 2 --2 +--------+
 
 
 def datagram_sum(frame: bytes) -> int:
-    """One's complement sum of a UDP datagram and its pseudo header (RFC 768): 0xFFFF where the checksum is right."""
+    """Return the one's complement sum of a UDP datagram and its pseudo header (RFC 768): 0xFFFF if it is intact."""
     assert frame[40:42] != bytes(2)
     data = frame[26:34] + bytes([0, 17]) + frame[38:40] + frame[34 : 34 + int.from_bytes(frame[38:40], "big")]
     return (sum(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)) - 1) % 0xFFFF + 1
 
 
-def test_in_order(star: Star) -> None:
-    """Silence until the last contribution, then one copy of the sum to each worker."""
+def test_contributions_in_order_give_one_result(star: Star) -> None:
+    """No answer until the last contribution, then one copy of the sum to each worker."""
     job = star.admit(3)
     words = job.words(1)
     assert star.contribute(job, 0, words[0]) == []
@@ -37,7 +36,7 @@ def test_in_order(star: Star) -> None:
     assert star.slot_decisions() == {"claim": 1, "contribute": 1, "contribute_and_complete": 1}
 
 
-def test_any_order_of_workers(star: Star) -> None:
+def test_contributions_in_any_order_give_the_same_sum(star: Star) -> None:
     job = star.admit(4)
     words = job.words(2)
     total = aggregate(LaneOp.ADD32, words)
@@ -48,8 +47,8 @@ def test_any_order_of_workers(star: Star) -> None:
         assert star.contribute(job, order[-1], words[order[-1]], place) == job.result(total, place)
 
 
-def test_a_result_is_addressed_to_its_receiver(star: Star) -> None:
-    """MAC, address, port and checksum of each copy, spelled out instead of built."""
+def test_result_copies_are_addressed_to_their_workers(star: Star) -> None:
+    """MAC, address, port and checksum of each copy, byte by byte."""
     job = star.admit([4, 2])
     words = job.words(3)
     star.contribute(job, 0, words[0])
@@ -67,15 +66,15 @@ def test_a_result_is_addressed_to_its_receiver(star: Star) -> None:
         assert datagram_sum(frame) == 0xFFFF, "a UDP checksum that is right, and there"
 
 
-def test_workers_may_send_from_the_servers_port(star: Star) -> None:
+def test_contributions_from_the_server_port_are_summed(star: Star) -> None:
     job = star.admit(2, udp_port=19539)
     words = job.words(3)
     star.contribute(job, 0, words[0])
     assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
 
 
-def test_fan_in_one(star: Star) -> None:
-    """The first contribution is the last one, and never meets an older sum in the registers."""
+def test_fan_in_of_one_completes_at_once(star: Star) -> None:
+    """The first contribution is the last one, and is not added to an older sum in the registers."""
     job = star.admit(1)
     for epoch in range(4):
         place = Place(epoch, shadow=epoch % 2)
@@ -85,8 +84,8 @@ def test_fan_in_one(star: Star) -> None:
     assert star.slot_decisions() == {"claim_and_complete": 4, "replay": 4}
 
 
-def test_thirty_two_workers(star: Star) -> None:
-    """As many as the bitmap has bits; several behind one port."""
+def test_thirty_two_workers_complete_one_sum(star: Star) -> None:
+    """The bitmap has 32 bits; several workers share a port."""
     job = star.admit(32)
     words = job.words(4)
     for worker in range(31):
@@ -96,8 +95,8 @@ def test_thirty_two_workers(star: Star) -> None:
     assert len(copies) == 32
 
 
-def test_zero_is_no_special_identifier(star: Star) -> None:
-    """Job 0, tag 0, epoch 0, chunk 0, slot 0: "free" is a bit of its own."""
+def test_identifiers_of_zero_are_ordinary_values(star: Star) -> None:
+    """Job 0, tag 0, epoch 0, chunk 0, slot 0: an explicit bit marks a free entry (INV-3)."""
     job = star.admit(2, job=0, tag=0)
     words = job.words(5)
     assert star.contribute(job, 0, words[0]) == []
@@ -106,11 +105,11 @@ def test_zero_is_no_special_identifier(star: Star) -> None:
     assert star.contribute(job, 1, words[1]) == job.replay(1, aggregate(LaneOp.ADD32, words))
 
 
-def test_rounds_larger_than_an_entry_remembers_are_the_servers(star: Star) -> None:
-    """Some programs have fewer bits for it; the largest round that fits them is summed."""
+def test_rounds_too_large_for_an_entry_are_routed(star: Star) -> None:
+    """Some programs store the round size in fewer bits; the largest round that fits is summed."""
     job = star.admit(1)
     words = job.words(31)[0]
-    bits = star.target.entries.ROUND_WORD_BITS
+    bits = star.target.slot_table.ROUND_WORD_BITS
     largest = Place(round_words=(1 << bits) - 1)
     assert star.contribute(job, 0, words, largest) == job.result(words, largest)
     for round_words in [1 << bit for bit in range(bits, 32)]:
@@ -120,14 +119,13 @@ def test_rounds_larger_than_an_entry_remembers_are_the_servers(star: Star) -> No
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_an_empty_switch_owns_nothing(name: str) -> None:
-    """The registers of a switch that was just started are all 0, and so are the numbers of this job.
+def test_new_switch_has_no_owner_in_its_entries(name: str) -> None:
+    """The registers of a new switch are all 0, and so are the numbers of this job.
 
-    An owner "job 0, tag 0, epoch 0, chunk 0, operation 0" would take the second packet for a conflict and the third
-    for a late one.
+    With an owner "job 0, tag 0, epoch 0, chunk 0, operation 0" the second packet would be a conflict, the third late.
     """
     places = [Place(round_words=0), Place(slot=1, op=LaneOp.MAX), Place(epoch=0xFFFFFFFF, slot=2)]
-    with open_target(name, DEFAULT_ACCUMULATOR_WORDS) as target:
+    with open_target(name) as target:
         fresh = Star(target)
         job = fresh.admit(2, job=0, tag=0)
         for place in places:
@@ -137,7 +135,7 @@ def test_an_empty_switch_owns_nothing(name: str) -> None:
         assert target.decisions()["claim"] == len(places)
 
 
-def test_largest_identifiers(star: Star) -> None:
+def test_largest_identifiers_are_summed(star: Star) -> None:
     job = star.admit(2, job=0xFFFF, tag=0xFFFFFFFF, slot_base=1020, slot_count=4)
     place = Place(0xFFFFFFFF, 0xFFFFFFFF, slot=3, shadow=1)
     words = job.words(6)
@@ -145,8 +143,8 @@ def test_largest_identifiers(star: Star) -> None:
     assert star.contribute(job, 1, words[1], place) == job.result(aggregate(LaneOp.ADD32, words), place)
 
 
-def test_slots_are_reused_over_epochs(star: Star) -> None:
-    """Twelve epochs of five chunks over two slots: both shadow sets are overwritten again and again."""
+def test_slots_are_reused_by_later_epochs(star: Star) -> None:
+    """Twelve epochs of five chunks over two slots overwrite both shadow sets several times."""
     slots, chunks = 2, 5
     job = star.admit(3, slot_count=slots)
     position = 0
@@ -165,8 +163,8 @@ def test_slots_are_reused_over_epochs(star: Star) -> None:
     assert star.slot_decisions() == {"claim": 60, "contribute": 60, "contribute_and_complete": 60}
 
 
-def test_slots_and_shadow_sets_are_separate(star: Star) -> None:
-    """All entries of a job are filled at the same time, each with its own chunk."""
+def test_entries_of_a_job_hold_different_chunks(star: Star) -> None:
+    """All entries of a job hold an incomplete chunk each at the same time."""
     job = star.admit(2, slot_count=4)
     places = [Place(0, position, position % 4, position // 4) for position in range(8)]
     words = [job.words(50 + place.chunk) for place in places]
@@ -177,11 +175,11 @@ def test_slots_and_shadow_sets_are_separate(star: Star) -> None:
 
 
 #   job A: worker 0, worker 1        +--------+
-#   job B: worker 1, worker 2    --- | switch |     the same slot numbers, next to each other in the registers
+#   job B: worker 1, worker 2    --- | switch |     same slot numbers, neighbouring registers
 #                                    +--------+
 
 
-def test_two_jobs_side_by_side(star: Star) -> None:
+def test_two_jobs_on_neighbouring_slots_do_not_mix(star: Star) -> None:
     first = star.admit([0, 1], slot_base=0, slot_count=4)
     second = star.admit([1, 2], slot_base=4, slot_count=4)
     for slot in (0, 3):
@@ -193,8 +191,8 @@ def test_two_jobs_side_by_side(star: Star) -> None:
         assert star.contribute(first, 1, a[1], place) == first.result(aggregate(LaneOp.ADD32, a), place)
 
 
-def test_a_job_cannot_reach_its_neighbours_slots(star: Star) -> None:
-    """Slot numbers are relative and bounded: the first one beyond the range is the neighbour's."""
+def test_slot_beyond_the_range_does_not_reach_its_neighbour(star: Star) -> None:
+    """Slot numbers are relative and bounded: the first slot beyond the range belongs to the next job."""
     first = star.admit([0, 1], slot_base=0, slot_count=4)
     second = star.admit([2, 3], slot_base=4, slot_count=4)
     b = second.words(9)
@@ -205,10 +203,10 @@ def test_a_job_cannot_reach_its_neighbours_slots(star: Star) -> None:
 
 
 @pytest.mark.parametrize("finished", [False, True])
-def test_a_new_incarnation_needs_no_cleared_registers(star: Star, finished: bool) -> None:
-    """Removed in the middle of a chunk or after it, then admitted again with a new tag on the same slots.
+def test_new_incarnation_ignores_registers_of_the_old_one(star: Star, finished: bool) -> None:
+    """A job is removed during a chunk or after it, then admitted again with a new tag on the same slots.
 
-    The dead incarnation was even ahead of the new one, in epochs and chunks.
+    The old incarnation was ahead of the new one, in epochs and chunks.
     """
     place = Place(epoch=500, chunk=9)
     dead = star.admit(3, job=77)
@@ -222,14 +220,14 @@ def test_a_new_incarnation_needs_no_cleared_registers(star: Star, finished: bool
     new = star.admit(2, job=77)
     words = new.words(12)
     assert star.contribute(new, 0, words[0]) == []
-    # A late packet of the dead incarnation is only routed.
+    # A late packet of the old incarnation is only routed.
     port, frame = dead.contribution(2, old[2], place)
     assert star.exchange(port, frame) == routed(frame, SERVER)
     assert star.contribute(new, 1, words[1]) == new.result(aggregate(LaneOp.ADD32, words))
 
 
-def test_an_owner_is_job_and_tag(star: Star) -> None:
-    """Another job that happens to draw the tag of a dead one inherits nothing, even on the same slots."""
+def test_job_with_another_jobs_tag_owns_none_of_its_entries(star: Star) -> None:
+    """A job that draws the tag of a removed job does not continue its sums, even on the same slots."""
     place = Place(epoch=500, chunk=9)
     dead = star.admit(2, tag=0x600DCAFE)
     star.contribute(dead, 0, dead.words(1)[0], place)
@@ -240,7 +238,7 @@ def test_an_owner_is_job_and_tag(star: Star) -> None:
     assert star.contribute(heir, 0, words[0]) == heir.result(aggregate(LaneOp.ADD32, words))
 
 
-def test_a_removed_job_is_routed(star: Star) -> None:
+def test_contributions_of_a_removed_job_are_routed(star: Star) -> None:
     job = star.admit(1)
     words = job.words(13)[0]
     star.remove(job)
@@ -249,7 +247,7 @@ def test_a_removed_job_is_routed(star: Star) -> None:
     assert star.slot_decisions() == {}
 
 
-def test_what_a_worker_claims_about_itself_is_ignored(star: Star) -> None:
+def test_worker_bit_and_fan_in_of_the_packet_are_ignored(star: Star) -> None:
     """Contributor bit and fan-in come from the member table, never from the packet."""
     job = star.admit(2)
     words = job.words(14)
@@ -261,7 +259,7 @@ def test_what_a_worker_claims_about_itself_is_ignored(star: Star) -> None:
 
 @pytest.mark.parametrize("checksum", [False, True], ids=["without", "with"])
 def test_answers_have_a_udp_checksum(star: Star, checksum: bool) -> None:
-    """Whether or not the contribution had one: the payload is the switch's own."""
+    """Also where the contribution had none: the switch computes the payload."""
     job = star.admit(2)
     words = job.words(15)
     for worker, times in ((0, 2), (1, 2)):
@@ -271,10 +269,10 @@ def test_answers_have_a_udp_checksum(star: Star, checksum: bool) -> None:
         assert {datagram_sum(answer) for _, answer in answers} == {0xFFFF}
 
 
-def test_what_an_answer_keeps_of_the_contribution(star: Star) -> None:
-    """DSCP, ECN, identification and fragment flags of IPv4; spare of the header, and nothing about racks."""
+def test_answer_keeps_header_fields_of_the_contribution(star: Star) -> None:
+    """DSCP, ECN, identification and fragment flags of IPv4, and spare of the lanesum header; no racks."""
     job = star.admit(1)
-    port, frame = job.contribution(0, job.words(16)[0], spare=0x5A, fan_in_racks=9)
+    port, frame = job.contribution(0, job.words(16)[0], spare=1, fan_in_racks=9)
     data = bytearray(frame)
     data[15], data[18:20], data[20], data[24:26] = 0xB9, b"\x12\x34", 0, bytes(2)
     data[24:26] = internet_checksum(bytes(data[14:34])).to_bytes(2, "big")
@@ -283,11 +281,11 @@ def test_what_an_answer_keeps_of_the_contribution(star: Star) -> None:
         assert (answer[15], answer[18:20], answer[20]) == (0xB9, b"\x12\x34", 0)
         assert internet_checksum(answer[14:34]) == 0
         header = Header.unpack(answer[42:])
-        assert (header.spare, header.racks, header.fan_in_racks) == (0x5A, 0, 0)
+        assert (header.spare, header.racks, header.fan_in_racks) == (1, 0, 0)
 
 
 def test_words_are_big_endian_on_the_wire(star: Star) -> None:
-    """A carry over all four bytes, looked at as bytes."""
+    """A carry over all four bytes, compared as bytes."""
     job = star.admit(2)
     one = np.zeros(star.accumulator_words, np.uint32)
     one[0], one[1] = 0x00FFFFFF, 0x01020304

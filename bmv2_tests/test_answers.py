@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Answers are known by the port that they come from; other traffic from that port is nobody's business."""
+"""Answers are recognized by their UDP source port; other traffic from that port is routed unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import UDP_PORT, VERSION, Flag
 from lanesum_control.model import SWITCH_MAC
 
-from .star import SERVER, STRANGER, Star, routed, worker_host
+from .star import NON_MEMBER, SERVER, Star, routed, worker_host
 from .test_malformed import patched
 from .test_udp_checksums import verified
 
@@ -29,8 +29,8 @@ def answer(kind: Kind, **fields: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", [Kind.RESULT, Kind.PENDING, Kind.CONFLICT], ids=lambda kind: kind.name)
-def test_answers_of_the_server(star: Star, kind: Kind) -> None:
-    """Routed to the worker's own port, and marked where a queue is long."""
+def test_answers_of_the_server_are_routed_and_marked(star: Star, kind: Kind) -> None:
+    """Routed to the worker's port, and marked where a queue is long."""
     frame = answer(kind)
     assert star.exchange(SERVER.port, frame) == routed(frame, RECEIVER)
     star.set_congestion(RECEIVER.port, 0)
@@ -40,14 +40,14 @@ def test_answers_of_the_server(star: Star, kind: Kind) -> None:
     assert star.decisions() == {"route": 2, "mark_answer": 1}
 
 
-def test_answers_for_racks_without_one_here(star: Star) -> None:
+def test_answer_for_racks_from_a_host_is_dropped(star: Star) -> None:
     frame = answer(Kind.RESULT, flags=Flag.UPPER)
-    # The server hangs at this switch: only a switch says so.
+    # The server is attached to this switch, and only a switch sets the flag.
     assert star.exchange(SERVER.port, frame) == []
     assert star.decisions() == {"descend_or_route": 1, "drop_forged": 1}
 
 
-def test_an_answer_with_a_wrong_length(star: Star) -> None:
+def test_answer_with_a_wrong_length_is_dropped(star: Star) -> None:
     frame = patched(answer(Kind.RESULT), 42 + 30, b"\x00\x09")
     assert star.exchange(SERVER.port, frame) == []
     assert star.decisions() == {"drop_malformed": 1}
@@ -65,7 +65,7 @@ def test_an_answer_with_a_wrong_length(star: Star) -> None:
         pytest.param(bytes([VERSION + 1 << 4 | Kind.RESULT]) + bytes(60), id="an answer of another version"),
     ],
 )
-def test_other_traffic_from_our_port(star: Star, payload: bytes) -> None:
+def test_other_traffic_from_the_port_is_routed(star: Star, payload: bytes) -> None:
     frame = from_server(payload)
     assert star.exchange(SERVER.port, frame) == routed(frame, RECEIVER)
     star.set_congestion(RECEIVER.port, 0)
@@ -73,16 +73,16 @@ def test_other_traffic_from_our_port(star: Star, payload: bytes) -> None:
     assert star.decisions() == {"route": 2}
 
 
-def test_other_ports_are_other_traffic(star: Star) -> None:
+def test_answers_from_other_ports_are_other_traffic(star: Star) -> None:
     payload = Packet(Header(kind=Kind.RESULT, flags=Flag.UPPER), star.admit(1).words(1)[0]).pack()
     frame = from_server(payload, source_port=UDP_PORT + 1)
     assert star.exchange(SERVER.port, frame) == routed(frame, RECEIVER)
     assert star.decisions() == {"route": 1}
 
 
-def test_an_answer_that_ends_early(star: Star) -> None:
+def test_truncated_answer_is_dropped(star: Star) -> None:
     frame = answer(Kind.RESULT)
-    for length in range(star.target.shortest_frame, 74):
+    for length in range(star.target.min_frame_bytes, 74):
         assert star.exchange(SERVER.port, frame[:length]) == []
-    assert star.decisions() == {"drop_malformed": 74 - star.target.shortest_frame}
-    assert star.exchange(STRANGER.port, frame) == [], "and nobody else sends from the server's address"
+    assert star.decisions() == {"drop_malformed": 74 - star.target.min_frame_bytes}
+    assert star.exchange(NON_MEMBER.port, frame) == [], "no other host sends from the server's address"

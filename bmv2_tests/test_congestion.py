@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A long queue shows in what leaves by it: answers by their flag, other packets by their IPv4 header (RFC 3168).
+"""Packets that leave a long queue are marked: answers by their flag, others by their IPv4 header (RFC 3168).
 
-Depth 0 marks everything on every target; a queue of a chosen length only a target in memory has.
+Depth 0 marks all packets on every target. Only a target in the test process has a queue of a chosen length.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lanesum.protocol.spec import Flag
 from lanesum_control.model import Role
 
 from .oracle import aggregate
-from .star import FIRST, SERVER, STRANGER, Place, Star, routed
+from .star import FIRST, NON_MEMBER, SERVER, Place, Star, routed
 from .test_malformed import patched
 from .test_origin import ping
 from .test_udp_checksums import verified
@@ -26,8 +26,8 @@ def with_ecn(frame: bytes, ecn: int) -> bytes:
 
 
 @pytest.mark.parametrize("role", [Role(0), Role.ASCEND], ids=["one level", "rack switch"])
-def test_answers_carry_the_mark(star: Star, role: Role) -> None:
-    """Only the copies on that port; with checksums that are right."""
+def test_answers_on_a_congested_port_are_marked(star: Star, role: Role) -> None:
+    """Only the copies on that port; with right checksums."""
     job = star.admit(3, role=role)
     words = job.words(1)
     star.set_congestion(1, 0)
@@ -50,8 +50,8 @@ def test_answers_carry_the_mark(star: Star, role: Role) -> None:
 @pytest.mark.parametrize("kind", [Kind.RESULT, Kind.PENDING, Kind.CONFLICT], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("flags", [0, Flag.ECN | Flag.RETRANSMISSION])
 @pytest.mark.parametrize("checksum", [False, True])
-def test_answers_that_pass_through(star: Star, kind: Kind, flags: int, checksum: bool) -> None:
-    """The server's: their checksum is amended, where there is one."""
+def test_routed_answers_on_a_congested_port_are_marked(star: Star, kind: Kind, flags: int, checksum: bool) -> None:
+    """The server's answers: their checksum is updated, where there is one."""
     job = star.admit(1)
     star.set_congestion(SERVER.port, 0)
     port, frame = job.contribution(0, job.words(2)[0], kind=kind, flags=flags, checksum=checksum)
@@ -61,19 +61,19 @@ def test_answers_that_pass_through(star: Star, kind: Kind, flags: int, checksum:
 
 
 @pytest.mark.parametrize("ecn", [0, 1, 2, 3])
-def test_other_packets(star: Star, ecn: int) -> None:
-    """Only where their senders said that they understand it."""
+def test_other_packets_are_marked_if_ecn_capable(star: Star, ecn: int) -> None:
+    """Only packets whose senders support ECN."""
     star.set_congestion(SERVER.port, 0)
-    frame = with_ecn(ping(STRANGER), ecn)
-    ((_, hop),) = star.exchange(STRANGER.port, frame)
+    frame = with_ecn(ping(NON_MEMBER), ecn)
+    ((_, hop),) = star.exchange(NON_MEMBER.port, frame)
     assert hop[15] & 3 == (3 if ecn in (1, 2) else ecn)
     assert internet_checksum(hop[14:34]) == 0
     assert hop[34:] == frame[34:]
     assert star.decisions().get("mark_packet", 0) == (ecn in (1, 2))
 
 
-def test_contributions_are_other_packets(star: Star) -> None:
-    """An aggregate as well: its header says what the contributions met, its IPv4 header what itself met."""
+def test_contributions_are_marked_in_the_ip_header(star: Star) -> None:
+    """A sum of a rack switch too: its flag stands for its contributions, its IPv4 header for the packet itself."""
     job = star.admit(1, role=Role.ASCEND)
     star.set_congestion(SERVER.port, 0)
     port, frame = job.contribution(0, job.words(3)[0])
@@ -85,7 +85,7 @@ def test_contributions_are_other_packets(star: Star) -> None:
     assert (past[15] & 3, Header.unpack(past[42:]).flags) == (3, 0)
 
 
-def test_the_queue_decides(star: Star) -> None:
+def test_queue_at_the_threshold_is_congested(star: Star) -> None:
     """From the given depth on."""
     depths = star.target.queue_depth.depths
     if star.target.clock is None:
@@ -101,7 +101,7 @@ def test_the_queue_decides(star: Star) -> None:
         depths.clear()
 
 
-def test_it_ends(star: Star) -> None:
+def test_set_congestion_to_none_ends_marking(star: Star) -> None:
     job = star.admit(1)
     words = job.words(4)[0]
     star.set_congestion(0, 0)

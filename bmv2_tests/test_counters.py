@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Direct counters account for every packet: what came in was classified, admitted and decided about exactly once."""
+"""Direct counters account for every packet: each is classified, admitted and decided on exactly once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanesum.protocol.spec import Flag
 from lanesum_control.model import SWITCH_MAC
 from lanesum_control.switch import MEMBER, RECEIVER, P4RuntimeSwitch
 
-from .star import SERVER, SLOT_DECISIONS, STRANGER, Place, Star, worker_host
+from .star import NON_MEMBER, SERVER, SLOT_DECISIONS, Place, Star, worker_host
 
 CLASSIFIED = (
     "aggregate", "route", "route_past", "route_other_size", "descend_or_route", "answer_arp", "drop_malformed",
@@ -24,8 +24,8 @@ PING = UdpFrame(worker_host(0).mac, SWITCH_MAC, worker_host(0).ip, SERVER.ip, 50
 
 
 @pytest.mark.offered("one_pass")
-def test_decisions_add_up(star: Star) -> None:
-    """One of everything, several times over."""
+def test_decisions_of_all_packets_add_up(star: Star) -> None:
+    """One packet of every sort, several times."""
     job = star.admit(2, slot_count=2, ops=(LaneOp.ADD32, LaneOp.MAX))
     words = job.words(1)
     frames = []
@@ -38,7 +38,7 @@ def test_decisions_add_up(star: Star) -> None:
         ]
         frames += [job.contribution(1, words[1], Place(epoch, op=LaneOp.OR))]
         frames += [job.contribution(1, words[1], Place(epoch, op=LaneOp.MAX))]
-        frames += [(STRANGER.port, job.contribution(1, words[1])[1])]
+        frames += [(NON_MEMBER.port, job.contribution(1, words[1])[1])]
         frames += [job.contribution(0, words[0][:7])]
         frames += [job.contribution(1, words[1], tag=1), job.contribution(1, words[1], flags=Flag.BYPASS)]
         frames += [job.contribution(1, words[1], flags=Flag.UPPER)]
@@ -71,8 +71,8 @@ def test_decisions_add_up(star: Star) -> None:
 
 
 @pytest.mark.offered("one_pass")
-def test_a_worker_is_counted_in_its_own_entries(star: Star) -> None:
-    """Packets and bytes of the member table, copies of the receiver table; on targets that P4Runtime programs."""
+def test_direct_counters_count_each_worker(star: Star) -> None:
+    """Packets and bytes of the member table, copies of the receiver table; on targets with P4Runtime."""
     job = star.admit(3)
     words = job.words(2)
     sent = {0: 1, 1: 4, 2: 2}

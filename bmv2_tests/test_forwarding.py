@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""All other traffic passes as through any IPv4 router, and ARP is answered for every host that is routed to.
+"""Other traffic is forwarded as by any IPv4 router, and ARP requests for all routed hosts are answered.
 
 ::
 
-    worker 0 --0 +--------+ 6-- stranger
+    worker 0 --0 +--------+ 8-- non-member
                  | router |
     worker 3 --3 +--------+ 7-- server
 """
@@ -20,9 +20,9 @@ import pytest
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
 from lanesum_control.model import SWITCH_MAC, HostPort
 
-from .star import SERVER, STRANGER, Star, routed, worker_host
+from .star import NON_MEMBER, SERVER, Star, routed, worker_host
 
-HOSTS = [worker_host(0), worker_host(3), STRANGER, SERVER]
+HOSTS = [worker_host(0), worker_host(3), NON_MEMBER, SERVER]
 
 
 def ping(source: HostPort, destination: HostPort, **fields: Any) -> UdpFrame:
@@ -32,28 +32,28 @@ def ping(source: HostPort, destination: HostPort, **fields: Any) -> UdpFrame:
 
 @pytest.mark.parametrize("source", HOSTS, ids=lambda host: f"from{host.port}")
 @pytest.mark.parametrize("destination", HOSTS, ids=lambda host: f"to{host.port}")
-def test_hosts_reach_each_other(star: Star, source: HostPort, destination: HostPort) -> None:
-    """One TTL less, the switch's MAC as source, the host's as destination, a right checksum; to itself too."""
+def test_forward_between_all_hosts(star: Star, source: HostPort, destination: HostPort) -> None:
+    """TTL decremented, MAC addresses of switch and host, right checksum; to itself too."""
     frame = ping(source, destination).pack()
     assert star.exchange(source.port, frame) == routed(frame, destination)
     assert star.all_decisions() == {"route": 1, "genuine": 1, "forwarded": 1}
 
 
 @pytest.mark.parametrize("ttl", [2, 3, 128, 255])
-def test_ttl_shrinks(star: Star, ttl: int) -> None:
-    frame = ping(STRANGER, SERVER, ttl=ttl).pack()
-    ((_, hop),) = star.exchange(STRANGER.port, frame)
+def test_forward_decrements_the_ttl(star: Star, ttl: int) -> None:
+    frame = ping(NON_MEMBER, SERVER, ttl=ttl).pack()
+    ((_, hop),) = star.exchange(NON_MEMBER.port, frame)
     assert hop[22] == ttl - 1
 
 
 @pytest.mark.parametrize("ttl", [0, 1])
-def test_ttl_that_has_run_out(star: Star, ttl: int) -> None:
-    assert star.exchange(STRANGER.port, ping(STRANGER, SERVER, ttl=ttl).pack()) == []
+def test_expired_ttl_is_dropped(star: Star, ttl: int) -> None:
+    assert star.exchange(NON_MEMBER.port, ping(NON_MEMBER, SERVER, ttl=ttl).pack()) == []
     assert star.decisions() == {"route": 1, "drop_expired": 1}
 
 
-def test_ttl_of_contributions_does_not_matter_to_members(star: Star) -> None:
-    """The switch is where their packet goes to; the answer starts with a full TTL."""
+def test_contribution_with_an_expired_ttl_is_summed(star: Star) -> None:
+    """The switch is the destination of the packet; the answer starts with a full TTL."""
     job = star.admit(1)
     words = job.words(1)[0]
     port, frame = job.contribution(0, words)
@@ -62,15 +62,15 @@ def test_ttl_of_contributions_does_not_matter_to_members(star: Star) -> None:
     assert star.exchange(port, dataclasses.replace(datagram, ttl=1).pack()) == job.result(words)
 
 
-def test_unknown_destination(star: Star) -> None:
-    frame = ping(STRANGER, SERVER, destination_ip=ipv4_int("192.0.2.1")).pack()
-    assert star.exchange(STRANGER.port, frame) == []
+def test_unknown_destination_is_dropped(star: Star) -> None:
+    frame = ping(NON_MEMBER, SERVER, destination_ip=ipv4_int("192.0.2.1")).pack()
+    assert star.exchange(NON_MEMBER.port, frame) == []
     assert star.decisions() == {"route": 1, "drop_no_route": 1}
 
 
-def test_checksum_of_every_kind_of_header(star: Star) -> None:
-    """The update is incremental (RFC 1624): walk the checksum over all carries and both zeros."""
-    base = ping(STRANGER, SERVER).pack()
+def test_forward_updates_every_ipv4_checksum(star: Star) -> None:
+    """The update is incremental (RFC 1624): checksums over all carries and both zeros."""
+    base = ping(NON_MEMBER, SERVER).pack()
     seen = set()
     for identification in range(0, 1 << 16, 257):
         for ttl in (2, 64):
@@ -81,18 +81,18 @@ def test_checksum_of_every_kind_of_header(star: Star) -> None:
             checksum = internet_checksum(bytes(frame[14:34]))
             frame[24:26] = checksum.to_bytes(2, "big")
             seen.add(checksum >> 8)
-            ((_, hop),) = star.exchange(STRANGER.port, bytes(frame))
+            ((_, hop),) = star.exchange(NON_MEMBER.port, bytes(frame))
             assert internet_checksum(hop[14:34]) == 0
     assert len(seen) > 250
 
 
 @pytest.mark.parametrize("protocol", [1, 6, 89, 255])
-def test_other_protocols(star: Star, protocol: int) -> None:
-    """ICMP, TCP, anything; also with fewer bytes than a UDP header has."""
-    header = struct.pack(">BBHHHBBHII", 0x45, 0xB8, 22, 7, 0, 64, protocol, 0, STRANGER.ip, SERVER.ip)
+def test_other_ip_protocols_are_forwarded(star: Star, protocol: int) -> None:
+    """ICMP, TCP and others; also with fewer bytes than a UDP header."""
+    header = struct.pack(">BBHHHBBHII", 0x45, 0xB8, 22, 7, 0, 64, protocol, 0, NON_MEMBER.ip, SERVER.ip)
     checksum = internet_checksum(header)
-    frame = SWITCH_MAC + STRANGER.mac + b"\x08\x00" + header[:10] + checksum.to_bytes(2, "big") + header[12:] + b"ab"
-    ((port, hop),) = star.exchange(STRANGER.port, frame)
+    frame = SWITCH_MAC + NON_MEMBER.mac + b"\x08\x00" + header[:10] + checksum.to_bytes(2, "big") + header[12:] + b"ab"
+    ((port, hop),) = star.exchange(NON_MEMBER.port, frame)
     assert port == SERVER.port
     assert hop[:14] == SERVER.mac + SWITCH_MAC + b"\x08\x00"
     assert hop[15] == 0xB8, "DSCP and ECN are kept"
@@ -101,16 +101,16 @@ def test_other_protocols(star: Star, protocol: int) -> None:
     assert hop[34:] == b"ab"
 
 
-def test_traffic_with_bad_checksum_is_dropped(star: Star) -> None:
-    frame = bytearray(ping(STRANGER, SERVER).pack())
+def test_bad_ipv4_checksum_is_dropped(star: Star) -> None:
+    frame = bytearray(ping(NON_MEMBER, SERVER).pack())
     frame[24] ^= 0xFF
-    assert star.exchange(STRANGER.port, bytes(frame)) == []
+    assert star.exchange(NON_MEMBER.port, bytes(frame)) == []
     assert star.decisions() == {"drop_corrupt": 1}
 
 
-def test_large_frames(star: Star) -> None:
-    frame = dataclasses.replace(ping(STRANGER, SERVER), payload=bytes(range(256)) * 5 + b"tail").pack()
-    assert star.exchange(STRANGER.port, frame) == routed(frame, SERVER)
+def test_large_frames_are_forwarded(star: Star) -> None:
+    frame = dataclasses.replace(ping(NON_MEMBER, SERVER), payload=bytes(range(256)) * 5 + b"tail").pack()
+    assert star.exchange(NON_MEMBER.port, frame) == routed(frame, SERVER)
 
 
 def arp(operation: int, sender: HostPort, target_ip: int, target_mac: bytes = bytes(6)) -> bytes:
@@ -120,18 +120,18 @@ def arp(operation: int, sender: HostPort, target_ip: int, target_mac: bytes = by
 
 @pytest.mark.parametrize("asked", HOSTS, ids=lambda host: f"for{host.port}")
 @pytest.mark.parametrize("padding", [b"", bytes(18)], ids=["bare", "padded"])
-def test_arp_is_answered(star: Star, asked: HostPort, padding: bytes) -> None:
-    """The switch names its own MAC for every host; Ethernet padding comes back as it was."""
-    reply = bytearray(arp(2, HostPort(0, asked.ip, SWITCH_MAC), STRANGER.ip, STRANGER.mac))
-    reply[0:6] = STRANGER.mac
-    question = arp(1, STRANGER, asked.ip) + padding
-    assert star.exchange(STRANGER.port, question) == [(STRANGER.port, bytes(reply) + padding)]
+def test_arp_request_for_a_host_is_answered(star: Star, asked: HostPort, padding: bytes) -> None:
+    """The switch gives its own MAC for every host; Ethernet padding comes back unchanged."""
+    reply = bytearray(arp(2, HostPort(0, asked.ip, SWITCH_MAC), NON_MEMBER.ip, NON_MEMBER.mac))
+    reply[0:6] = NON_MEMBER.mac
+    question = arp(1, NON_MEMBER, asked.ip) + padding
+    assert star.exchange(NON_MEMBER.port, question) == [(NON_MEMBER.port, bytes(reply) + padding)]
     assert star.decisions() == {"answer_arp": 1}
 
 
-def test_arp_that_gets_no_answer(star: Star) -> None:
+def test_other_arp_packets_get_no_answer(star: Star) -> None:
     unknown = ipv4_int("192.0.2.1")
-    assert star.exchange(STRANGER.port, arp(1, STRANGER, unknown)) == []
-    assert star.exchange(STRANGER.port, arp(2, STRANGER, SERVER.ip, SERVER.mac)) == []
-    assert star.exchange(STRANGER.port, arp(1, STRANGER, SERVER.ip)[:-1]) == []
+    assert star.exchange(NON_MEMBER.port, arp(1, NON_MEMBER, unknown)) == []
+    assert star.exchange(NON_MEMBER.port, arp(2, NON_MEMBER, SERVER.ip, SERVER.mac)) == []
+    assert star.exchange(NON_MEMBER.port, arp(1, NON_MEMBER, SERVER.ip)[:-1]) == []
     assert star.decisions() == {"answer_arp": 2, "drop_malformed": 1}

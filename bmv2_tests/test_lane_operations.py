@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the registers compute, against numpy."""
+"""Results of the lane registers, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ table8 = pytest.mark.offered(LaneOp.TABLE8)
 
 
 def complete(star: Star, op: LaneOp, contributions: list[np.ndarray], code_table: bytes = CODE_TABLE) -> None:
-    """Send one contribution per worker; the result and its replay must be what the oracle says."""
+    """Send one contribution per worker; check the result and its replay against the oracle."""
     job = star.admit(len(contributions), code_table=code_table)
     place = Place(op=op)
     total = aggregate(op, contributions, code_table)
@@ -30,7 +30,7 @@ def complete(star: Star, op: LaneOp, contributions: list[np.ndarray], code_table
 
 @pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_random_words(star: Star, op: LaneOp, workers: int) -> None:
+def test_sum_of_random_words_is_exact(star: Star, op: LaneOp, workers: int) -> None:
     job = star.admit(workers)
     contributions = job.words(100 + op, op)
     star.remove(job)
@@ -38,7 +38,7 @@ def test_random_words(star: Star, op: LaneOp, workers: int) -> None:
 
 
 def filled(star: Star, op: LaneOp, *values: int) -> list[np.ndarray]:
-    """One contribution per value, the value in every word."""
+    """Send one contribution per value, with the value in every word."""
     size = uplink_words(op, star.accumulator_words)
     return [np.full(size, value, np.uint32) for value in values]
 
@@ -61,7 +61,7 @@ def test_add32_wraps(star: Star, values: tuple[int, ...]) -> None:
 
 
 def test_every_word_has_its_own_register(star: Star) -> None:
-    """Word i carries i: a mix-up of registers shows."""
+    """Word i holds i: swapped registers are visible."""
     ramp = np.arange(star.accumulator_words, dtype=np.uint32)
     complete(star, LaneOp.ADD32, [ramp, ramp * 1000])
 
@@ -75,7 +75,7 @@ def test_expand8_keeps_coordinates_in_order(star: Star) -> None:
 
 
 def test_expand8_fills_its_lanes_at_seventeen_workers(star: Star) -> None:
-    """17 x 15 = 255: the most that an 8-bit lane holds."""
+    """17 x 15 = 255: the largest value of an 8-bit lane."""
     contributions = filled(star, LaneOp.EXPAND8, *[0xFFFFFFFF] * 17)
     assert aggregate(LaneOp.EXPAND8, contributions)[0] == 0xFFFFFFFF
     complete(star, LaneOp.EXPAND8, contributions)
@@ -91,7 +91,7 @@ def test_expand8_fills_its_lanes_at_seventeen_workers(star: Star) -> None:
     ],
     ids=lambda value: value.name if isinstance(value, LaneOp) else "",
 )
-def test_narrow_codes_become_lanes(star: Star, op: LaneOp, sent: list[int], wide: list[int]) -> None:
+def test_widening_of_worked_examples(star: Star, op: LaneOp, sent: list[int], wide: list[int]) -> None:
     """Worked examples: the first group of a packet, and the last one."""
     words = np.zeros(uplink_words(op, star.accumulator_words), np.uint32)
     words[: len(sent)] = words[-len(sent) :] = sent
@@ -101,8 +101,8 @@ def test_narrow_codes_become_lanes(star: Star, op: LaneOp, sent: list[int], wide
 
 
 @pytest.mark.parametrize(("op", "workers"), [(LaneOp.EXPAND3TO8, 32), (LaneOp.EXPAND5TO8, 8), (LaneOp.EXPAND8TO16, 32)])
-def test_full_codes_of_many_workers(star: Star, op: LaneOp, workers: int) -> None:
-    """The largest codes of as many workers as lanes hold, or as there can be."""
+def test_largest_codes_of_many_workers_do_not_carry(star: Star, op: LaneOp, workers: int) -> None:
+    """The largest codes of the largest number of workers."""
     complete(star, op, filled(star, op, *[0xFFFFFFFF] * workers))
 
 
@@ -115,7 +115,7 @@ def test_table8_looks_every_code_up(star: Star) -> None:
 
 
 @table8
-def test_table8_of_each_job_is_its_own(star: Star) -> None:
+def test_table8_uses_the_table_of_the_job(star: Star) -> None:
     tables = (bytes(range(16)), bytes(range(15, -1, -1)))
     jobs = [star.admit([2 * i], slot_base=4 * i, code_table=table) for i, table in enumerate(tables)]
     words = filled(star, LaneOp.TABLE8, 0x76543210)
@@ -127,7 +127,7 @@ def test_table8_of_each_job_is_its_own(star: Star) -> None:
 
 
 @table8
-def test_table8_without_a_table_counts_zero(star: Star) -> None:
+def test_table8_without_a_table_adds_zero(star: Star) -> None:
     job = star.admit(1, code_table=None)
     words = filled(star, LaneOp.TABLE8, 0x76543210)
     place = Place(op=LaneOp.TABLE8)
@@ -136,8 +136,8 @@ def test_table8_without_a_table_counts_zero(star: Star) -> None:
 
 
 @table8
-def test_table8_replays_what_was_looked_up(star: Star) -> None:
-    """A replay reads the registers; it must not look the duplicate's codes up again."""
+def test_table8_replay_reads_the_registers(star: Star) -> None:
+    """A replay must not look the duplicate's codes up again."""
     job = star.admit(2)
     words = job.words(1, LaneOp.TABLE8)
     place = Place(op=LaneOp.TABLE8)
@@ -159,7 +159,7 @@ def test_or_collects_bits(star: Star) -> None:
 
 
 def test_max_orders_non_negative_floats(star: Star) -> None:
-    """IEEE bits of non-negative floats order as unsigned integers."""
+    """IEEE bits of non-negative floats are ordered as unsigned integers."""
     rng = np.random.default_rng(3)
     floats = [np.abs(rng.normal(size=star.accumulator_words)).astype(np.float32) for _ in range(3)]
     contributions = [values.view(np.uint32) for values in floats]
@@ -174,8 +174,8 @@ def test_max_is_unsigned(star: Star) -> None:
     complete(star, LaneOp.MAX, contributions)
 
 
-def test_operations_follow_each_other_in_one_slot(star: Star) -> None:
-    """MAX, then TABLE8, then ADD32 and all others in the same entry: nothing of the last operation is left."""
+def test_operations_in_one_slot_do_not_mix(star: Star) -> None:
+    """MAX, then TABLE8, then ADD32 and all others in the same entry."""
     job = star.admit(2)
     first = (LaneOp.MAX, LaneOp.TABLE8, LaneOp.ADD32)
     ops = [op for op in (*first, *(op for op in ALL_OPS if op is not LaneOp.TABLE8)) if op in star.target.ops]

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Only a member, from its own port and address and with the job's tag, reaches the registers of a job.
+"""Only a member, on its own port and address and with the job's tag, reaches the registers of a job (INV-5).
 
 ::
 
-    worker 0 --0 +--------+ 6-- stranger
+    worker 0 --0 +--------+ 8-- non-member
     worker 1 --1 | switch |
-                 +--------+ 7-- server       whoever is no member is routed there, like anybody's packets
+                 +--------+ 7-- server       packets of non-members are routed to it, as other traffic
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lanesum.protocol import LaneOp
 from lanesum.protocol.frames import UdpFrame
 
 from .oracle import Words, aggregate
-from .star import FIRST, SERVER, STRANGER, Job, Place, Star, routed, worker_host
+from .star import FIRST, NON_MEMBER, SERVER, Job, Place, Star, routed, worker_host
 
 Forgery = Callable[[Job, Words], tuple[int, bytes]]
 
@@ -32,29 +32,29 @@ def from_other_host(job: Job, words: Words, **changes: object) -> bytes:
     return dataclasses.replace(datagram, **changes).pack()  # type: ignore[arg-type]
 
 
-def stranger(job: Job, words: Words) -> tuple[int, bytes]:
-    """Job and tag are right, host and port are the stranger's own."""
-    return STRANGER.port, from_other_host(job, words, source_mac=STRANGER.mac, source_ip=STRANGER.ip)
+def non_member(job: Job, words: Words) -> tuple[int, bytes]:
+    """Job and tag are right, host and port are the non-member's."""
+    return NON_MEMBER.port, from_other_host(job, words, source_mac=NON_MEMBER.mac, source_ip=NON_MEMBER.ip)
 
 
 def wrong_port(job: Job, words: Words) -> tuple[int, bytes]:
-    """A perfect copy of worker 1's packet, from the stranger's port."""
-    return STRANGER.port, job.contribution(1, words)[1]
+    """A copy of worker 1's packet, from the non-member's port."""
+    return NON_MEMBER.port, job.contribution(1, words)[1]
 
 
 def port_of_another_member(job: Job, words: Words) -> tuple[int, bytes]:
-    """Worker 0 pretends to be worker 1."""
+    """Worker 0 uses worker 1's address."""
     return job.members[0].host.port, job.contribution(1, words)[1]
 
 
 def unknown_address(job: Job, words: Words) -> tuple[int, bytes]:
-    """On the member's port, from an address that the controller did not name."""
+    """On the member's port, from an address that the controller does not list."""
     host = worker_host(6)
     return job.members[1].host.port, from_other_host(job, words, source_mac=host.mac, source_ip=host.ip)
 
 
 def wrong_source(job: Job, words: Words) -> tuple[int, bytes]:
-    return job.members[1].host.port, from_other_host(job, words, source_ip=STRANGER.ip)
+    return job.members[1].host.port, from_other_host(job, words, source_ip=NON_MEMBER.ip)
 
 
 def wrong_tag(job: Job, words: Words) -> tuple[int, bytes]:
@@ -70,7 +70,7 @@ def wrong_job(job: Job, words: Words) -> tuple[int, bytes]:
 
 
 def other_process(job: Job, words: Words) -> tuple[int, bytes]:
-    """Somebody else on worker 1's host, who has learnt the tag."""
+    """Another process on worker 1's host, with the right tag."""
     return job.members[1].host.port, from_other_host(job, words, source_port=job.members[1].udp_port + 1)
 
 
@@ -82,11 +82,11 @@ def worker_of_no_job(job: Job, words: Words) -> tuple[int, bytes]:
 @pytest.mark.parametrize(
     "forge",
     [
-        stranger, unknown_address, wrong_tag, tag_zero, wrong_job, worker_of_no_job, other_process,
+        non_member, unknown_address, wrong_tag, tag_zero, wrong_job, worker_of_no_job, other_process,
     ],
     ids=lambda forge: forge.__name__,
 )  # fmt: skip
-def test_non_members_are_routed_and_touch_no_register(star: Star, forge: Forgery) -> None:
+def test_packets_of_non_members_touch_no_register(star: Star, forge: Forgery) -> None:
     """Before, during and after a chunk."""
     job = star.admit(2)
     words = job.words(1)
@@ -108,8 +108,8 @@ def test_non_members_are_routed_and_touch_no_register(star: Star, forge: Forgery
 @pytest.mark.parametrize(
     "forge", [wrong_port, port_of_another_member, wrong_source], ids=lambda forge: forge.__name__
 )  # fmt: skip
-def test_addresses_come_in_by_their_own_port_only(star: Star, forge: Forgery) -> None:
-    """Not even the server sees what claims another host's address."""
+def test_spoofed_addresses_are_dropped(star: Star, forge: Forgery) -> None:
+    """Packets with another host's address do not reach the server either."""
     job = star.admit(2)
     words = job.words(1)
     star.contribute(job, 0, words[0])
@@ -119,7 +119,7 @@ def test_addresses_come_in_by_their_own_port_only(star: Star, forge: Forgery) ->
 
 
 @pytest.mark.parametrize("slot", [4, 5, 1023, 0x7FFF])
-def test_slot_out_of_range(star: Star, slot: int) -> None:
+def test_slot_out_of_range_is_routed(star: Star, slot: int) -> None:
     job = star.admit(2, slot_count=4)
     words = job.words(3)
     star.contribute(job, 0, words[0])
@@ -130,8 +130,8 @@ def test_slot_out_of_range(star: Star, slot: int) -> None:
 
 
 @pytest.mark.parametrize("op", [LaneOp.OR, LaneOp.EXPAND8, LaneOp.TABLE8], ids=lambda op: op.name)
-def test_operation_not_allowed(star: Star, op: LaneOp) -> None:
-    """Routed as it came: codes are not widened on the way to the server."""
+def test_operation_not_allowed_is_routed(star: Star, op: LaneOp) -> None:
+    """Unchanged: codes are not widened on the way to the server."""
     job = star.admit(2, ops=(LaneOp.ADD32, LaneOp.MAX))
     words = job.words(4)
     star.contribute(job, 0, words[0])
@@ -142,15 +142,15 @@ def test_operation_not_allowed(star: Star, op: LaneOp) -> None:
     assert star.contribute(job, 1, job.words(6, LaneOp.MAX)[1], Place(1, op=LaneOp.MAX)) == []
 
 
-def test_slot_and_operation_both_refused(star: Star) -> None:
+def test_slot_is_checked_before_the_operation(star: Star) -> None:
     job = star.admit(1, slot_count=4, ops=(LaneOp.ADD32,))
     port, frame = job.contribution(0, job.words(7, LaneOp.OR)[0], Place(slot=4, op=LaneOp.OR))
     assert star.exchange(port, frame) == routed(frame, SERVER)
     assert star.decisions() == {"aggregate": 1, "refuse_slot": 1}
 
 
-def test_the_same_address_in_two_jobs(star: Star) -> None:
-    """Job and tag decide, not the host: worker 0 of one job is worker 1 of the other."""
+def test_address_in_two_jobs_is_a_member_of_each(star: Star) -> None:
+    """Job and tag determine the member: worker 0 of one job is worker 1 of the other."""
     first = star.admit([0, 1], slot_base=0)
     second = star.admit([2, 0], slot_base=4)
     a, b = first.words(8), second.words(9)
@@ -160,7 +160,7 @@ def test_the_same_address_in_two_jobs(star: Star) -> None:
     assert star.contribute(first, 1, a[1]) == first.result(aggregate(LaneOp.ADD32, a), FIRST)
 
 
-def test_tag_of_another_job(star: Star) -> None:
+def test_tag_of_another_job_is_routed(star: Star) -> None:
     """A member of one job with the other job's tag, or number, is a member of neither."""
     first = star.admit([0, 1], slot_base=0)
     second = star.admit([0, 1], slot_base=4)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A job changes its slots and its role while its workers go on: time may be lost, never a sum."""
+"""A job changes its slots and its role while its workers go on: sums stay exact."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .oracle import aggregate
 from .star import FIRST, SERVER, Place, Star, routed
 
 
-def test_a_moved_chunk_is_summed_again(star: Star) -> None:
-    """What the old entries hold is left behind; who sends again, arrives at the new ones."""
+def test_modify_slots_sums_moved_chunks_again(star: Star) -> None:
+    """The old entries are left behind; retransmitted contributions go to the new ones."""
     job = star.admit(3, slot_base=0, slot_count=4)
     words = job.words(1)
     star.contribute(job, 0, words[0])
@@ -30,8 +30,8 @@ def test_a_moved_chunk_is_summed_again(star: Star) -> None:
     assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
 
 
-def test_moving_back_finds_entries_that_are_still_right(star: Star) -> None:
-    """Contributions never change, so what was collected before is as good as new."""
+def test_modify_slots_back_continues_old_entries(star: Star) -> None:
+    """Contributions never change, so earlier ones in the old entries are still valid."""
     job = star.admit(3)
     words = job.words(2)
     home, away = job.switch_job, dataclasses.replace(job.switch_job, slot_base=200)
@@ -44,8 +44,8 @@ def test_moving_back_finds_entries_that_are_still_right(star: Star) -> None:
     assert star.contribute(job, 1, words[1]) == job.result(aggregate(LaneOp.ADD32, words))
 
 
-def test_slots_beyond_a_smaller_range_are_the_servers(star: Star) -> None:
-    """Workers keep their number of slots; the range here may shrink and grow under them."""
+def test_slots_beyond_a_smaller_range_are_routed(star: Star) -> None:
+    """Workers keep their number of slots, while the range at the switch shrinks and grows."""
     job = star.admit(1, slot_count=4)
     words = job.words(3)[0]
     place = Place(slot=3)
@@ -58,8 +58,8 @@ def test_slots_beyond_a_smaller_range_are_the_servers(star: Star) -> None:
     assert star.contribute(job, 0, words, place) == job.replay(0, words, place)
 
 
-def test_done_is_not_found_by_counting(star: Star) -> None:
-    """A fan-in that changes makes no old sum complete, and no complete one incomplete."""
+def test_modify_fan_in_keeps_completion(star: Star) -> None:
+    """Another fan-in completes no old sum, and reopens no complete one."""
     job = star.admit(4, role=Role.ASCEND | Role.QUORUM, threshold=3)
     words = job.words(4)
     star.contribute(job, 0, words[0])
@@ -75,7 +75,7 @@ def test_done_is_not_found_by_counting(star: Star) -> None:
     assert star.slot_decisions()["pass_late"] == 1
 
 
-def test_a_job_that_becomes_part_of_two_levels(star: Star) -> None:
+def test_modify_role_to_a_rack_makes_sums_ascend(star: Star) -> None:
     job = star.admit(2)
     words = job.words(5)
     total = aggregate(LaneOp.ADD32, words)
@@ -86,7 +86,7 @@ def test_a_job_that_becomes_part_of_two_levels(star: Star) -> None:
     assert star.contribute(job, 1, words[1]) == job.replay(1, total)
 
 
-def test_what_cannot_change_in_place(star: Star) -> None:
+def test_modify_of_members_or_group_is_refused(star: Star) -> None:
     job = star.admit(2).switch_job
     fewer = dataclasses.replace(job, members=job.members[:1])
     for new in (fewer, dataclasses.replace(job, tag=job.tag ^ 1), dataclasses.replace(job, group=job.group + 1)):
@@ -99,8 +99,8 @@ def test_what_cannot_change_in_place(star: Star) -> None:
             control.modify(gone, dataclasses.replace(gone, slot_count=2))
 
 
-def test_what_a_job_is_on_a_switch(star: Star) -> None:
-    """Everything that ``admit`` writes can be listed, and read back by table; membership is last."""
+def test_entities_of_a_job_can_be_read_back(star: Star) -> None:
+    """All entities that ``admit`` writes, by table; membership is last."""
     control = star.target.control
     if not isinstance(control, P4RuntimeSwitch):
         pytest.skip("the reference has no tables")
@@ -120,8 +120,8 @@ def test_what_a_job_is_on_a_switch(star: Star) -> None:
     assert all(control.entries(table) == [] for table in tables)
 
 
-def test_a_job_without_tables_of_its_own_is_still_there(star: Star) -> None:
-    """No code table, no uplink: those steps are left out, and the order stays."""
+def test_entities_without_code_table_and_uplink_keep_their_order(star: Star) -> None:
+    """No code table, no uplink: those steps are left out."""
     control = star.target.control
     if not isinstance(control, P4RuntimeSwitch):
         pytest.skip("the reference has no tables")

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Known addresses come in by their own ports, and what only switches make does not come from a host.
+"""Listed addresses are accepted on their own ports only; packets that only switches send are not accepted from hosts.
 
 ::
 
-    worker 0 --0 +--------+ 8-- stranger (attached)
+    worker 0 --0 +--------+ 8-- non-member (attached)
     worker 1 --1 | switch |
     trunk -----5 +--------+ 7-- server   (behind the trunk: hosts of another switch)
 """
@@ -19,7 +19,7 @@ from lanesum.protocol.spec import Flag
 from lanesum_control.model import SWITCH_MAC, HostPort
 
 from .oracle import aggregate
-from .star import SERVER, STRANGER, Star, routed, worker_host
+from .star import NON_MEMBER, SERVER, Star, routed, worker_host
 from .test_malformed import patched
 
 
@@ -28,33 +28,33 @@ def ping(source: HostPort) -> bytes:
 
 
 @pytest.mark.parametrize("port", [0, 2, 5, 7, 8])
-def test_all_traffic_is_checked_not_only_contributions(star: Star, port: int) -> None:
+def test_spoofed_address_of_any_traffic_is_dropped(star: Star, port: int) -> None:
     frame = ping(worker_host(1))
     assert star.exchange(port, frame) == []
     assert star.exchange(1, frame) == routed(frame, SERVER)
     assert star.all_decisions() == {"route": 2, "drop_spoofed": 1, "genuine": 1, "forwarded": 1}
 
 
-def test_nobody_speaks_for_the_server(star: Star) -> None:
-    """A forged result would be believed: it has the address that the workers' sockets listen to."""
+def test_spoofed_address_of_the_server_is_dropped(star: Star) -> None:
+    """Workers would accept a forged result: it comes from the address that their sockets are connected to."""
     job = star.admit(2)
     for kind in (Kind.RESULT, Kind.PENDING, Kind.CONFLICT):
         header = job.contribution(0, job.words(1)[0], kind=kind)[1]
         forged = patched(header, 26, SERVER.ip.to_bytes(4, "big") + worker_host(0).ip.to_bytes(4, "big"))
-        assert star.exchange(STRANGER.port, forged) == []
+        assert star.exchange(NON_MEMBER.port, forged) == []
     assert star.decisions() == {"route": 3, "drop_spoofed": 3}
 
 
-def test_fragments_and_options_are_no_way_round(star: Star) -> None:
+def test_spoofed_address_in_fragments_and_options_is_dropped(star: Star) -> None:
     """The address is in every IPv4 packet."""
     fragment = patched(ping(worker_host(1)), 20, b"\x20\x00")
-    assert star.exchange(STRANGER.port, fragment) == []
+    assert star.exchange(NON_MEMBER.port, fragment) == []
     assert star.decisions() == {"route": 1, "drop_spoofed": 1}
 
 
 @pytest.mark.parametrize("kind", [Kind.CONTRIBUTION, Kind.RESULT, Kind.PENDING, Kind.CONFLICT], ids=lambda k: k.name)
-def test_hosts_do_not_speak_like_switches(star: Star, kind: Kind) -> None:
-    """Aggregates count for a whole rack, and answers for racks are handed down: not from a host, whatever it knows.
+def test_packets_of_switches_from_a_host_are_dropped(star: Star, kind: Kind) -> None:
+    """Aggregates count for a whole rack, and answers for racks go to all its workers: no host may send them.
 
     Behind a trunk there is another switch, which has checked its own hosts.
     """
@@ -68,8 +68,8 @@ def test_hosts_do_not_speak_like_switches(star: Star, kind: Kind) -> None:
     assert star.slot_decisions() == {}
 
 
-def test_a_host_behind_a_trunk(star: Star) -> None:
-    """Its address is checked, its flags are the other switch's business."""
+def test_packets_of_switches_from_a_trunk_are_accepted(star: Star) -> None:
+    """The address is checked; the other switch checks the flags."""
     host = HostPort(5, 0x0A000901 + star.new_address(), bytes.fromhex("020000000901"), attached=False)
     star.add_host(host)
     job = star.admit([worker_host(0).port, 1])
@@ -80,22 +80,22 @@ def test_a_host_behind_a_trunk(star: Star) -> None:
     assert star.decisions() == {"aggregate": 2, "not_a_member": 1, "drop_spoofed": 1}
 
 
-def test_other_versions_may_mean_something_else_by_the_flag(star: Star) -> None:
+def test_upper_flag_of_other_versions_is_ignored(star: Star) -> None:
     job = star.admit(1)
     port, frame = job.contribution(0, job.words(4)[0], version=3, flags=Flag.UPPER)
     assert star.exchange(port, frame) == routed(frame, SERVER)
 
 
-def test_unknown_addresses_pass(star: Star) -> None:
-    """The controller names hosts; it need not know all."""
-    stranger = HostPort(3, 0x0A63636, bytes.fromhex("020000006363"))
-    frame = ping(stranger)
+def test_unlisted_addresses_are_routed(star: Star) -> None:
+    """The controller need not list all hosts."""
+    unlisted = HostPort(3, 0x0A63636, bytes.fromhex("020000006363"))
+    frame = ping(unlisted)
     for port in (0, 3, 8):
         assert star.exchange(port, frame) == routed(frame, SERVER)
     assert star.all_decisions() == {"route": 3, "unknown_source": 3, "forwarded": 3}
 
 
-def test_a_member_with_a_forged_flag_changes_no_sum(star: Star) -> None:
+def test_forged_flag_of_a_member_changes_no_sum(star: Star) -> None:
     job = star.admit(2)
     words = job.words(5)
     star.contribute(job, 0, words[0])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The builds for 32 and 128 words per packet: the part of the suite that depends on the size."""
+"""Builds for 32 and 128 words per packet: the part of the suite that depends on the size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .test_schedules import run_randomly
 
 
 @pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
-def test_sum_pending_and_replay(other_size: Star, op: LaneOp) -> None:
+def test_sum_pending_and_replay_of_other_sizes(other_size: Star, op: LaneOp) -> None:
     star = other_size
     job = star.admit(3)
     words = job.words(1, op)
@@ -37,8 +37,8 @@ def test_sum_pending_and_replay(other_size: Star, op: LaneOp) -> None:
 
 
 @pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
-def test_two_levels(other_size: Star, op: LaneOp) -> None:
-    """What ascends is taken as it is by the same build above; with checksums."""
+def test_two_levels_of_other_sizes(other_size: Star, op: LaneOp) -> None:
+    """The same build above adds the words of a rack without widening; with checksums."""
     star = other_size
     below = star.admit(2, role=Role.ASCEND)
     words = below.words(5, op)
@@ -55,7 +55,7 @@ def test_two_levels(other_size: Star, op: LaneOp) -> None:
     assert out == above.result(total, place)
 
 
-def test_the_default_size_is_another_size_here(other_size: Star) -> None:
+def test_default_size_is_routed_by_other_sizes(other_size: Star) -> None:
     star = other_size
     job = star.admit(1)
     frames = [job.contribution(0, job.words(2)[0].repeat(4)[:64])]
@@ -66,7 +66,7 @@ def test_the_default_size_is_another_size_here(other_size: Star) -> None:
     assert star.decisions() == {"route_other_size": len(frames)}
 
 
-def test_truncated_at_every_length(other_size: Star) -> None:
+def test_truncated_contribution_of_other_sizes_is_dropped(other_size: Star) -> None:
     star = other_size
     job = star.admit(2)
     words = job.words(4)
@@ -78,7 +78,7 @@ def test_truncated_at_every_length(other_size: Star) -> None:
     assert star.exchange(port, frame) == job.result(aggregate(LaneOp.ADD32, words))
 
 
-def test_a_lossy_job(other_size: Star) -> None:
+def test_lossy_job_of_other_sizes_finishes(other_size: Star) -> None:
     plan = Plan(3, 2, tuple((op, 3) for op in LaneOp), first_epoch=(1 << 32) - 3, seed=9)
     schedule = Schedule(other_size, plan)
     run_randomly(schedule, random.Random(9), loss=0.1, duplication=0.1)

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets that go through the chip several times: what is lost, damaged or overtaken on its way around spoils no sum.
+"""Packets of several pipeline passes: packets that are lost, damaged or reordered between passes spoil no sum (INV-1).
 
 ::
 
-    workers -> switch -+-> results: each one the exact sum over whom it names
+    workers -> switch -+-> results: each one the exact sum over the workers that it names
                  ^     |
-                 +- loop of the test: packets wait here, go on in any order, get lost
+                 +- loop of the test: recirculated packets wait here, continue in any order, or are lost
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from lanesum_switch.tna.switch import TofinoSwitch
 from .jobs import Job, Place
 from .oracle import Words, aggregate, uplink_words
 from .star import SERVER, worker_host
-from .targets import DEVICE_ID
+from .target import DEVICE_ID
 
-# Number of passes, and the port of pipe 0 at which packets turn around.
+# Number of passes, and the recirculation port of pipe 0.
 PROFILES = {"tofino1-w256": (8, 68), "tofino2-w256": (4, 6)}
 WORKERS = 3
 
 
 class Loop:
-    """The switch, with what goes around in the test's hands."""
+    """The switch, with its recirculated packets held by the test."""
 
     def __init__(self, switch: TofinoSwitch, control: P4RuntimeSwitch, words: int, passes: int, port: int) -> None:
         self.switch = switch
@@ -53,7 +53,7 @@ class Loop:
             control.add_host(host)
 
     def admit(self) -> Job:
-        """Another job of three workers, on the same slots."""
+        """Admit another job of three workers, on the same slots."""
         self.jobs += 1
         members = tuple(Member(worker, (worker_host(worker),), 40000 + worker) for worker in range(WORKERS))
         ops = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.OR)
@@ -65,20 +65,20 @@ class Loop:
         return Job(job, self.accumulator_words, SERVER)
 
     def enter(self, port: int, frame: bytes) -> list[PortFrame]:
-        """One pass; what turns around waits."""
+        """Run one pass; recirculated packets wait."""
         left = [(out.port, out.frame) for out in self.switch.process(port, frame)]
         self.waiting += [frame for port, frame in left if port == self.port]
         return [(port, frame) for port, frame in left if port != self.port]
 
-    def go_on(self, number: int = 0) -> list[PortFrame]:
-        """The next pass of a packet that waits."""
+    def next_pass(self, number: int = 0) -> list[PortFrame]:
+        """Run the next pass of a waiting packet."""
         return self.enter(self.port, self.waiting.pop(number))
 
-    def settle(self) -> list[PortFrame]:
-        """All passes of all packets, in order."""
+    def run_all_passes(self) -> list[PortFrame]:
+        """Run all passes of all packets, in order."""
         left = []
         while self.waiting:
-            left += self.go_on()
+            left += self.next_pass()
         return left
 
 
@@ -96,7 +96,7 @@ def loop(request: pytest.FixtureRequest) -> Iterator[Loop]:
 
 
 def contribution_of(worker: int, place: Place, words: int) -> Words:
-    """What a worker has to say at a place: always the same."""
+    """Return the contribution of a worker to a chunk, the same at every call."""
     rng = np.random.default_rng((worker, place.epoch, place.chunk, place.op))
     return rng.integers(0, 1 << 32, uplink_words(place.op, words), dtype=np.uint32)
 
@@ -107,7 +107,7 @@ def results(left: list[PortFrame]) -> list[Packet]:
 
 
 def check(packet: Packet, words: int) -> None:
-    """The sum over exactly those whom the result names."""
+    """Check that a result is the sum over exactly the workers that it names."""
     header = packet.header
     place = Place(header.epoch, header.chunk, header.slot, header.shadow, LaneOp(header.op))
     named = [worker for worker in range(WORKERS) if header.workers >> worker & 1]
@@ -116,8 +116,8 @@ def check(packet: Packet, words: int) -> None:
 
 
 @pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.OR])
-def test_in_order_every_sum_comes_out(loop: Loop, op: LaneOp) -> None:
-    """Contributions follow each other closely: each is in another pass when the next one comes in."""
+def test_passes_in_order_give_every_sum(loop: Loop, op: LaneOp) -> None:
+    """Contributions follow each other closely: each is in another pass when the next one arrives."""
     job = loop.admit()
     for chunk in range(3):
         place = Place(0, chunk, 1, op=op)
@@ -125,16 +125,16 @@ def test_in_order_every_sum_comes_out(loop: Loop, op: LaneOp) -> None:
         for worker in range(WORKERS):
             words = contribution_of(worker, place, loop.accumulator_words)
             left += loop.enter(*job.contribution(worker, words, place, checksum=bool(chunk)))
-            left += loop.go_on()
-        left += loop.settle()
+            left += loop.next_pass()
+        left += loop.run_all_passes()
         assert [packet.header.workers for packet in results(left)] == [0b111] * WORKERS
         for packet in results(left):
             check(packet, loop.accumulator_words)
 
 
 @pytest.mark.parametrize("loser", range(WORKERS))
-def test_no_sum_comes_out_without_a_packet_that_got_lost(loop: Loop, loser: int) -> None:
-    """Lost before any pass; the entry had a complete sum of the same workers before. The next one is whole."""
+def test_packet_lost_between_passes_gives_no_sum(loop: Loop, loser: int) -> None:
+    """The entry held a complete sum of the same workers before. The next chunk is complete again."""
     for lost in range(loop.passes - 1):
         _lose(loop, loser, lost)
 
@@ -149,19 +149,19 @@ def _lose(loop: Loop, loser: int, lost: int) -> None:
             left += loop.enter(*job.contribution(worker, words, place))
             if chunk == 1 and worker == loser:
                 for _ in range(lost):
-                    left += loop.go_on()
+                    left += loop.next_pass()
                 loop.waiting.clear()
-            left += loop.settle()
+            left += loop.run_all_passes()
         words = contribution_of(0, place, loop.accumulator_words)
-        left += loop.enter(*job.contribution(0, words, place)) + loop.settle()  # a duplicate: the sum again
+        left += loop.enter(*job.contribution(0, words, place)) + loop.run_all_passes()  # a duplicate: the same sum
         assert len(results(left)) == (0 if chunk == 1 else WORKERS + 1)
         for packet in results(left):
             check(packet, loop.accumulator_words)
 
 
 @pytest.mark.parametrize("damaged", range(WORKERS))
-def test_no_sum_comes_out_with_a_damaged_contribution(loop: Loop, damaged: int) -> None:
-    """The checksum is known to be wrong when the words are in the lanes: then nobody gets their sum."""
+def test_damaged_contribution_gives_no_sum(loop: Loop, damaged: int) -> None:
+    """The checksum is verified when the words are in the lanes already: no worker gets their sum."""
     for block in range(loop.passes):
         _damage(loop, damaged, 74 + block * 512 // loop.passes + 5)
 
@@ -176,7 +176,7 @@ def _damage(loop: Loop, damaged: int, byte: int) -> None:
 
 
 def _no_sum_with(loop: Loop, spoiled: int, spoil: Callable[[bytes], bytes], **options: bool) -> None:
-    """Of three chunks, the second, to which worker ``spoiled`` sends something else, is not summed."""
+    """Check that of three chunks the second, to which worker ``spoiled`` sends another frame, is not summed."""
     job = loop.admit()
     for chunk in range(3):
         place = Place(0, chunk, op=LaneOp.EXPAND8)
@@ -186,7 +186,7 @@ def _no_sum_with(loop: Loop, spoiled: int, spoil: Callable[[bytes], bytes], **op
             port, frame = job.contribution(worker, words, place, **options)
             if chunk == 1 and worker == spoiled:
                 frame = spoil(frame)
-            left += loop.enter(port, frame) + loop.settle()
+            left += loop.enter(port, frame) + loop.run_all_passes()
         assert len(results(left)) == (0 if chunk == 1 else WORKERS)
         for packet in results(left):
             check(packet, loop.accumulator_words)
@@ -194,14 +194,15 @@ def _no_sum_with(loop: Loop, spoiled: int, spoil: Callable[[bytes], bytes], **op
 
 @pytest.mark.parametrize("kept", [63, 64, 65, 127, 128, 129, 200, 383, 384, 447, 448, 511])
 @pytest.mark.parametrize("truncated", range(WORKERS))
-def test_no_sum_comes_out_with_a_truncated_contribution(loop: Loop, truncated: int, kept: int) -> None:
-    """The headers promise 512 bytes of codes; those that are missing are looked for in a later pass. What is too short
-    for the first pass is as if it had not come."""
+def test_truncated_contribution_gives_no_sum(loop: Loop, truncated: int, kept: int) -> None:
+    """The headers promise 512 bytes of codes; a later pass parses those that are missing. A packet too short for the
+    first pass is dropped.
+    """
     _no_sum_with(loop, truncated, lambda frame: frame[: 74 + kept])
 
 
-def test_a_sum_that_was_overtaken_stays_inside(loop: Loop) -> None:
-    """The entry goes to the next chunk while the sum is being fetched: after any of its passes."""
+def test_sum_overwritten_between_passes_is_dropped(loop: Loop) -> None:
+    """The entry is claimed by the next chunk while the sum is read: after any of its passes."""
     for passes in range(2 * loop.passes):
         job = loop.admit()
         place, newer = Place(0, 0), Place(0, 1)
@@ -210,38 +211,38 @@ def test_a_sum_that_was_overtaken_stays_inside(loop: Loop) -> None:
             words = contribution_of(worker, place, loop.accumulator_words)
             left += loop.enter(*job.contribution(worker, words, place))
             if worker < WORKERS - 1:
-                left += loop.settle()
+                left += loop.run_all_passes()
         for _ in range(passes):
-            left += loop.go_on()
+            left += loop.next_pass()
         left += loop.enter(*job.contribution(0, contribution_of(0, newer, loop.accumulator_words), newer))
-        left += loop.settle()
+        left += loop.run_all_passes()
         assert len(results(left)) == (WORKERS if passes == 2 * loop.passes - 1 else 0)
         for packet in results(left):
             check(packet, loop.accumulator_words)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_comes_out_is_exact(loop: Loop, seed: int) -> None:
-    """Jobs that share slots, duplicates, older and newer rounds; what goes around is lost, or goes on in any order."""
-    dice = random.Random(seed)
-    jobs = [loop.admit() for _ in range(dice.choice((1, 2)))]
-    orderly = dice.random() < 0.5
+def test_random_passes_give_exact_sums_only(loop: Loop, seed: int) -> None:
+    """Jobs that share slots, duplicates, older and newer rounds; recirculated packets are lost, or reordered."""
+    rng = random.Random(seed)
+    jobs = [loop.admit() for _ in range(rng.choice((1, 2)))]
+    orderly = rng.random() < 0.5
     found = []
     for step in range(75 * loop.passes):
-        if not loop.waiting or dice.random() < 0.3:
-            # Where there is no order, some are a round ahead; a chunk is of one operation.
-            chunk = dice.randrange(2)
+        if not loop.waiting or rng.random() < 0.3:
+            # Without order, some workers are a round ahead; all contributions to a chunk have one operation.
+            chunk = rng.randrange(2)
             op = (LaneOp.ADD32, LaneOp.EXPAND8)[chunk]
-            place = Place(step // (15 * loop.passes) + dice.choice((0,) if orderly else (0, 0, 1)), chunk, op=op)
-            worker = dice.randrange(WORKERS)
+            place = Place(step // (15 * loop.passes) + rng.choice((0,) if orderly else (0, 0, 1)), chunk, op=op)
+            worker = rng.randrange(WORKERS)
             words = contribution_of(worker, place, loop.accumulator_words)
-            job = dice.choice(jobs)
-            found += results(loop.enter(*job.contribution(worker, words, place, checksum=dice.random() < 0.5)))
-        elif dice.random() < 0.12 / loop.passes:
-            loop.waiting.pop(dice.randrange(len(loop.waiting)))
+            job = rng.choice(jobs)
+            found += results(loop.enter(*job.contribution(worker, words, place, checksum=rng.random() < 0.5)))
+        elif rng.random() < 0.12 / loop.passes:
+            loop.waiting.pop(rng.randrange(len(loop.waiting)))
         else:
-            found += results(loop.go_on(0 if orderly else dice.randrange(len(loop.waiting))))
-    found += results(loop.settle())
+            found += results(loop.next_pass(0 if orderly else rng.randrange(len(loop.waiting))))
+    found += results(loop.run_all_passes())
     assert found or len(jobs) > 1 or not orderly
     for packet in found:
         check(packet, loop.accumulator_words)

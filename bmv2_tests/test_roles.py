@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One switch in every role: below another one, above others, for a quorum, with slots that other jobs use too."""
+"""One switch in every role: rack switch, upper switch, switch of a quorum, with slots shared between jobs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from lanesum_control.model import Role
 from .oracle import aggregate
 from .star import ALL_OPS, FIRST, SERVER, Place, Star, rack, routed, worker_host
 
-FOR_EVER = 0xFFFF  # ticks: as long as 16 bits can tell
+FOR_EVER = 0xFFFF  # ticks: the largest age of 16 bits
 
 
-# Rack switch: what is complete goes on.
+# Rack switch: complete sums ascend.
 
 
 @pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
-def test_a_complete_sum_ascends(star: Star, op: LaneOp) -> None:
-    """One contribution in the name of all workers, widened, with a checksum; the workers hear nothing yet."""
+def test_complete_sum_of_a_rack_ascends(star: Star, op: LaneOp) -> None:
+    """One contribution on behalf of all workers, widened, with a checksum; the workers get no answer yet."""
     job = star.admit(3, role=Role.ASCEND)
     words = job.words(1, op)
     place = Place(op=op)
@@ -37,8 +37,8 @@ def test_a_complete_sum_ascends(star: Star, op: LaneOp) -> None:
 
 
 @pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
-def test_a_duplicate_ascends_again(star: Star, op: LaneOp) -> None:
-    """The switch above may have lost the sum, or the answer may be lost: both end with a second aggregate."""
+def test_duplicate_after_completion_ascends_again(star: Star, op: LaneOp) -> None:
+    """The upper switch may lack the sum, or the answer may be lost: a second aggregate resolves both."""
     job = star.admit(2, role=Role.ASCEND)
     words = job.words(2, op)
     place = Place(op=op)
@@ -51,22 +51,22 @@ def test_a_duplicate_ascends_again(star: Star, op: LaneOp) -> None:
     assert star.slot_decisions() == {"claim": 1, "contribute_and_complete": 1, "ascend_again": 3}
 
 
-def test_an_incomplete_sum_stays(star: Star) -> None:
+def test_incomplete_sum_of_a_rack_does_not_ascend(star: Star) -> None:
     job = star.admit(3, role=Role.ASCEND)
     words = job.words(3)
     star.contribute(job, 1, words[1])
     assert star.contribute(job, 1, words[1]) == job.pending([1])
 
 
-def test_a_single_worker_ascends_at_once(star: Star) -> None:
+def test_rack_of_one_worker_ascends_at_once(star: Star) -> None:
     job = star.admit(1, role=Role.ASCEND)
     words = job.words(4)
     assert star.contribute(job, 0, words[0]) == job.ascended(0, words[0])
     assert star.slot_decisions() == {"claim_and_complete": 1}
 
 
-def test_an_aggregate_expires_like_any_packet(star: Star) -> None:
-    """It keeps the time to live of the packet that completed it: no loop of switches lives for ever."""
+def test_aggregate_with_an_expired_ttl_is_dropped(star: Star) -> None:
+    """It keeps the TTL of the completing contribution, so a loop of switches ends."""
     job = star.admit(1, role=Role.ASCEND)
     port, frame = job.contribution(0, job.words(5)[0])
     datagram = UdpFrame.unpack(frame)
@@ -79,8 +79,8 @@ def test_an_aggregate_expires_like_any_packet(star: Star) -> None:
 
 
 @pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
-def test_aggregates_are_added_as_they_are(star: Star, op: LaneOp) -> None:
-    """Accumulator words whatever the operation: what was widened below is not widened again."""
+def test_aggregates_are_added_without_widening(star: Star, op: LaneOp) -> None:
+    """Accumulator words whatever the operation: the rack switch has widened the codes."""
     job = star.admit([rack(0), rack(1), rack(2, port=4)], role=Role.UPPER)
     rng = np.random.default_rng(6)
     words = [rng.integers(0, 80, star.accumulator_words, dtype=np.uint32) * 0x01010101 for _ in range(3)]
@@ -94,8 +94,8 @@ def test_aggregates_are_added_as_they_are(star: Star, op: LaneOp) -> None:
     assert star.contribute(job, 0, words[0], place, host=1) == job.replay(0, total, place, host=1)
 
 
-def test_any_worker_of_a_rack_speaks_for_it(star: Star) -> None:
-    """Whichever worker completed it below: the rack counts once."""
+def test_aggregate_from_any_worker_counts_its_rack_once(star: Star) -> None:
+    """Whichever worker completed the sum of the rack."""
     job = star.admit([rack(0, port=2), rack(1, port=3)], role=Role.UPPER)
     words = job.words(7)
     star.contribute(job, 0, words[0], host=0)
@@ -104,8 +104,8 @@ def test_any_worker_of_a_rack_speaks_for_it(star: Star) -> None:
     assert star.contribute(job, 1, words[1], host=2) == job.result(aggregate(LaneOp.ADD32, words))
 
 
-def test_racks_and_workers_in_one_job(star: Star) -> None:
-    """A worker that hangs at the upper switch itself has a bit of its own, and sends what workers send."""
+def test_racks_and_workers_in_one_job_are_summed(star: Star) -> None:
+    """A worker attached to the upper switch has a bit of its own, and sends ordinary contributions."""
     direct = dataclasses.replace(rack(1), hosts=(worker_host(1),), aggregate=False)
     job = star.admit([rack(0), direct], role=Role.UPPER)
     codes = np.full(star.accumulator_words // 2, 0x12345678, np.uint32)
@@ -116,15 +116,15 @@ def test_racks_and_workers_in_one_job(star: Star) -> None:
     assert star.contribute(job, 1, codes, place) == job.result(total, place)
 
 
-def test_a_workers_own_packet_is_no_aggregate(star: Star) -> None:
-    """What a rack's switch let pass is for the server: a rack counts only by what its switch has summed."""
+def test_contribution_of_a_racks_worker_is_routed(star: Star) -> None:
+    """A contribution that passed its rack switch is for the server: only the sum of a rack counts for it."""
     job = star.admit([rack(0), rack(1)], role=Role.UPPER)
     port, frame = job.contribution(0, job.words(8)[0], flags=0)
     assert star.exchange(port, frame) == routed(frame, SERVER)
     assert star.decisions() == {"aggregate": 1, "not_a_member": 1}
 
 
-def test_an_upper_switch_below_another_names_racks(star: Star) -> None:
+def test_upper_switch_below_another_names_racks(star: Star) -> None:
     job = star.admit([rack(0), rack(1)], role=Role.UPPER | Role.ASCEND)
     words = job.words(9)
     star.contribute(job, 0, words[0])
@@ -134,13 +134,13 @@ def test_an_upper_switch_below_another_names_racks(star: Star) -> None:
     assert (header.workers, header.fan_in_workers, header.fan_in_racks) == (0b11, 0, 2)
 
 
-# Past the switch.
+# Contributions that pass the switch.
 
 
 @pytest.mark.parametrize("flag", [Flag.BYPASS, Flag.PARTIAL, Flag.BYPASS | Flag.RETRANSMISSION | Flag.ECN])
 @pytest.mark.parametrize("words", [64, 7], ids=["of our size", "of another"])
-def test_some_contributions_go_past(star: Star, flag: Flag, words: int) -> None:
-    """Whose worker gets nowhere asks for the server, and what lacks members may not be taken for all."""
+def test_contributions_with_bypass_and_partial_are_routed(star: Star, flag: Flag, words: int) -> None:
+    """A worker without progress sends BYPASS; a PARTIAL sum lacks members and must not count for all."""
     job = star.admit(2)
     contribution = job.words(10)[0]
     star.contribute(job, 0, contribution)
@@ -152,8 +152,8 @@ def test_some_contributions_go_past(star: Star, flag: Flag, words: int) -> None:
 # A quorum.
 
 
-def test_a_quorum_ascends_and_latecomers_follow(star: Star) -> None:
-    """Three of four: PARTIAL, so that no switch above takes it for all; the fourth goes to the server by itself."""
+def test_quorum_ascends_and_late_workers_are_routed(star: Star) -> None:
+    """Three of four: PARTIAL, so that no upper switch takes it for all; the fourth goes to the server."""
     job = star.admit(4, role=Role.ASCEND | Role.QUORUM, threshold=3)
     words = job.words(11)
     star.contribute(job, 3, words[3])
@@ -170,8 +170,8 @@ def test_a_quorum_ascends_and_latecomers_follow(star: Star) -> None:
     }  # fmt: skip
 
 
-def test_older_chunks_of_a_quorum_go_to_the_server(star: Star) -> None:
-    """It knows what was decided, or that it is too late to say."""
+def test_late_packets_of_a_quorum_are_routed(star: Star) -> None:
+    """The server has the decision, or has evicted it."""
     job = star.admit(3, role=Role.ASCEND | Role.QUORUM, threshold=2)
     words = job.words(12)
     star.contribute(job, 0, words[0], Place(5))
@@ -180,19 +180,19 @@ def test_older_chunks_of_a_quorum_go_to_the_server(star: Star) -> None:
     assert star.slot_decisions() == {"claim": 1, "pass_late": 1}
 
 
-def test_a_quorum_of_all_is_not_partial(star: Star) -> None:
-    """Two levels: the rack's switch waits for its own, the server decides."""
+def test_quorum_of_all_members_is_not_partial(star: Star) -> None:
+    """Two levels: the rack switch waits for all its workers, the server decides."""
     job = star.admit(2, role=Role.ASCEND | Role.QUORUM)
     words = job.words(13)
     star.contribute(job, 0, words[0])
     assert star.contribute(job, 1, words[1]) == job.ascended(1, aggregate(LaneOp.ADD32, words))
 
 
-# Slots that several jobs use.
+# Slots shared between jobs.
 
 
 def collided(frame: bytes) -> bytes:
-    """With the flag and, where there was one, a right UDP checksum: made anew, not amended."""
+    """Return the frame with the flag and, where there was one, a right UDP checksum."""
     datagram = UdpFrame.unpack(frame)
     assert datagram is not None
     payload = bytearray(datagram.payload)
@@ -202,9 +202,9 @@ def collided(frame: bytes) -> bytes:
 
 @pytest.mark.parametrize("checksum", [False, True], ids=["without", "with checksum"])
 @pytest.mark.parametrize("flags", [0, Flag.COLLISION | Flag.RETRANSMISSION])
-def test_an_entry_that_another_job_works_on(star: Star, checksum: bool, flags: int) -> None:
-    """The second job's packets go to the server and say why; the first one's sum is not disturbed."""
-    # What an earlier test left unfinished there would be leased for ever, too.
+def test_entry_of_another_job_is_a_collision(star: Star, checksum: bool, flags: int) -> None:
+    """The second job's packets go to the server with the reason; the first job's sum is not disturbed."""
+    # Entries that an earlier test left unfinished would be leased forever, too.
     before = star.admit(1)
     star.contribute(before, 0, before.words(13)[0])
     star.clean_up()
@@ -216,7 +216,7 @@ def test_an_entry_that_another_job_works_on(star: Star, checksum: bool, flags: i
         port, frame = second.contribution(worker, b[worker], checksum=checksum, flags=flags)
         assert star.exchange(port, frame) == routed(collided(frame), SERVER)
     assert star.contribute(first, 1, a[1]) == first.result(aggregate(LaneOp.ADD32, a))
-    # What is complete may be overwritten: whoever lacks it is told so, and it is summed again.
+    # A complete entry may be overwritten: a worker without the result gets pending, and it is summed again.
     star.contribute(second, 0, b[0])
     assert star.contribute(second, 1, b[1]) == second.result(aggregate(LaneOp.ADD32, b))
     assert star.slot_decisions() == {
@@ -224,8 +224,8 @@ def test_an_entry_that_another_job_works_on(star: Star, checksum: bool, flags: i
     }  # fmt: skip
 
 
-def test_exclusive_slots_are_not_leased(star: Star) -> None:
-    """A job that has the slots to itself overwrites what a dead one left, at once."""
+def test_exclusive_slots_are_claimed_at_once(star: Star) -> None:
+    """A job with exclusive slots overwrites the entries of a removed one."""
     dead = star.admit([0, 1], role=Role.SHARED, lease=FOR_EVER)
     star.contribute(dead, 0, dead.words(16)[0])
     heir = star.admit([2, 3])
@@ -234,8 +234,8 @@ def test_exclusive_slots_are_not_leased(star: Star) -> None:
     assert star.contribute(heir, 1, words[1]) == heir.result(aggregate(LaneOp.ADD32, words))
 
 
-def test_a_lease_ends(star: Star) -> None:
-    """After so many ticks without a contribution the entry is anybody's; each contribution begins it anew."""
+def test_lease_ends_without_contributions(star: Star) -> None:
+    """After so many ticks without a contribution another job may claim the entry; contributions renew the lease."""
     if star.target.clock is None:
         pytest.skip("needs a clock that the test sets; see the next test")
     clock = star.target.clock
@@ -257,13 +257,14 @@ def test_a_lease_ends(star: Star) -> None:
     }  # fmt: skip
 
 
-def test_time_wraps(star: Star) -> None:
-    """Ticks have 16 bits, or 28: ages across the wrap are right, and what is abandoned looks fresh once in 67 seconds
-    (or in three days)."""
+def test_age_across_the_wrap_of_time_is_right(star: Star) -> None:
+    """Ticks have 16 or 28 bits. Ages across the wrap are right; an abandoned entry looks recent once in 67 seconds (or
+    three days).
+    """
     if star.target.clock is None:
         pytest.skip("needs a clock that the test sets")
     clock = star.target.clock
-    ticks_there = star.target.entries.TICKS
+    ticks_there = star.target.slot_table.TICKS
     clock.advance(-(clock.microseconds() // 1024) % ticks_there + ticks_there - 0x10)
     first = star.admit([0, 1], role=Role.SHARED, lease=50)
     second = star.admit([3], role=Role.SHARED, lease=50)
@@ -276,8 +277,8 @@ def test_time_wraps(star: Star) -> None:
     assert star.exchange(port, frame) == second.result(second.words(21)[0])
 
 
-def test_a_lease_of_a_tick_ends_in_real_time(star: Star) -> None:
-    """On every target, with whatever clock it has."""
+def test_lease_of_one_tick_ends_in_real_time(star: Star) -> None:
+    """On every target, with its own clock."""
     first = star.admit([0, 1], role=Role.SHARED, lease=1)
     second = star.admit([3], role=Role.SHARED, lease=1)
     star.contribute(first, 0, first.words(22)[0])
@@ -289,13 +290,13 @@ def test_a_lease_of_a_tick_ends_in_real_time(star: Star) -> None:
     assert star.contribute(second, 0, words[0]) == second.result(words[0])
 
 
-# Flags that results inherit.
+# Flags of contributions in results.
 
 
 @pytest.mark.parametrize("flag", [Flag.ECN, Flag.COLLISION, Flag.ECN | Flag.COLLISION])
 @pytest.mark.parametrize("marked", [0, 1, 2], ids=["first", "middle", "last"])
 @pytest.mark.parametrize("role", [Role(0), Role.ASCEND], ids=["result", "aggregate"])
-def test_flags_of_any_contribution_are_in_the_result(star: Star, flag: Flag, marked: int, role: Role) -> None:
+def test_result_has_the_flags_of_all_contributions(star: Star, flag: Flag, marked: int, role: Role) -> None:
     job = star.admit(3, role=role)
     words = job.words(24)
     total = aggregate(LaneOp.ADD32, words)
@@ -307,14 +308,14 @@ def test_flags_of_any_contribution_are_in_the_result(star: Star, flag: Flag, mar
         assert again == job.ascended(0, total, flags=flag | Flag.RETRANSMISSION)
     else:
         assert again == job.replay(0, total, flags=flag)
-    # The next chunk in the same entry begins without them.
+    # The next chunk in the same entry starts without them.
     for worker in (0, 1, 2):
         out = star.contribute(job, worker, words[worker], Place(1))
     assert out == (job.ascended(2, total, Place(1)) if role else job.result(total, Place(1)))
 
 
-def test_congestion_of_the_ip_header_counts(star: Star) -> None:
-    """What a router marked (RFC 3168) comes back as the flag; the answers' own IPv4 header stays as it came."""
+def test_congestion_in_the_ip_header_sets_the_flag(star: Star) -> None:
+    """A router's mark (RFC 3168) comes back as the flag; the answers keep the IPv4 header's ECN field."""
     job = star.admit(2)
     words = job.words(25)
     for mark, flag in ((1, 0), (2, 0), (3, Flag.ECN)):
@@ -329,13 +330,13 @@ def test_congestion_of_the_ip_header_counts(star: Star) -> None:
         assert {Header.unpack(answer[42:]).flags for _, answer in answers} == {flag}
 
 
-# Rounds that workers disagree about.
+# Disagreement about a round.
 
 
 @pytest.mark.parametrize("complete", [False, True], ids=["incomplete", "complete"])
 @pytest.mark.parametrize("role", [Role(0), Role.ASCEND], ids=["one level", "rack switch"])
-def test_rounds_of_different_length(star: Star, complete: bool, role: Role) -> None:
-    """Every worker is told both lengths, even the one that was right."""
+def test_rounds_of_different_length_are_a_conflict(star: Star, complete: bool, role: Role) -> None:
+    """Every worker is told both lengths, also the one that was right."""
     job = star.admit(3, role=role)
     words = job.words(26)
     other = dataclasses.replace(FIRST, round_words=99)
@@ -347,8 +348,8 @@ def test_rounds_of_different_length(star: Star, complete: bool, role: Role) -> N
     assert star.slot_decisions()["report_conflict"] == 1
 
 
-def test_a_conflict_between_racks_is_for_their_switches(star: Star) -> None:
-    """Marked UPPER: they hand it down to all workers."""
+def test_conflict_between_racks_has_the_flag_of_racks(star: Star) -> None:
+    """With UPPER, the rack switches hand it down to all workers."""
     job = star.admit([rack(0), rack(1)], role=Role.UPPER)
     words = job.words(27)
     star.contribute(job, 0, words[0])
@@ -358,7 +359,7 @@ def test_a_conflict_between_racks_is_for_their_switches(star: Star) -> None:
     assert {Header.unpack(answer[42:]).flags for _, answer in answers} == {Flag.UPPER}
 
 
-def test_a_newer_round_of_another_length_is_no_conflict(star: Star) -> None:
+def test_newer_round_of_another_length_is_no_conflict(star: Star) -> None:
     job = star.admit(2)
     words = job.words(28)
     for epoch in range(4):

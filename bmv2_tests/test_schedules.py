@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Randomized packet schedules over several epochs: every result exact, every frame the reference's.
+"""Randomized packet schedules over several epochs: every result is exact, every frame that of the reference.
 
 ::
 
     worker 0 ~~ loss ~~ +--------+
-       ...   ~~ dup  ~~ | switch |        each ~~ is a pool of packets from which any may arrive next
+       ...   ~~ dup  ~~ | switch |        each ~~ is a pool of packets that arrive in any order
     worker n ~~ late ~~ +--------+
 """
 
@@ -31,7 +31,7 @@ first_epochs = st.sampled_from([0, 1, EPOCHS - 2, EPOCHS - 1, EPOCHS // 2 - 1])
 
 
 def plans(ops: Sequence[LaneOp]) -> st.SearchStrategy[Plan]:
-    """Jobs whose rounds have any of ``ops``."""
+    """Generate jobs whose rounds have any of ``ops``."""
     rounds = st.lists(st.tuples(st.sampled_from(ops), st.integers(1, 5)), min_size=3, max_size=6).map(tuple)
     return st.builds(
         Plan,
@@ -43,38 +43,38 @@ def plans(ops: Sequence[LaneOp]) -> st.SearchStrategy[Plan]:
     )
 
 
-def run_randomly(schedule: Schedule, dice: random.Random, *, loss: float, duplication: float) -> None:
-    """Until every worker has every result, over a network that misbehaves all the time."""
+def run_randomly(schedule: Schedule, rng: random.Random, *, loss: float, duplication: float) -> None:
+    """Run until every worker has every result, over an unreliable network."""
     steps = 0
     while not schedule.finished:
         steps += 1
         assert steps < 2000 * len(schedule.places), "no progress"
-        worker = dice.randrange(schedule.plan.workers)
-        step = dice.random()
+        worker = rng.randrange(schedule.plan.workers)
+        step = rng.random()
         if step < 0.3 and schedule.may_send(worker):
             schedule.send(worker)
         elif step < 0.4 and (outstanding := schedule.outstanding(worker)):
-            schedule.retransmit(worker, dice.choice(outstanding))
-        elif step < 0.7 and schedule.up:
-            index = dice.randrange(len(schedule.up))
-            if dice.random() < loss:
-                schedule.up.pop(index)
+            schedule.retransmit(worker, rng.choice(outstanding))
+        elif step < 0.7 and schedule.uplink:
+            index = rng.randrange(len(schedule.uplink))
+            if rng.random() < loss:
+                schedule.uplink.pop(index)
             else:
-                schedule.deliver(index, keep=dice.random() < duplication)
-        elif schedule.down:
-            index = dice.randrange(len(schedule.down))
-            if dice.random() < loss:
-                schedule.down.pop(index)
+                schedule.deliver(index, keep=rng.random() < duplication)
+        elif schedule.downlink:
+            index = rng.randrange(len(schedule.downlink))
+            if rng.random() < loss:
+                schedule.downlink.pop(index)
             else:
                 schedule.receive(index)
     schedule.finish()
 
 
-def test_random_schedules(star: Star) -> None:
-    """0 to 10 % loss and duplication on both ways, any order, several epochs."""
+def test_random_schedules_finish_with_exact_sums(star: Star) -> None:
+    """0 to 10 % loss and duplication in both directions, any order, several epochs."""
     finished: list[Schedule] = []
 
-    @settings(max_examples=star.target.schedules, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=star.target.num_schedules, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(
         plan=plans(star.target.ops),
         loss=st.sampled_from([0.0, 0.01, 0.05, 0.1]),
@@ -89,12 +89,12 @@ def test_random_schedules(star: Star) -> None:
         finished.append(schedule)
 
     check()
-    assert len(finished) >= star.target.schedules
+    assert len(finished) >= star.target.num_schedules
     decisions = star.slot_decisions()
     assert decisions["claim"] and decisions["contribute_and_complete"] and decisions["replay"]
 
 
-def test_a_long_lossy_job(star: Star) -> None:
+def test_long_lossy_job_finishes(star: Star) -> None:
     """Two epochs of every operation through three slots at 10 % loss and duplication, over the wrap of the epoch."""
     ops = star.target.ops * 2
     plan = Plan(4, 3, tuple((op, 4) for op in ops), first_epoch=EPOCHS - 6, seed=7)
@@ -108,7 +108,7 @@ def test_a_long_lossy_job(star: Star) -> None:
 
 
 class Machine(RuleBasedStateMachine):
-    """Every step is Hypothesis' choice, so that a failure shrinks to the few packets that matter."""
+    """State machine whose steps Hypothesis chooses, so that a failure shrinks to few packets."""
 
     star: Star
 
@@ -133,45 +133,45 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: bool(self._sent()))
     @rule(data=st.data())
     def retransmit(self, data: st.DataObject) -> None:
-        """Even what the worker has the result of: a packet that slept in the network for any number of epochs."""
+        """Also positions whose result the worker has: a packet delayed over any number of epochs."""
         self.schedule.retransmit(*data.draw(st.sampled_from(self._sent())))
 
-    @precondition(lambda self: self.schedule.up)
+    @precondition(lambda self: self.schedule.uplink)
     @rule(data=st.data(), keep=st.booleans())
     def deliver(self, data: st.DataObject, keep: bool) -> None:
-        self.schedule.deliver(data.draw(st.integers(0, len(self.schedule.up) - 1)), keep=keep)
+        self.schedule.deliver(data.draw(st.integers(0, len(self.schedule.uplink) - 1)), keep=keep)
 
-    @precondition(lambda self: self.schedule.up)
+    @precondition(lambda self: self.schedule.uplink)
     @rule(data=st.data())
     def lose_contribution(self, data: st.DataObject) -> None:
-        self.schedule.up.pop(data.draw(st.integers(0, len(self.schedule.up) - 1)))
+        self.schedule.uplink.pop(data.draw(st.integers(0, len(self.schedule.uplink) - 1)))
 
-    @precondition(lambda self: self.schedule.down)
+    @precondition(lambda self: self.schedule.downlink)
     @rule(data=st.data())
     def receive(self, data: st.DataObject) -> None:
-        self.schedule.receive(data.draw(st.integers(0, len(self.schedule.down) - 1)))
+        self.schedule.receive(data.draw(st.integers(0, len(self.schedule.downlink) - 1)))
 
-    @precondition(lambda self: self.schedule.down)
+    @precondition(lambda self: self.schedule.downlink)
     @rule(data=st.data())
     def lose_answer(self, data: st.DataObject) -> None:
-        self.schedule.down.pop(data.draw(st.integers(0, len(self.schedule.down) - 1)))
+        self.schedule.downlink.pop(data.draw(st.integers(0, len(self.schedule.downlink) - 1)))
 
     def teardown(self) -> None:
-        """Whatever happened, a reliable network finishes the job."""
+        """A reliable network finishes the job."""
         if hasattr(self, "schedule"):
             self.schedule.finish()
 
 
-def test_schedules_step_by_step(star: Star) -> None:
+def test_schedules_step_by_step_are_exact(star: Star) -> None:
     machine = type("MachineOnTarget", (Machine,), {"star": star})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=star.target.schedules,
+            max_examples=star.target.num_schedules,
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
     )
     decisions = star.slot_decisions()
-    assert decisions["claim"] >= star.target.schedules
+    assert decisions["claim"] >= star.target.num_schedules

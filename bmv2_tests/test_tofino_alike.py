@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The program for Tofino beside the program for BMv2: the same frames leave, packet by packet.
+"""The program for Tofino beside the program for BMv2: both send the same frames, packet by packet.
 
 ::
 
@@ -27,9 +27,11 @@ from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.switch import PortFrame
 
+from .in_process import EmbeddedTarget
 from .schedule import Plan, Schedule
 from .star import Star
-from .targets import DEVICE_ID, TOFINO_PROFILES, Target, TofinoTarget, tofino_is_built, tofino_target
+from .target import DEVICE_ID, Target
+from .targets import TARGETS, open_target
 from .test_random_packets import Traffic
 from .test_schedules import run_randomly
 
@@ -37,11 +39,11 @@ pytestmark = pytest.mark.long
 
 
 # BMv2's program has no build for packets of several passes.
-IN_ONE_PASS = [name for name in TOFINO_PROFILES if not name.endswith("wide")]
+ONE_PASS_PROFILES = [profile.name for profile in PROFILES if profile.passes == 1]
 
 
 class Bmv2Program:
-    """The twin: the program for BMv2 at the same time, under the same controller's orders."""
+    """The twin: BMv2's program, with the same table entries and frames."""
 
     def __init__(self, switch: EmbeddedSwitch, control: P4RuntimeSwitch) -> None:
         self.switch = switch
@@ -66,12 +68,12 @@ class Bmv2Program:
         self.control.set_congestion(port, depth)
 
     def decisions(self) -> dict[str, int]:
-        """None: what is counted is compared with the reference, by the rest of the suite."""
+        """Return no counts: the rest of the suite compares them with the reference."""
         return {}
 
 
 class Beside(Star):
-    """The star whose twin is the other program."""
+    """The star with the other program as twin."""
 
     def __init__(self, target: Target, bmv2: Bmv2Program) -> None:
         self.bmv2 = bmv2
@@ -82,7 +84,7 @@ class Beside(Star):
 
 
 @contextlib.contextmanager
-def bmv2_program(beside: TofinoTarget) -> Iterator[Bmv2Program]:
+def bmv2_program(beside: EmbeddedTarget) -> Iterator[Bmv2Program]:
     clock = beside.clock
     switch = EmbeddedSwitch(clock=lambda: clock.microseconds() * 1000, queue_depth=beside.queue_depth)
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
@@ -92,38 +94,37 @@ def bmv2_program(beside: TofinoTarget) -> Iterator[Bmv2Program]:
             yield Bmv2Program(switch, P4RuntimeSwitch.with_pipeline(connection, pipeline))
 
 
-@pytest.fixture(scope="module", params=IN_ONE_PASS)
+@pytest.fixture(scope="module", params=ONE_PASS_PROFILES)
 def beside(request: pytest.FixtureRequest) -> Iterator[Beside]:
-    if not tofino_is_built(request.param):
-        pytest.skip(f"{TOFINO_PROFILES[request.param]} is not built: make tofino")
-    with tofino_target(request.param) as target, bmv2_program(target) as other:
-        yield Beside(target, other)
+    with open_target(request.param) as target:
+        assert isinstance(target, EmbeddedTarget)
+        with bmv2_program(target) as other:
+            yield Beside(target, other)
 
 
-def test_every_profile_is_a_target() -> None:
-    """Those that are not built are left out of the suite; so is one whose name is written wrong."""
-    assert sorted(TOFINO_PROFILES.values()) == sorted(profile.name for profile in PROFILES)
-    assert all(map(tofino_is_built, TOFINO_PROFILES))
+def test_targets_contain_every_profile() -> None:
+    """The suite leaves out targets without a build."""
+    assert {profile.name for profile in PROFILES} < set(TARGETS)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_schedules(beside: Beside, seed: int) -> None:
-    """Rounds of one job over a network that loses, repeats and reorders, round the end of the epochs."""
-    dice = random.Random(seed)
-    rounds = tuple((dice.choice(beside.target.ops), dice.randrange(1, 6)) for _ in range(4))
-    first = dice.choice((0, 1, (1 << 32) - 2, (1 << 31) - 1))
-    plan = Plan(dice.randrange(1, 6), dice.randrange(1, 5), rounds, first, seed)
+def test_programs_with_random_schedules_send_the_same(beside: Beside, seed: int) -> None:
+    """Rounds of one job over a network that loses, duplicates and reorders packets, around the wrap of epochs."""
+    rng = random.Random(seed)
+    rounds = tuple((rng.choice(beside.target.ops), rng.randrange(1, 6)) for _ in range(4))
+    first = rng.choice((0, 1, (1 << 32) - 2, (1 << 31) - 1))
+    plan = Plan(rng.randrange(1, 6), rng.randrange(1, 5), rounds, first, seed)
     for _ in beside.scope():
         schedule = Schedule(beside, plan)
-        run_randomly(schedule, dice, loss=0.05, duplication=0.1)
+        run_randomly(schedule, rng, loss=0.05, duplication=0.1)
         assert schedule.results >= plan.workers * len(schedule.places)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_jobs_that_meet(beside: Beside, seed: int) -> None:
-    """Jobs in all roles on overlapping slots: replays, collisions, leases, answers from above, damage.
+def test_programs_with_several_jobs_send_the_same(beside: Beside, seed: int) -> None:
+    """Jobs in all roles on overlapping slots: replays, collisions, leases, answers of upper switches, damage.
 
-    Where the programs differ on purpose (docs/tofino.md), ``test_random_packets`` holds this one to its own model.
+    Where the programs differ by design (docs/tofino.md), ``test_random_packets`` compares this one with its own model.
     """
     for _ in beside.scope():
         traffic = Traffic(beside, random.Random(seed), agreeing=True)

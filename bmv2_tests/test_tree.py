@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two levels: sums ascend, answers descend, and whatever is lost in between is asked for until it is there.
+"""Two levels: sums ascend, answers descend, and lost ones are requested until they arrive.
 
 The picture is in ``tree.py``.
 """
@@ -19,13 +19,13 @@ from .jobs import Place
 from .oracle import Words, aggregate
 from .star import ALL_OPS
 from .test_udp_checksums import verified
-from .tree import EVERYBODY, RACKS, ROWS, SERVER, UPLINK, UPPER, WORKERS, Arrival, Tree, TreeJob, UnderWay, answer_of
+from .tree import ALL_RACKS, RACKS, ROWS, SERVER, UPLINK, UPPER, WORKERS, Arrival, InFlight, Tree, TreeJob, answer_of
 
 FIRST = Place()
 
 
 def contribute(tree: Tree, job: TreeJob, workers: list[int], words: list[Words], place: Place) -> list[Arrival]:
-    """Some workers' contributions; what arrives because of the last one."""
+    """Send contributions of some workers; return the frames that arrive because of the last one."""
     arrivals: list[Arrival] = []
     for worker in workers:
         arrivals = tree.carry(job.contribution(worker, words[worker], place))
@@ -33,13 +33,13 @@ def contribute(tree: Tree, job: TreeJob, workers: list[int], words: list[Words],
 
 
 def check_result(arrivals: list[Arrival], total: Words, workers: list[int], flags: int = 0) -> None:
-    """Exactly one copy for each of ``workers``, all alike."""
+    """Check that each of ``workers`` got exactly one copy, all equal."""
     assert [worker for worker, _ in arrivals] == workers
     for arrival in arrivals:
         packet = answer_of(arrival)
         header = packet.header
         assert (header.kind, header.flags) == (Kind.RESULT, flags | Flag.UPPER)
-        assert (header.racks, header.fan_in_racks, header.workers, header.fan_in_workers) == (EVERYBODY, RACKS, 0, 0)
+        assert (header.racks, header.fan_in_racks, header.workers, header.fan_in_workers) == (ALL_RACKS, RACKS, 0, 0)
         assert (packet.payload == total).all()
         assert verified(arrival[1])
 
@@ -48,7 +48,7 @@ ALL, LEFT = list(range(WORKERS)), list(range(ROWS))
 
 
 @pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
-def test_a_sum_over_both_levels(tree: Tree, op: LaneOp) -> None:
+def test_sum_over_both_levels_reaches_every_worker(tree: Tree, op: LaneOp) -> None:
     """Codes are widened once, in the rack; every worker gets the sum of all six."""
     job = tree.admit()
     words = job.words(1, op)
@@ -57,8 +57,8 @@ def test_a_sum_over_both_levels(tree: Tree, op: LaneOp) -> None:
     check_result(arrivals, aggregate(op, words), ALL)
 
 
-def test_a_lost_result_is_replayed_to_the_rack(tree: Tree) -> None:
-    """The duplicate ascends again, the upper switch replays to that rack, its switch hands it to all of its workers."""
+def test_lost_result_is_replayed_to_the_rack(tree: Tree) -> None:
+    """The duplicate ascends again; the upper switch replays to the rack, whose switch sends it to all its workers."""
     job = tree.admit()
     words = job.words(2, LaneOp.ADD32)
     contribute(tree, job, ALL, words, FIRST)
@@ -68,8 +68,8 @@ def test_a_lost_result_is_replayed_to_the_rack(tree: Tree) -> None:
     assert tree.nodes[UPPER].slot_decisions()["replay"] == 1
 
 
-def test_who_waits_learns_which_rack_is_missing(tree: Tree) -> None:
-    """All six are told: the missing rack may have the sum of a switch that has lost it, and would not ask."""
+def test_duplicate_names_the_missing_rack(tree: Tree) -> None:
+    """All six workers are told: those of the missing rack may have the result already, and would not ask."""
     job = tree.admit()
     words = job.words(3, LaneOp.ADD32)
     contribute(tree, job, LEFT, words, FIRST)
@@ -82,7 +82,7 @@ def test_who_waits_learns_which_rack_is_missing(tree: Tree) -> None:
         assert verified(arrival[1])
 
 
-def test_who_waits_learns_which_worker_of_the_rack_is_missing(tree: Tree) -> None:
+def test_duplicate_names_the_missing_worker_of_the_rack(tree: Tree) -> None:
     job = tree.admit()
     words = job.words(4, LaneOp.ADD32)
     contribute(tree, job, [0, 2, 3, 4, 5], words, FIRST)
@@ -93,7 +93,7 @@ def test_who_waits_learns_which_worker_of_the_rack_is_missing(tree: Tree) -> Non
         assert (header.kind, header.flags, header.workers) == (Kind.PENDING, Flag.RETRANSMISSION, 0b101)
 
 
-def test_racks_that_disagree_are_all_told(tree: Tree) -> None:
+def test_conflict_between_racks_reaches_all_workers(tree: Tree) -> None:
     job = tree.admit()
     words = job.words(5, LaneOp.ADD32)
     contribute(tree, job, LEFT, words, FIRST)
@@ -107,8 +107,8 @@ def test_racks_that_disagree_are_all_told(tree: Tree) -> None:
         assert verified(arrival[1])
 
 
-def test_marks_of_both_levels_reach_everybody(tree: Tree) -> None:
-    """Congestion that one contribution met below, and that answers meet on their way down."""
+def test_marks_of_both_levels_reach_all_workers(tree: Tree) -> None:
+    """Congestion of a contribution below, and of answers on the downlink."""
     job = tree.admit()
     words = job.words(6, LaneOp.ADD32)
     tree.carry(job.contribution(0, words[0], FIRST, flags=Flag.ECN))
@@ -120,8 +120,8 @@ def test_marks_of_both_levels_reach_everybody(tree: Tree) -> None:
     assert all(verified(frame) for _, frame in arrivals)
 
 
-def test_an_answer_from_above_is_handed_down_with_what_broke_it(tree: Tree) -> None:
-    """Its payload is not read on the way down: the amended checksum is as wrong as before."""
+def test_damaged_answer_is_handed_down_with_its_damage(tree: Tree) -> None:
+    """Its payload is not parsed: the updated checksum is as wrong as before."""
     job = tree.admit()
     words = job.words(7, LaneOp.ADD32)
     for worker in ALL[:-1]:
@@ -134,7 +134,7 @@ def test_an_answer_from_above_is_handed_down_with_what_broke_it(tree: Tree) -> N
     for frame, right in ((down[0][2], True), (bytes(damaged), False)):
         _, arrived = tree.hop((down[0][0], UPLINK, frame))
         assert [verified(copy) for _, copy in arrived] == [right] * ROWS
-    # None stays none.
+    # No checksum stays no checksum.
     without = bytearray(down[0][2])
     without[40:42] = bytes(2)
     _, arrived = tree.hop((down[0][0], UPLINK, bytes(without)))
@@ -142,7 +142,7 @@ def test_an_answer_from_above_is_handed_down_with_what_broke_it(tree: Tree) -> N
 
 
 @pytest.mark.parametrize("ttl", [1, 2])
-def test_time_to_live_of_what_is_handed_down(tree: Tree, ttl: int) -> None:
+def test_ttl_of_handed_down_answers_is_decremented(tree: Tree, ttl: int) -> None:
     job = tree.admit()
     words = job.words(8, LaneOp.ADD32)
     contribute(tree, job, ALL[:-1], words, FIRST)
@@ -154,8 +154,8 @@ def test_time_to_live_of_what_is_handed_down(tree: Tree, ttl: int) -> None:
     assert [frame[22] for _, frame in arrived] == [1] * (ROWS if ttl == 2 else 0)
 
 
-def test_answers_for_racks_are_taken_from_above_only(tree: Tree) -> None:
-    """Job and tag of another, or the wrong side: routed to whom it is addressed, and not multiplied."""
+def test_answers_for_racks_descend_from_the_uplink_only(tree: Tree) -> None:
+    """Another job, tag or ingress port: routed to the destination, not multicast."""
     job, other = tree.admit(), tree.nodes[0]
     words = job.words(9, LaneOp.ADD32)
     contribute(tree, job, ALL[:-1], words, FIRST)
@@ -167,15 +167,15 @@ def test_answers_for_racks_are_taken_from_above_only(tree: Tree) -> None:
     payload[7] ^= 1  # the tag
     _, arrived = tree.hop((0, UPLINK, datagram.with_payload(bytes(payload)).pack()))
     assert len(arrived) == 1
-    # From a worker's port it would be spoofed: it has the server's address.
+    # From a worker's port it would be spoofed: its source is the server's address.
     assert tree.hop((0, 1, datagram.pack())) == ([], [])
     assert other.decisions()["drop_spoofed"] == 1
 
 
 @pytest.mark.parametrize("node", [0, UPPER], ids=["rack", "upper"])
 @pytest.mark.parametrize("when", ["collecting", "complete"])
-def test_a_switch_that_starts_again(tree: Tree, node: int, when: str) -> None:
-    """All of its registers are gone; those who have the result send again, too, because they are asked."""
+def test_restarted_switch_gets_all_contributions_again(tree: Tree, node: int, when: str) -> None:
+    """All of its registers are empty; workers with the result retransmit too, because pending answers ask them to."""
     job = tree.admit()
     words = job.words(10, LaneOp.ADD32)
     total = aggregate(LaneOp.ADD32, words)
@@ -184,8 +184,8 @@ def test_a_switch_that_starts_again(tree: Tree, node: int, when: str) -> None:
     tree.nodes[node].restart()
     lacking = 1
     got: set[int] = set()
-    queue: list[UnderWay] = [job.contribution(lacking, words[lacking], FIRST)]
-    for _ in range(4):  # the worker that lacks the result asks again and again
+    queue: list[InFlight] = [job.contribution(lacking, words[lacking], FIRST)]
+    for _ in range(4):  # the worker without the result retransmits
         asked = set()
         while queue:
             for worker, frame in tree.carry(queue.pop()):
@@ -206,13 +206,13 @@ def _counted(worker: int, flags: int, workers: int, racks: int) -> bool:
     return bool(workers >> worker % ROWS & 1)
 
 
-def test_contributions_that_no_switch_takes_reach_the_server(tree: Tree) -> None:
-    """Past both levels, untouched but for the hops."""
+def test_contributions_with_bypass_reach_the_server(tree: Tree) -> None:
+    """Past both levels, unchanged but for the hops."""
     job = tree.admit()
     words = job.words(11, LaneOp.EXPAND8)
     place = Place(op=LaneOp.EXPAND8)
-    under_way = job.contribution(2, words[2], place, flags=Flag.BYPASS)
-    ((receiver, frame),) = tree.carry(under_way)
+    in_flight = job.contribution(2, words[2], place, flags=Flag.BYPASS)
+    ((receiver, frame),) = tree.carry(in_flight)
     assert receiver == SERVER
-    assert frame[40:] == under_way[2][40:], "with the checksum that its worker made"
-    assert frame[22] == under_way[2][22] - 2
+    assert frame[40:] == in_flight[2][40:], "with the checksum that its worker made"
+    assert frame[22] == in_flight[2][22] - 2

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Randomized schedules over two levels: links lose, double and reorder, switches start again with empty registers.
+"""Randomized schedules over two levels: links lose, duplicate and reorder packets, switches restart empty.
 
-Workers follow the rules of docs/protocol.md: a window of S positions, sending again when nothing comes, and when a
-pending answer lacks them, even what they have the result of. Every result that reaches anybody must be exact, and when
-the network behaves, every worker must get every result.
+Workers follow docs/protocol.md: a window of S positions, retransmission on silence, and retransmission of finished
+positions when a pending answer lacks them. Every result must be exact (INV-1), and over a reliable network every worker
+must get every result.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from lanesum.protocol.spec import Flag
 
 from .jobs import Place
 from .oracle import Words, aggregate
-from .tree import RACKS, ROWS, WORKERS, Arrival, Tree, UnderWay, answer_of
+from .tree import RACKS, ROWS, WORKERS, Arrival, InFlight, Tree, answer_of
 
 pytestmark = pytest.mark.long
 
 
-_PATIENCE = 40  # times that everybody may ask for everything until the network's good behaviour has to show
+_PATIENCE = 40  # rounds of retransmissions after which a reliable network must have delivered all results
 
 
 class TreeSchedule:
     """One job of all six workers; ``positions`` chunks in rounds of ``round_chunks``."""
 
-    def __init__(self, tree: Tree, dice: random.Random, *, slots: int, positions: int, round_chunks: int) -> None:
-        self.tree, self.dice, self.slots = tree, dice, slots
+    def __init__(self, tree: Tree, rng: random.Random, *, slots: int, positions: int, round_chunks: int) -> None:
+        self.tree, self.rng, self.slots = tree, rng, slots
         self.job = tree.admit(slot_count=slots)
         self.places: list[Place] = []
         self.words: list[list[Words]] = []
@@ -42,12 +42,12 @@ class TreeSchedule:
             op = tree.ops[epoch % len(tree.ops)]
             shadow = position // slots % 2
             self.places.append(Place((0xFFFFFFFE + epoch) % (1 << 32), chunk, position % slots, shadow, op))
-            self.words.append(self.job.words(dice.randrange(1 << 30), op))
+            self.words.append(self.job.words(rng.randrange(1 << 30), op))
             self.sums.append(aggregate(op, self.words[-1]))
         self._positions = {(place.epoch, place.chunk): number for number, place in enumerate(self.places)}
         self.next = [0] * WORKERS
         self.done: list[set[int]] = [set() for _ in range(WORKERS)]
-        self.under_way: list[UnderWay] = []
+        self.in_flight: list[InFlight] = []
         self.arriving: list[Arrival] = []
         self.answered_from_history = 0
 
@@ -66,19 +66,19 @@ class TreeSchedule:
         again = position < self.next[worker]
         self.next[worker] = max(self.next[worker], position + 1)
         flags = Flag.RETRANSMISSION if again else 0
-        self.under_way.append(self.job.contribution(worker, self.words[position][worker], place, flags=flags))
+        self.in_flight.append(self.job.contribution(worker, self.words[position][worker], place, flags=flags))
 
     def outstanding(self, worker: int) -> list[int]:
         return [position for position in range(self.next[worker]) if position not in self.done[worker]]
 
     def deliver(self, index: int, *, keep: bool = False) -> None:
-        """A frame reaches the next switch."""
-        on, arrived = self.tree.hop(self.under_way[index] if keep else self.under_way.pop(index))
-        self.under_way += on
+        """Deliver a frame to the next switch."""
+        on, arrived = self.tree.hop(self.in_flight[index] if keep else self.in_flight.pop(index))
+        self.in_flight += on
         self.arriving += arrived
 
     def receive(self, index: int) -> None:
-        """A frame reaches its worker; there is no server in this picture, and nothing may go to it."""
+        """Deliver a frame to its worker. There is no server, and no frame may be addressed to it."""
         arrival = self.arriving.pop(index)
         worker = arrival[0]
         assert worker in range(WORKERS), "a contribution that all switches should have taken"
@@ -95,19 +95,19 @@ class TreeSchedule:
         counted = header.racks >> worker // ROWS & 1 if upper else header.workers >> worker % ROWS & 1
         if not counted and position < self.next[worker]:
             self.answered_from_history += position in self.done[worker]
-            # Its history: nobody may need more than twice the slots.
+            # The retransmit buffer: no worker may need more than twice the slots.
             assert self.next[worker] - position <= 2 * self.slots or position in self._stale(), "history too short"
             self.send(worker, position)
 
     def _stale(self) -> set[int]:
-        """Positions that everybody has: only a packet that slept in the network can have asked."""
+        """Positions whose results all workers have: only a packet delayed in the network can ask for them."""
         return set.intersection(*self.done)
 
     def finish(self) -> None:
-        """Over a network that behaves: in order, nothing lost."""
+        """Finish over a reliable network: in order, without loss."""
         for _ in range(_PATIENCE * len(self.places)):
-            while self.under_way or self.arriving:
-                if self.under_way:
+            while self.in_flight or self.arriving:
+                if self.in_flight:
                     self.deliver(0)
                 while self.arriving:
                     self.receive(0)
@@ -121,36 +121,36 @@ class TreeSchedule:
         raise AssertionError("no progress on a network that behaves")
 
     def step(self, *, loss: float, duplication: float, restarts: float) -> None:
-        """One thing happens."""
-        dice = self.dice
-        worker = dice.randrange(WORKERS)
-        chance = dice.random()
+        """Perform one random step."""
+        rng = self.rng
+        worker = rng.randrange(WORKERS)
+        chance = rng.random()
         if chance < restarts:
-            self.tree.nodes[dice.randrange(RACKS + 1)].restart()
+            self.tree.nodes[rng.randrange(RACKS + 1)].restart()
         elif chance < 0.25 and self.may_send(worker):
             self.send(worker, self.next[worker])
         elif chance < 0.3 and (outstanding := self.outstanding(worker)):
-            self.send(worker, dice.choice(outstanding))
-        elif chance < 0.7 and self.under_way:
-            index = dice.randrange(len(self.under_way))
-            if dice.random() < loss:
-                self.under_way.pop(index)
+            self.send(worker, rng.choice(outstanding))
+        elif chance < 0.7 and self.in_flight:
+            index = rng.randrange(len(self.in_flight))
+            if rng.random() < loss:
+                self.in_flight.pop(index)
             else:
-                self.deliver(index, keep=dice.random() < duplication)
+                self.deliver(index, keep=rng.random() < duplication)
         elif self.arriving:
-            index = dice.randrange(len(self.arriving))
-            if dice.random() < loss:
+            index = rng.randrange(len(self.arriving))
+            if rng.random() < loss:
                 self.arriving.pop(index)
             else:
                 self.receive(index)
 
 
-def test_random_schedules_over_two_levels(tree: Tree) -> None:
+def test_random_schedules_over_two_levels_are_exact(tree: Tree) -> None:
     answered = 0
     runs = 0
 
     @settings(
-        max_examples=max(2, tree.schedules // 4),
+        max_examples=max(2, tree.num_schedules // 4),
         deadline=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),
@@ -174,5 +174,5 @@ def test_random_schedules_over_two_levels(tree: Tree) -> None:
 
     check()
     assert runs >= 2
-    if tree.schedules >= 40:
+    if tree.num_schedules >= 40:
         assert answered, "no worker was ever asked for what it had the result of"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two levels of switches, each with its twin, and the wires between them.
+"""Two levels of switches, each with its twin, and the links between them.
 
 ::
 
@@ -32,7 +32,7 @@ from lanesum_switch.reference.switch import PortFrame
 
 from .jobs import Place
 from .oracle import CODE_TABLE, Words, random_words
-from .targets import Target
+from .target import Target
 from .twins import Twins
 
 RACKS, ROWS = 2, 3
@@ -42,13 +42,13 @@ UPLINK = SERVER_PORT = 7
 _SERVER_IP = ipv4_int("10.1.9.9")
 _SERVER_MAC = bytes.fromhex("020000000999")
 _UDP_PORT = 40000
-EVERYBODY = (1 << RACKS) - 1
+ALL_RACKS = (1 << RACKS) - 1
 
-# What came out of the tree: (worker or SERVER, frame).
+# A frame that left the tree: (worker or SERVER, frame).
 SERVER = -1
 Arrival = tuple[int, bytes]
-# A frame under way to a switch: (node, its port, frame).
-UnderWay = tuple[int, int, bytes]
+# A frame in flight to a switch: (node, its port, frame).
+InFlight = tuple[int, int, bytes]
 
 
 def _worker(worker: int) -> tuple[int, bytes]:
@@ -57,7 +57,7 @@ def _worker(worker: int) -> tuple[int, bytes]:
 
 @dataclass(frozen=True)
 class TreeJob:
-    """The same job on all three switches."""
+    """One job on all three switches."""
 
     parts: tuple[SwitchJob, ...]  # by node
     accumulator_words: int
@@ -72,8 +72,8 @@ class TreeJob:
 
     def contribution(
         self, worker: int, words: Words, place: Place, *, checksum: bool = True, **fields: int
-    ) -> UnderWay:
-        """On the way to the worker's own switch, with a checksum as kernels send it."""
+    ) -> InFlight:
+        """Return a contribution in flight to the worker's rack switch."""
         ip, mac = _worker(worker)
         values: dict[str, int] = {
             "job": self.number, "tag": self.parts[UPPER].tag, "epoch": place.epoch, "chunk": place.chunk,
@@ -86,12 +86,12 @@ class TreeJob:
 
 
 class Tree:
-    """Three switches of one kind."""
+    """Three switches of one target."""
 
     def __init__(self, targets: list[Target]) -> None:
         self.nodes = [Twins(target) for target in targets]
         self.accumulator_words = targets[0].accumulator_words
-        self.schedules = targets[0].schedules
+        self.num_schedules = targets[0].num_schedules
         self.name = targets[0].name
         self.ops = targets[0].ops
         self._next_job = 1
@@ -102,7 +102,7 @@ class Tree:
 
     @staticmethod
     def _host(node: int, worker: int) -> HostPort:
-        """A worker as one of the switches sees it."""
+        """Return the entry of a worker's address at one of the switches."""
         ip, mac = _worker(worker)
         if node == UPPER:
             return HostPort(worker // ROWS, ip, SWITCH_MAC, attached=False)
@@ -137,7 +137,7 @@ class Tree:
     def _part(
         self, job: int, tag: int, slot_count: int, members: tuple[Member, ...], role: Role, uplink: int | None
     ) -> SwitchJob:
-        table = CODE_TABLE if LaneOp.TABLE8 in self.ops else None
+        table = CODE_TABLE if any(op.shape.lookup for op in self.ops) else None
         return SwitchJob(job, tag, 0, slot_count, 1, members, self.ops, table, role, uplink=uplink)
 
     def scope(self) -> Iterator[None]:
@@ -150,10 +150,10 @@ class Tree:
         for node in self.nodes:
             node.clean_up()
 
-    def hop(self, under_way: UnderWay) -> tuple[list[UnderWay], list[Arrival]]:
-        """A frame reaches a switch; what it sends is on the way to the next one, or has arrived."""
-        node, port, frame = under_way
-        on: list[UnderWay] = []
+    def hop(self, in_flight: InFlight) -> tuple[list[InFlight], list[Arrival]]:
+        """Deliver a frame to a switch; return the frames in flight to the next switch, and those that left the tree."""
+        node, port, frame = in_flight
+        on: list[InFlight] = []
         arrived: list[Arrival] = []
         for out_port, out in self.nodes[node].exchange(port, frame):
             if node == UPPER:
@@ -167,9 +167,9 @@ class Tree:
                 arrived.append((node * ROWS + out_port, out))
         return on, arrived
 
-    def carry(self, under_way: UnderWay) -> list[Arrival]:
-        """Through all switches, without loss; what arrives, by receiver."""
-        queue, arrivals = [under_way], []
+    def carry(self, in_flight: InFlight) -> list[Arrival]:
+        """Carry a frame through all switches without loss; return the frames that left, sorted by receiver."""
+        queue, arrivals = [in_flight], []
         while queue:
             on, arrived = self.hop(queue.pop(0))
             queue += on
@@ -178,7 +178,7 @@ class Tree:
 
 
 def answer_of(arrival: Arrival) -> Packet:
-    """The packet in a worker's frame, after checking that it is addressed to that worker by the server's address."""
+    """Return the packet in a worker's frame, after checking its addresses and ports."""
     worker, frame = arrival
     ip, mac = _worker(worker)
     datagram = UdpFrame.unpack(frame)
@@ -189,6 +189,18 @@ def answer_of(arrival: Arrival) -> Packet:
 
 
 __all__ = [
-    "EVERYBODY", "RACKS", "ROWS", "SERVER", "SERVER_PORT", "UPLINK", "UPPER", "WORKERS", "Arrival", "PortFrame", "Tree",
-    "TreeJob", "UnderWay", "answer_of",
+    "ALL_RACKS",
+    "RACKS",
+    "ROWS",
+    "SERVER",
+    "SERVER_PORT",
+    "UPLINK",
+    "UPPER",
+    "WORKERS",
+    "Arrival",
+    "InFlight",
+    "PortFrame",
+    "Tree",
+    "TreeJob",
+    "answer_of",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch under test with its twin, a reference switch in the same state.
 
-Whatever a test asserts besides, all frames that leave must be the same, byte for byte, and so must all counts.
+In every test both must send the same frames, byte for byte, and count the same decisions.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Iterator
 from lanesum_control.model import HostPort, SwitchJob
 from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
 
-from .targets import Target
+from .target import Target
 
 SLOT_DECISIONS = (
     "claim", "claim_and_complete", "contribute", "contribute_and_complete", "replay", "ascend_again", "report_pending",
     "report_conflict", "collide", "pass_late", "drop_late",
 )  # fmt: skip
-# Of packets that reached no slot: what was decided about them, and why.
-_ON_THE_WAY = ("genuine", "unknown_source", "forwarded")
+# Decisions of tables that every routed packet meets.
+_ROUTINE = ("genuine", "unknown_source", "forwarded")
 
 
 class Twins:
-    """Use ``scope`` for each test: jobs, faults and marks end with it; registers stay as they are."""
+    """Use ``scope`` for each test: it ends with all jobs, faults and marks removed. Registers keep their state."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -34,8 +34,8 @@ class Twins:
         self.jobs: list[SwitchJob] = []
         self._faults: set[tuple[int, bool]] = set()
         self._congested: set[int] = set()
-        self._lossy: dict[tuple[int, bool], float] = {}  # by (port, ingress): where the program does not lose
-        self._dice = random.Random(0)
+        self._lossy: dict[tuple[int, bool], float] = {}  # by (port, ingress); emulated without fault tables
+        self._rng = random.Random(0)
         self._before = target.decisions()
         self._twin_before = self.twin.decisions()
 
@@ -46,14 +46,14 @@ class Twins:
             clock=clock and clock.microseconds,
             queue_depth=self.target.queue_depth,
             ops=self.target.ops,
-            entries=self.target.entries(),
+            entries=self.target.slot_table(),
         )
 
     def restart(self) -> None:
-        """All tables and registers are empty; the controller writes what it knows. Counts begin anew."""
+        """Push the program again, and write hosts and jobs into its empty tables. Counts restart at 0."""
         jobs, hosts = list(self.jobs), self.hosts
         self.clean_up()
-        self.target = self.target.pushed_again()
+        self.target = self.target.push_again()
         self._start_twin()
         self.hosts, self.jobs = [], []
         for host in hosts:
@@ -71,7 +71,7 @@ class Twins:
             self.clean_up()
 
     def clean_up(self) -> None:
-        """No jobs, no faults; nobody may need the registers cleared."""
+        """Remove all jobs, faults and marks; leave the registers as they are."""
         for job in list(self.jobs):
             self.remove_job(job)
         for port, ingress in list(self._faults):
@@ -113,34 +113,34 @@ class Twins:
         (self._congested.discard if depth is None else self._congested.add)(port)
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
-        """One frame into the switch; what leaves, sorted, after comparing it with the twin's."""
+        """Send one frame into switch and twin, compare the frames that leave, and return them sorted."""
         out = sorted(self.deliver(port, frame))
         expected = sorted(self.twin.process(port, frame))
         assert out == expected, f"{self.target.name} differs from the reference on port {port}: {frame.hex()}"
         return out
 
     def deliver(self, port: int, frame: bytes) -> list[PortFrame]:
-        """One frame into the switch; what leaves. What a program without fault tables does not lose is lost here."""
+        """Send one frame into the switch; return the frames that leave. Faults are emulated without fault tables."""
         if self._lost(port, ingress=True):
             return []
         return [out for out in self.target.exchange(port, frame) if not self._lost(out[0], ingress=False)]
 
     def _lost(self, port: int, *, ingress: bool) -> bool:
-        return self._dice.random() < self._lossy.get((port, ingress), 0.0)
+        return self._rng.random() < self._lossy.get((port, ingress), 0.0)
 
     def all_decisions(self) -> dict[str, int]:
-        """Packets by decision since the test began, zeros left out; the same as the twin's."""
+        """Return packets by decision since the test began, without zeros, after comparing them with the twin's."""
         counts = _difference(self.target.decisions(), self._before)
-        counts.pop("take_over", None)  # the chip goes around first
+        counts.pop("take_over", None)  # Tofino counts the packet a second time, after its recirculation
         assert counts == _difference(self.twin.decisions(), self._twin_before)
         return counts
 
     def decisions(self) -> dict[str, int]:
-        """The same without what is said of every ordinary packet on its way."""
-        return {name: count for name, count in self.all_decisions().items() if name not in _ON_THE_WAY}
+        """Return the same without the decisions that every routed packet meets."""
+        return {name: count for name, count in self.all_decisions().items() if name not in _ROUTINE}
 
     def slot_decisions(self) -> dict[str, int]:
-        """Those of the slots alone: a packet that is not among them touched no register."""
+        """Return the decisions of table slot. A packet without one touched no register."""
         return {name: count for name, count in self.decisions().items() if name in SLOT_DECISIONS}
 
 

@@ -4,8 +4,8 @@
 
 python models/check.py [--quick] [--json] [--only WORD] [--jobs N] [--trace NAME]
 
-A run either *holds* (every reachable state was visited, and no assertion failed) or has to be *found*: a bug that is
-switched on, or a decision that the model must reach.
+A run either *holds* (every reachable state was visited, and no assertion failed) or must be *found*: a seeded bug, or a
+decision that the model must reach.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from matrix import MATRIX, Run
 from lanesum.errors import LanesumError, MissingToolError
 
 MODELS = Path(__file__).parent
-# Never reached by these models; a search that stopped early does not count, see `parse`.
+# These models need less; a search that stopped early does not count, see `parse`.
 DEPTH = 100_000
 MEMORY_MB = 8_000
 RUN_S = 900
-# The model is many small processes; partial order reduction finds nothing in it, as every step reads what others write.
-# A global variable called as one of SPIN's own becomes that one: the compiler sees it by its type.
+# Every step reads variables that other processes write, so partial order reduction does not help. A global variable
+# with the name of one of SPIN's own replaces it: the compiler detects that by its type.
 COMPILE = ("-Werror=int-conversion", "-DSAFETY", "-DNOREDUCE", "-DVECTORSZ=4096", f"-DMEMLIM={MEMORY_MB}")
 SEARCH = (f"-m{DEPTH}", "-w22", "-Q15")  # minutes
 
 
 @dataclass
 class Outcome:
-    """What SPIN said."""
+    """Result of one search."""
 
     name: str
     kind: str
@@ -63,7 +63,7 @@ def tool(name: str, package: str) -> str:
 
 
 def command(words: list[str], folder: Path) -> str:
-    """Standard output of a step that has to succeed."""
+    """Run a command and return its standard output. Raises LanesumError if it fails."""
     try:
         done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=RUN_S)
     except subprocess.TimeoutExpired as error:
@@ -76,7 +76,7 @@ def command(words: list[str], folder: Path) -> str:
 
 
 def pan(folder: Path) -> tuple[str, float]:
-    """The report of a search, and the processor time that it took: other programs' load says nothing about a model."""
+    """Search, and return the report and the processor time, which does not depend on the load of the machine."""
     report = folder / "report"
     with report.open("w") as output:
         process = subprocess.Popen([str(folder / "pan"), *SEARCH], cwd=folder, stdout=output, stderr=output)
@@ -90,12 +90,12 @@ def pan(folder: Path) -> tuple[str, float]:
 def number(pattern: str, text: str) -> float:
     found = re.search(pattern, text, re.MULTILINE)
     if found is None:
-        raise LanesumError(f"SPIN's report has nothing like {pattern!r}:\n{text}")
+        raise LanesumError(f"SPIN's report has no match for {pattern!r}:\n{text}")
     return float(found[1])
 
 
 def parse(run: Run, report: str, search_s: float = 0.0) -> Outcome:
-    """Read the report of a search that took ``search_s``. One that stopped early, for whatever reason, is not complete.
+    """Parse the report of a search that took ``search_s``. A search that stopped early is not complete.
 
     Raises LanesumError for text that is no report.
     """
@@ -128,7 +128,7 @@ def parse(run: Run, report: str, search_s: float = 0.0) -> Outcome:
 
 
 def search(run: Run) -> tuple[Outcome, list[str]]:
-    """One run; the second is the way to the assertion that failed, if one did."""
+    """Search one run. Return the outcome, and the steps to the failed assertion, if one failed."""
     spin, gcc = tool("spin", "spin"), tool("gcc", "gcc")
     defines = [f"-D{define}" for define in run.defines]
     # SPIN writes all its files into the working folder.
@@ -138,7 +138,7 @@ def search(run: Run) -> tuple[Outcome, list[str]]:
             shutil.copy(file, folder)
         model = f"{run.model}.pml"
         command([spin, "-a", *defines, model], folder)
-        # What has to be found is found soon: then compiling is most of the work.
+        # A bug is found soon: then compiling takes most of the time.
         command([gcc, "-O1" if run.found else "-O2", *COMPILE, "-o", "pan", "pan.c"], folder)
         outcome = parse(run, *pan(folder))
         steps: list[str] = []
@@ -181,7 +181,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             runs = list(selected(options.quick, options.only))
         if not runs:
-            raise LanesumError("No run has this name.", "Names are in the lines of: python models/check.py")
+            raise LanesumError("No run has this name.", "`python models/check.py` prints the names.")
         outcomes = []
         with ThreadPoolExecutor(options.jobs) as pool:
             for outcome, steps in pool.map(search, runs):

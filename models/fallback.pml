@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 the lanesum authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two aggregation points: a switch, and the server behind it. Any packet may go to either: collided, refused, routed
- * past the switch because it lost its tables or the worker moved, or sent with BYPASS. With JOBS 2, two jobs share the
- * entries of the switch.
+ * Two aggregation points: a switch, and the server behind it. Any packet may go to either: collided, refused, routed by
+ * a switch without tables or past it, or sent with BYPASS. With JOBS 2, two jobs share the entries of the switch.
  *
- * Abstractions: those of server.pml, for the switch alike. An entry whose chunk all its workers have is taken as free
- * (`tidy`): whoever would claim it claims a free one as well, and nobody waits for what it answers. slots.pml has both.
+ * Abstractions: those of server.pml, also for the switch. An entry whose result all its workers have counts as free
+ * (`forget_finished`): a packet that would claim it claims a free one too, and no worker waits for its answers.
+ * slots.pml has both.
  */
 
 #ifndef JOBS
@@ -25,7 +25,7 @@ typedef Entry {
     byte owner; /* job and position, from 1; 0 when free */
     bit done;
     byte workers;
-    byte words[WORKERS] /* ghost: whose contribution to what is in the sum, as an owner */
+    byte words[WORKERS] /* ghost: the contribution of each worker in the sum, as an owner */
 };
 
 Entry entry[ENTRIES];
@@ -44,10 +44,10 @@ inline answer_all(job, p, to) {
 
 #define to_members(p, to) answer_all(x / ENTRIES, p, to)
 #define answer_decided(p, set) skip
-#define decide(p, set) assert((set) == EVERYBODY)
+#define decide(p, set) assert((set) == ALL_WORKERS)
 #include "server.pml"
 
-/* Has everybody in the job the result that the owner names? */
+/* Set `result` if all workers of the job have the owner's result. */
 inline all_have(whose, result) {
     result = true;
     for (k : 0 .. WORKERS - 1) {
@@ -64,7 +64,7 @@ inline forget(y) {
     }
 }
 
-inline tidy() {
+inline forget_finished() {
     for (i : 0 .. ENTRIES - 1) {
         if
         :: entry[i].owner != 0 ->
@@ -84,7 +84,7 @@ inline tidy() {
             :: had ->
                 server[i].owner = 0;
                 server[i].done = 0;
-                server[i].pieces = 0
+                server[i].partial_sums = 0
             :: else
             fi
         :: else
@@ -92,12 +92,12 @@ inline tidy() {
     }
 }
 
-/* A result is made from the words as they are now. */
+/* Send a result, with the words of this moment. */
 inline answer(job, p, to) {
     for (k : 0 .. WORKERS - 1) {
         assert(entry[e].words[k] == OWNER(job, p))
     };
-    assert(entry[e].workers == EVERYBODY);
+    assert(entry[e].workers == ALL_WORKERS);
     answer_all(job, p, to)
 }
 
@@ -106,7 +106,7 @@ inline add(w, p) {
     entry[e].words[(w) % WORKERS] = (entry[e].words[(w) % WORKERS] == 0 -> OWNER(JOB(w), p) : 255)
 }
 
-/* `over`: the lease of an entry of another job is over. */
+/* `over`: the lease of another job's entry has ended. */
 inline at_switch(w, p, over) {
     e = ENTRY(p);
     if
@@ -134,7 +134,7 @@ inline at_switch(w, p, over) {
     :: order == SAME && entry[e].done -> decision = REPLAY
     :: order == SAME && !entry[e].done && (entry[e].workers & BIT(w)) -> decision = REPORT_PENDING
     :: order == SAME && !entry[e].done && !(entry[e].workers & BIT(w)) ->
-        decision = ((entry[e].workers | BIT(w)) == EVERYBODY -> CONTRIBUTE_AND_COMPLETE : CONTRIBUTE)
+        decision = ((entry[e].workers | BIT(w)) == ALL_WORKERS -> CONTRIBUTE_AND_COMPLETE : CONTRIBUTE)
     fi;
     printf("position %d of worker %d at the switch: %e\n", p, w, decision);
 #ifdef NEVER
@@ -155,46 +155,46 @@ inline at_switch(w, p, over) {
     if
     :: decision == CLAIM_AND_COMPLETE || decision == CONTRIBUTE_AND_COMPLETE ->
         entry[e].done = 1;
-        answer(JOB(w), p, EVERYBODY)
+        answer(JOB(w), p, ALL_WORKERS)
     :: decision == REPLAY -> answer(JOB(w), p, BIT(w))
-    :: decision == REPORT_PENDING -> asked = asked | (EVERYBODY & ~entry[e].workers)
-    :: else /* COLLIDE: goes on to the server, where the packet may arrive anyhow */
+    :: decision == REPORT_PENDING -> asked = asked | (ALL_WORKERS & ~entry[e].workers)
+    :: else /* COLLIDE: routed to the server, where any packet may arrive */
     fi
 }
 
-/* (`skip`: spin wants a loop inside a d_step to be followed by something.) */
+/* (`skip`: SPIN requires a statement after a loop in a d_step.) */
 proctype Link(byte w; byte p) {
 end:
     do
     :: d_step { MAY_SEND(w, p) -> printf("worker %d sends position %d\n", w, p); send(w, p); skip }
-    :: d_step { HAS(sent[w], p) -> at_switch(w, p, false); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_switch(w, p, false); forget_finished(); skip }
 #if JOBS > 1
-    :: d_step { HAS(sent[w], p) -> at_switch(w, p, true); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_switch(w, p, true); forget_finished(); skip }
 #endif
-    :: d_step { HAS(sent[w], p) -> at_server(JOB(w), p, BIT(w)); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_server(JOB(w), p, BIT(w)); forget_finished(); skip }
     :: d_step {
         HAS(answered[w], p) && OUTSTANDING(w, p) ->
         printf("worker %d has the result of position %d\n", w, p);
         has_result(w, p);
-        tidy();
+        forget_finished();
         skip
     }
     od
 }
 
-/* The switch or the server loses what it has, at any moment and as often as it likes. */
+/* The switch or the server loses its state, at any moment and any number of times. */
 proctype Restart() {
 end:
     do
     :: d_step {
-        printf("the switch starts again\n");
+        printf("the switch restarts\n");
         for (i : 0 .. ENTRIES - 1) {
             forget(i)
         };
         skip
     }
     :: d_step {
-        printf("the server starts again\n");
+        printf("the server restarts\n");
         for (i : 0 .. JOBS - 1) {
             forget_server(i)
         };
@@ -219,7 +219,7 @@ inline save() {
     for (i : 0 .. JOBS * ENTRIES - 1) {
         saved_server[i].owner = server[i].owner;
         saved_server[i].done = server[i].done;
-        saved_server[i].pieces = server[i].pieces
+        saved_server[i].partial_sums = server[i].partial_sums
     }
 }
 
@@ -235,34 +235,34 @@ inline restore() {
     for (i : 0 .. JOBS * ENTRIES - 1) {
         server[i].owner = saved_server[i].owner;
         server[i].done = saved_server[i].done;
-        server[i].pieces = saved_server[i].pieces
+        server[i].partial_sums = saved_server[i].partial_sums
     }
 }
 
-/* Routes of packets without BYPASS, one digit each: to the switch; past it to the server; nowhere; in turn to the
- * switch and to the server. One job: a digit for every worker. Two jobs: one for every job, then whether leases are
- * over, then which of the jobs still has its workers. */
+/* Routes of packets without BYPASS, one digit each: to the switch; past it to the server; lost; alternately to the
+ * switch and to the server. One job: a digit for each worker. Two jobs: a digit for each job, a bit for ended leases,
+ * and a bit for each job that has stopped. */
 #define DIGIT(n) ((route >> (2 * (n))) & 3)
 #if JOBS == 1
 #define ROUTES (1 << (2 * WORKERS))
-#define WAY(w) DIGIT(w)
+#define ROUTE_OF(w) DIGIT(w)
 #define OVER false
 #define LIVE(w) true
 #define WATCHED true
 #else
 #define ROUTES 128
-#define WAY(w) DIGIT(JOB(w))
+#define ROUTE_OF(w) DIGIT(JOB(w))
 #define OVER ((route >> 4) & 1)
 #define LIVE(w) (!((route >> (5 + JOB(w))) & 1))
 #define WATCHED true
 #endif
 
-#define look_at_route() skip
+#define check_route() skip
 
-inline deliver(w, p, past) {
+inline deliver(w, p, bypass) {
     if
-    :: (past) || WAY(w) == 1 || (WAY(w) == 3 && tries[w] % 2 == 0) -> decision = COLLIDE
-    :: !(past) && WAY(w) == 2 -> decision = DROP_LATE
+    :: (bypass) || ROUTE_OF(w) == 1 || (ROUTE_OF(w) == 3 && tries[w] % 2 == 0) -> decision = COLLIDE
+    :: !(bypass) && ROUTE_OF(w) == 2 -> decision = DROP_LATE
     :: else -> at_switch(w, p, OVER)
     fi;
     if
@@ -271,7 +271,7 @@ inline deliver(w, p, past) {
     fi
 }
 
-#include "calm.pml"
+#include "progress.pml"
 #endif
 
 init {
@@ -284,7 +284,7 @@ init {
         }
         run Restart();
 #ifdef PROGRESS
-        run Calm();
+        run CheckProgress();
 #endif
         w = 0;
         p = 0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What ``check.py`` runs: every model in the sizes that can be searched completely, and every seeded bug."""
+"""Runs of ``check.py``: every model in the sizes that can be searched completely, and every seeded bug."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Run:
     Attributes:
         name: unique.
         kind: "holds": every state is visited and no assertion fails. "mutant": a seeded bug, or a constant that is too
-            small; an assertion has to fail. "reached": the model reaches something; an assertion has to fail there.
-        model: file name without its end.
+            small; an assertion must fail. "reached": the model reaches a decision; an assertion must fail there.
+        model: file name without its suffix.
         defines: sizes and switches.
         quick: part of the short version.
     """
@@ -29,7 +29,7 @@ class Run:
 
     @property
     def found(self) -> bool:
-        """An assertion has to fail."""
+        """True if an assertion must fail."""
         return self.kind != "holds"
 
 
@@ -60,7 +60,7 @@ def holds(
 def mutants(
     model: str, defines: tuple[str, ...], *bugs: str, among: str = "", quick: tuple[str, ...] = ()
 ) -> Iterator[Run]:
-    """``among``: what else is in the name."""
+    """Yield a run for each bug; ``among`` is part of their names."""
     for bug in bugs:
         name = f"{model}: {among}, {bug}" if among else f"{model}: {bug}"
         yield Run(name, "mutant", model, (*defines, bug), bug in quick)
@@ -71,10 +71,9 @@ def reached(model: str, defines: tuple[str, ...], *decisions: str, by: str = "NE
         yield Run(f"{model}: reaches {decision}", "reached", model, (*defines, f"{by}={decision}"))
 
 
-# One level, with rounds in turn as the code has them, and without: then slots turn by themselves and rounds overlap.
-# Bugs are found by wrong or missing results alone (RESULTS_ONLY), not by the assertions about what happens inside. With
-# CHUNKS=5 and two slots an epoch is longer than a turn through all entries, so both orders, of epochs and of chunks
-# within one, are needed.
+# One level, with rounds in turn as in the code, and without: then slots are reused independently and rounds overlap.
+# Bugs are found by wrong or missing results alone (RESULTS_ONLY), not by the assertions about entries. With CHUNKS=5
+# and two slots an epoch uses every entry more than once, so the orders of epochs and of chunks are both needed.
 _TWO = sizes(2, 2, 3, 3)
 _MUTANT = (*sizes(2, 2, 3, 5), "RESULTS_ONLY", "PROGRESS")
 _CONFLICT = (*_TWO, "RESULTS_ONLY", "PROGRESS", "OP_CONFLICT=2")
@@ -88,13 +87,13 @@ SLOTS = (
     *(holds("slots", 2, slots, 3, chunks, *rule) for slots in (1, 2) for chunks in (1, 3, 5) for rule in RULES),
     *(holds("slots", 3, slots, 3, chunks, *rule) for slots in (1, 2) for chunks in (1, 3) for rule in RULES),
     holds("slots", 3, 2, 3, 5, "IN_TURN"),
-    # Larger than asked for.
+    # Larger sizes.
     holds("slots", 2, 3, 3, 3, "IN_TURN"),
     holds("slots", 4, 2, 3, 3, "IN_TURN"),
-    # A worker that uses another operation stops the job; nothing wrong is summed, and everybody is told.
+    # A worker with another operation stops the job; no wrong sum results, and all workers are told.
     holds("slots", 2, 2, 3, 3, "OP_CONFLICT=2"),
     holds("slots", 3, 2, 3, 3, "OP_CONFLICT=2"),
-    # A switch that loses its registers, at any moment and as often as it likes.
+    # A switch that loses its registers, at any moment and any number of times.
     holds("slots", 2, 1, 2, 2, "RESTARTS", quick=True),
     holds("slots", 2, 2, 2, 3, "RESTARTS"),
     holds("slots", 2, 2, 3, 2, "IN_TURN", "RESTARTS"),
@@ -122,15 +121,15 @@ SLOTS = (
         "BUG_WORDS_NOT_OVERWRITTEN",
         quick=("BUG_NO_DEDUPE", "BUG_NO_EPOCH_CHECK", "BUG_WINDOW_OFF_BY_ONE"),
     ),
-    # Late packets that claim entries only cost time, as restarts do: nothing but the inside shows it.
+    # Late packets that claim entries only cost time, as restarts do: only the assertions about entries find it.
     *mutants("slots", (*sizes(2, 2, 3, 5), "PROGRESS"), "BUG_OLDER_ACCEPTED"),
     *mutants("slots", _CONFLICT, "BUG_CONFLICT_TO_SENDER", "BUG_NO_CONFLICT_CHECK"),
-    # What only restarts need: a pending answer to everybody, and a history: of two turns of every slot, or, with rounds
-    # in turn, of the running round and one turn before it.
-    *mutants("slots", _RESTARTS, "BUG_PENDING_TO_ASKER", "HISTORY=2"),
-    *mutants("slots", (*_RESTARTS, "IN_TURN"), "HISTORY=1", among="IN_TURN"),
-    Run("slots: IN_TURN, HISTORY=2", "holds", "slots", (*_RESTARTS, "IN_TURN", "HISTORY=2")),
-    *mutants("slots", (*sizes(2, 1, 3, 3), "PROGRESS", "RESTARTS"), "HISTORY=1", quick=("HISTORY=1",)),
+    # Needed with restarts only: a pending answer to all workers, and a retransmit buffer. It holds the last two
+    # positions of every slot, or, with rounds in turn, the running round and one position of every slot before it.
+    *mutants("slots", _RESTARTS, "BUG_PENDING_TO_ASKER", "BUFFER=2"),
+    *mutants("slots", (*_RESTARTS, "IN_TURN"), "BUFFER=1", among="IN_TURN"),
+    Run("slots: IN_TURN, BUFFER=2", "holds", "slots", (*_RESTARTS, "IN_TURN", "BUFFER=2")),
+    *mutants("slots", (*sizes(2, 1, 3, 3), "PROGRESS", "RESTARTS"), "BUFFER=1", quick=("BUFFER=1",)),
     *reached("slots", _TWO, "CLAIM", "CONTRIBUTE_AND_COMPLETE", "REPLAY", "REPORT_PENDING", "DROP_LATE"),
     *reached("slots", sizes(1, 2, 3, 3), "CLAIM_AND_COMPLETE"),
     *reached("slots", sizes(3, 2, 3, 3), "CONTRIBUTE"),
@@ -150,7 +149,7 @@ FALLBACK = (
         "BUG_SERVER_ASKS_THE_SENDER",
         "BUG_SERVER_PENDING_WITHOUT_BYPASS",
         "BUG_NO_ESCALATION",
-        "HISTORY=2",
+        "BUFFER=2",
         quick=("BUG_SERVER_PENDING_WITHOUT_BYPASS",),
     ),
 )
@@ -171,7 +170,7 @@ QUORUM = (
     holds("quorum", 3, 1, 3, 2),
     holds("quorum", 3, 1, 3, 2, "JOURNAL=6"),
     holds("quorum", 3, 2, 1, 3, "SWITCH_STAYS", progress=False),
-    # A quorum's sums never overlap in part: any of them completes. So what the server does then is never needed here.
+    # Sums of a quorum never overlap in part: any of them completes. So the server never reports an overlap.
     holds("quorum", 3, 1, 2, 2, "NEVER_AT_SERVER=REPORT_OVERLAP", progress=False),
     *mutants(
         "quorum",
@@ -183,13 +182,13 @@ QUORUM = (
         "BUG_NO_JOURNAL",
         quick=("BUG_DECIDED_AT_THE_SWITCH", "BUG_NO_JOURNAL"),
     ),
-    # Slots that do not wait for each other: found soonest with a short journal.
+    # Slots that do not wait for each other: found fastest with a short journal.
     *mutants("quorum", (*sizes(3, 2, 1, 5), "SWITCH_STAYS", "JOURNAL=1"), "BUG_OUT_OF_STEP"),
     *reached("quorum", _QUORUM, "PASS_LATE", "ASCEND_AGAIN"),
     *reached("quorum", _QUORUM, "REPORT_GONE", by="NEVER_AT_SERVER"),
 )
 
-# Racks of two and of one, or of two workers each. SWITCHES_ALONE: nothing reaches the server.
+# Racks of two and of one, or of two workers each. SWITCHES_ALONE: no packet reaches the server.
 _RACKS = (*sizes(3, 1, 1, 3), "PROGRESS")
 RACKS = (
     holds("racks", 3, 1, 2, 2),
@@ -204,10 +203,10 @@ RACKS = (
         "BUG_RACK_COUNTED_TWICE",
         "BUG_SINGLE_TAKEN_FOR_THE_RACK",
         "BUG_OVERLAP_ADDED",
-        "HISTORY=1",
+        "BUFFER=1",
         quick=("BUG_RACK_COUNTED_TWICE",),
     ),
-    # What the server would heal, had it not been left out.
+    # Bugs that the server would repair.
     *mutants(
         "racks", (*_RACKS, "SWITCHES_ALONE"), "BUG_DUPLICATE_DOES_NOT_ASCEND", "BUG_UPPER_PENDING_TO_THE_ASKING_RACK"
     ),

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 the lanesum authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * A quorum: any QUORUM of the workers make a result, so several sums would be right, and all workers have to take the
- * same. The switch sums QUORUM contributions and sends them up; the server alone decides, once for every position, and
- * its journal outlives it.
+ * A quorum: any QUORUM of the workers make a result, so several sums are right, and all workers must accept the same
+ * one. The switch sums QUORUM contributions and sends them up. The server alone decides, once for each position, and
+ * its journal survives restarts.
  *
  * Abstractions: those of server.pml. The words of a switch entry are its set of workers: slots.pml shows that they
- * belong together. `tidy` forgets what nothing depends on any more: of what is in the history, the server's entry, which
- * is not looked at again, and the aggregates under way, as the result already is on its way to everybody; and of what
- * all workers have, the switch's entry and what was decided.
+ * agree. `forget_finished` removes state that no later step reads: for a decided position in the journal, the server's
+ * entry, and the aggregates in flight, because the result is in flight to all workers; for a position whose result all
+ * workers have, the switch's entry and the decision.
  */
 
 #ifndef WORKERS
@@ -36,8 +36,8 @@ Entry entry[ENTRIES];
 /* Aggregates that the switch sent up for a position: a set of sets, as in server.pml. */
 int ascended[POSITIONS];
 
-/* The history, which is the journal too: decided positions from 1, the latest last, and the newest that is no longer
- * kept (host/lanesum/server/quorum_results.py). */
+/* The results of the quorum and their journal: decided positions from 1, the latest last, and the newest evicted one
+ * (host/lanesum/server/quorum_results.py). */
 #ifndef JOURNAL
 #define JOURNAL (2 * SLOTS)
 #endif
@@ -72,7 +72,7 @@ inline record(number) {
     journal[JOURNAL - 1] = number
 }
 
-/* Agreement: there is one decision about a position, ever. It is in the journal before anybody hears of it. */
+/* Agreement (INV-2): there is only one decision about a position. It is in the journal before an answer leaves. */
 inline decide(p, set) {
     printf("position %d is decided with workers %d\n", p, set);
     assert(decision_about[p] == 0 || decision_about[p] == (set));
@@ -84,17 +84,17 @@ inline decide(p, set) {
 #endif
 }
 
-/* `held` is what the server's entry holds. */
+/* `held`: the workers in the server's entry. */
 inline to_members(p, to) {
     assert(held == decision_about[p]);
     answer(p, to)
 }
 
-/* What was decided is answered out of the history, and what is no longer kept is not decided again. */
+/* A decided position is answered from the journal, and an evicted one is not decided again. */
 inline answer_decided(p, set) {
     for (k : 0 .. JOURNAL - 1) {
         if
-#ifndef BUG_DECIDES_TWICE /* a contribution to what is decided is taken like any other */
+#ifndef BUG_DECIDES_TWICE /* a contribution to a decided position is added like any other */
         :: journal[k] == (p) + 1 -> verdict = REPLAY
 #endif
         :: else
@@ -105,7 +105,7 @@ inline answer_decided(p, set) {
     :: verdict != REPLAY && (p) + 1 <= horizon ->
         verdict = REPORT_GONE;
         gone = true;
-        assert(decision_about[p] != 0) /* what is still open is never gone */
+        assert(decision_about[p] != 0) /* an undecided position is never gone */
     :: else
     fi
 }
@@ -119,7 +119,7 @@ inline forget(y) {
     entry[y].workers = 0
 }
 
-inline tidy() {
+inline forget_finished() {
     for (i : 0 .. POSITIONS - 1) {
         had = i + 1 <= horizon;
         for (k : 0 .. JOURNAL - 1) {
@@ -133,7 +133,7 @@ inline tidy() {
             :: server[ENTRY(i)].owner == i + 1 ->
                 server[ENTRY(i)].owner = 0;
                 server[ENTRY(i)].done = 0;
-                server[ENTRY(i)].pieces = 0
+                server[ENTRY(i)].partial_sums = 0
             :: else
             fi
 #endif
@@ -145,7 +145,7 @@ inline tidy() {
         };
         if
         :: had ->
-            decision_about[i] = EVERYBODY;
+            decision_about[i] = ALL_WORKERS;
             if
             :: entry[ENTRY(i)].owner == i + 1 -> forget(ENTRY(i))
             :: else
@@ -183,14 +183,14 @@ inline at_switch(w, p) {
     :: decision == CONTRIBUTE || decision == CONTRIBUTE_AND_COMPLETE ->
         entry[e].workers = entry[e].workers | BIT(w);
         entry[e].done = count + 1 == QUORUM
-    :: decision == REPORT_PENDING -> asked = asked | (EVERYBODY & ~entry[e].workers)
+    :: decision == REPORT_PENDING -> asked = asked | (ALL_WORKERS & ~entry[e].workers)
     :: else
     fi;
     if
     :: decision == CLAIM_AND_COMPLETE || decision == CONTRIBUTE_AND_COMPLETE ->
 #ifdef BUG_DECIDED_AT_THE_SWITCH
         decide(p, entry[e].workers);
-        answer(p, EVERYBODY)
+        answer(p, ALL_WORKERS)
 #else
         ascended[p] = ascended[p] | (1 << entry[e].workers)
 #endif
@@ -198,28 +198,28 @@ inline at_switch(w, p) {
     fi
 }
 
-/* (`skip`: spin wants a loop inside a d_step to be followed by something.) */
+/* (`skip`: SPIN requires a statement after a loop in a d_step.) */
 proctype Link(byte w; byte p) {
 end:
     do
     :: d_step { MAY_SEND(w, p) -> printf("worker %d sends position %d\n", w, p); send(w, p); skip }
-    :: d_step { HAS(sent[w], p) -> at_switch(w, p); tidy(); skip }
-    :: d_step { HAS(sent[w], p) -> at_server(0, p, BIT(w)); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_switch(w, p); forget_finished(); skip }
+    :: d_step { HAS(sent[w], p) -> at_server(0, p, BIT(w)); forget_finished(); skip }
     :: d_step {
-        HAS(answered[w], p) && !HAS(done[w], p) -> /* also before it sends: a quorum was quicker */
+        HAS(answered[w], p) && !HAS(done[w], p) -> /* also before the worker sends: a quorum of others is enough */
         printf("worker %d has the result of position %d\n", w, p);
         has_result(w, p);
-        tidy();
+        forget_finished();
         skip
     }
     od
 }
 
-/* What the switch sent up for position p, over these workers. */
+/* The aggregate of the switch for position p, over these workers. */
 proctype Uplink(byte p; byte set) {
 end:
     do
-    :: d_step { HAS(ascended[p], set) -> at_server(0, p, set); tidy(); skip }
+    :: d_step { HAS(ascended[p], set) -> at_server(0, p, set); forget_finished(); skip }
     od
 }
 
@@ -237,13 +237,13 @@ inline restart_server() {
     skip
 }
 
-/* The switch or the server starts again, at any moment and as often as they like. */
+/* The switch or the server restarts, at any moment and any number of times. */
 proctype Restart() {
 end:
     do
 #ifndef SWITCH_STAYS
     :: d_step {
-        printf("the switch starts again\n");
+        printf("the switch restarts\n");
         for (i : 0 .. ENTRIES - 1) {
             forget(i)
         };
@@ -251,7 +251,7 @@ end:
     }
 #endif
     :: d_step {
-        printf("the server starts again\n");
+        printf("the server restarts\n");
         restart_server();
         skip
     }
@@ -282,7 +282,7 @@ inline save() {
         saved_entry[i].workers = entry[i].workers;
         saved_server[i].owner = server[i].owner;
         saved_server[i].done = server[i].done;
-        saved_server[i].pieces = server[i].pieces
+        saved_server[i].partial_sums = server[i].partial_sums
     }
 }
 
@@ -301,32 +301,33 @@ inline restore() {
         entry[i].workers = saved_entry[i].workers;
         server[i].owner = saved_server[i].owner;
         server[i].done = saved_server[i].done;
-        server[i].pieces = saved_server[i].pieces
+        server[i].partial_sums = saved_server[i].partial_sums
     }
 }
 
-/* Routes of packets without BYPASS, three bits for every worker: to the switch; past it to the server; nowhere; in turn
- * to the switch and to the server; or the worker has stopped for good. A bit more: what the switch sends up is lost.
- * Workers are alike, so one order of their ways will do; QUORUM of them live. */
+/* Routes of packets without BYPASS, three bits for each worker: to the switch; past it to the server; lost; alternately
+ * to the switch and to the server; or the worker has stopped for good. One more bit: aggregates of the switch are lost.
+ * Workers are interchangeable, so one order of their routes is enough; QUORUM of them live. */
 #define ROUTES (1 << (3 * WORKERS + 1))
-#define WAY(w) ((route >> (3 * (w))) & 7)
+#define ROUTE_OF(w) ((route >> (3 * (w))) & 7)
 #define STOPPED 4
-#define LIVE(w) (WAY(w) < STOPPED)
+#define LIVE(w) (ROUTE_OF(w) < STOPPED)
 #define UPLINK_BROKEN HAS(route, 3 * WORKERS)
 #if WORKERS == 3 && QUORUM == 2
-#define WATCHED (WAY(0) <= WAY(1) && WAY(1) <= WAY(2) && WAY(1) < STOPPED && WAY(2) <= STOPPED)
+#define IN_ORDER (ROUTE_OF(0) <= ROUTE_OF(1) && ROUTE_OF(1) <= ROUTE_OF(2))
+#define WATCHED (IN_ORDER && ROUTE_OF(1) < STOPPED && ROUTE_OF(2) <= STOPPED)
 #else
 #error "routes are for QUORUM 2 of 3 workers"
 #endif
 
-#define look_at_route() skip
+#define check_route() skip
 
-inline deliver(w, p, past) {
+inline deliver(w, p, bypass) {
     sum_of = BIT(w);
     gone = false;
     if
-    :: (past) || WAY(w) == 1 || (WAY(w) == 3 && tries[w] % 2 == 0) -> decision = PASS_LATE
-    :: !(past) && WAY(w) == 2 -> decision = DROP_LATE
+    :: (bypass) || ROUTE_OF(w) == 1 || (ROUTE_OF(w) == 3 && tries[w] % 2 == 0) -> decision = PASS_LATE
+    :: !(bypass) && ROUTE_OF(w) == 2 -> decision = DROP_LATE
     :: else ->
         at_switch(w, p);
         if
@@ -343,7 +344,7 @@ inline deliver(w, p, past) {
 }
 
 #define GIVEN_UP gone
-#include "calm.pml"
+#include "progress.pml"
 #endif
 
 init {
@@ -354,7 +355,7 @@ init {
                 run Link(w, p)
             }
         };
-        for (w : 1 .. EVERYBODY) {
+        for (w : 1 .. ALL_WORKERS) {
             size_of(w, count);
             for (p : 0 .. POSITIONS - 1) {
                 if
@@ -365,7 +366,7 @@ init {
         };
         run Restart();
 #ifdef PROGRESS
-        run Calm();
+        run CheckProgress();
 #endif
         w = 0;
         p = 0

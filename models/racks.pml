@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 the lanesum authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two levels: a switch in every rack sums its workers and sends that up, the upper switch sums racks, and the server
- * behind them takes what went past a switch: whole racks as well as single workers.
+ * Two levels: a switch in every rack sums its workers and sends the sum up, the upper switch sums racks, and the server
+ * behind them sums contributions that passed a switch: of whole racks and of single workers.
  *
  * Abstractions: those of server.pml. The words of a rack's entry are its set of workers: slots.pml shows that they
- * belong together. Answers that come down by a rack switch reach each of its workers or not, as answers do. What all
- * workers have concerns nobody any more: `tidy` takes every entry that has it as free.
+ * agree. Each answer that a rack switch hands down may reach any of its workers. `forget_finished` frees every entry
+ * whose result all workers have, because no later step reads it.
  */
 
 #ifndef WORKERS
@@ -18,7 +18,7 @@
 #define JOB(w) 0
 #define BIT(w) (1 << (w))
 #define RACK(w) ((w) / 2)
-#define MEMBERS(r) (((r) == 0) * 3 + ((r) == 1) * (EVERYBODY - 3))
+#define MEMBERS(r) (((r) == 0) * 3 + ((r) == 1) * (ALL_WORKERS - 3))
 #define IN_RACK(r, p) ((r) * ENTRIES + ENTRY(p))
 
 typedef RackEntry {
@@ -33,13 +33,13 @@ typedef UpperEntry {
     byte racks;
     byte count;
     byte words; /* ghost: the workers in the sum */
-    bit mixed /* ghost: somebody is in it more than once */
+    bit mixed /* ghost: a worker is in it more than once */
 };
 
 RackEntry entry[RACKS * ENTRIES];
 UpperEntry upper[ENTRIES];
 
-/* What rack switches sent up for a position: a set of sets of workers, as in server.pml. */
+/* Aggregates that rack switches sent up for a position: a set of sets of workers, as in server.pml. */
 int ascended[POSITIONS];
 
 hidden byte e, u, i, k, had, from, sum_of, allowed;
@@ -56,7 +56,7 @@ inline answer(p, to) {
 
 #define to_members(p, to) answer(p, to)
 #define answer_decided(p, set) skip
-#define decide(p, set) assert((set) == EVERYBODY)
+#define decide(p, set) assert((set) == ALL_WORKERS)
 #include "server.pml"
 
 inline forget(y) {
@@ -74,7 +74,7 @@ inline forget_upper(y) {
     upper[y].mixed = 0
 }
 
-inline tidy() {
+inline forget_finished() {
     for (i : 0 .. POSITIONS - 1) {
         had = true;
         for (k : 0 .. WORKERS - 1) {
@@ -97,7 +97,7 @@ inline tidy() {
             :: server[ENTRY(i)].owner == i + 1 ->
                 server[ENTRY(i)].owner = 0;
                 server[ENTRY(i)].done = 0;
-                server[ENTRY(i)].pieces = 0
+                server[ENTRY(i)].partial_sums = 0
             :: else
             fi
         :: else
@@ -111,7 +111,7 @@ inline tidy() {
 #define COMPLETE(r, workers) ((workers) == MEMBERS(r))
 #endif
 
-/* A rack switch has role ASCEND: what is complete goes up, and again for every duplicate. */
+/* A rack switch has role ASCEND: it sends a complete sum up, and again for every duplicate. */
 inline at_rack(w, p) {
     e = IN_RACK(RACK(w), p);
     if
@@ -188,82 +188,82 @@ inline at_upper(r, p, set) {
 #ifdef BUG_UPPER_PENDING_TO_THE_ASKING_RACK
         skip
 #else
-        asked = asked | (EVERYBODY & ~MEMBERS(r))
+        asked = asked | (ALL_WORKERS & ~MEMBERS(r))
 #endif
     :: else
     fi;
     if
     :: upper_decision == CONTRIBUTE_AND_COMPLETE || upper_decision == REPLAY ->
-        /* Exactness: every worker of every rack, each once. */
-        assert(upper[u].words == EVERYBODY && !upper[u].mixed);
+        /* Exactness (INV-1): every worker of every rack, each once. */
+        assert(upper[u].words == ALL_WORKERS && !upper[u].mixed);
         if
         :: upper_decision == REPLAY -> answer(p, MEMBERS(r))
-        :: else -> answer(p, EVERYBODY)
+        :: else -> answer(p, ALL_WORKERS)
         fi
     :: else
     fi
 }
 
-/* (`skip`: spin wants a loop inside a d_step to be followed by something.) */
+/* (`skip`: SPIN requires a statement after a loop in a d_step.) */
 proctype Link(byte w; byte p) {
 end:
     do
     :: d_step { MAY_SEND(w, p) -> printf("worker %d sends position %d\n", w, p); send(w, p); skip }
-    :: d_step { HAS(sent[w], p) -> at_rack(w, p); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_rack(w, p); forget_finished(); skip }
 #ifndef SWITCHES_ALONE
-    :: d_step { HAS(sent[w], p) -> at_server(0, p, BIT(w)); tidy(); skip }
+    :: d_step { HAS(sent[w], p) -> at_server(0, p, BIT(w)); forget_finished(); skip }
 #endif
-#ifdef BUG_SINGLE_TAKEN_FOR_THE_RACK /* what went past the rack's switch, at the upper one */
-    :: d_step { HAS(sent[w], p) -> at_upper(RACK(w), p, BIT(w)); tidy(); skip }
+#ifdef BUG_SINGLE_TAKEN_FOR_THE_RACK /* a contribution that passed the rack switch, at the upper one */
+    :: d_step { HAS(sent[w], p) -> at_upper(RACK(w), p, BIT(w)); forget_finished(); skip }
 #endif
     :: d_step {
         HAS(answered[w], p) && OUTSTANDING(w, p) ->
         printf("worker %d has the result of position %d\n", w, p);
         has_result(w, p);
-        tidy();
+        forget_finished();
         skip
     }
     od
 }
 
-/* What a rack switch sent up for position p, over these workers: to the upper switch, or past it to the server. */
+/* The aggregate of a rack switch for position p, over these workers: to the upper switch, or past it to the server. */
 proctype Uplink(byte p; byte set) {
 end:
     do
-    :: d_step { HAS(ascended[p], set) -> at_upper((set & 3) == 0, p, set); tidy(); skip }
+    :: d_step { HAS(ascended[p], set) -> at_upper((set & 3) == 0, p, set); forget_finished(); skip }
 #ifndef SWITCHES_ALONE
-    :: d_step { HAS(ascended[p], set) -> at_server(0, p, set); tidy(); skip }
+    :: d_step { HAS(ascended[p], set) -> at_server(0, p, set); forget_finished(); skip }
 #endif
     od
 }
 
-/* Any of the four loses what it has, at any moment and as often as it likes. */
+/* Any switch or the server loses its state, at any moment and any number of times. */
 proctype Restart() {
 end:
     do
     :: d_step {
-        printf("the switch of rack 0 starts again\n");
+        printf("the switch of rack 0 restarts\n");
         for (i : 0 .. ENTRIES - 1) {
             forget(i)
         };
         skip
     }
     :: d_step {
-        printf("the switch of rack 1 starts again\n");
+        printf("the switch of rack 1 restarts\n");
         for (i : ENTRIES .. 2 * ENTRIES - 1) {
             forget(i)
         };
         skip
     }
     :: d_step {
-        printf("the upper switch starts again\n");
+        printf("the upper switch restarts\n");
         for (i : 0 .. ENTRIES - 1) {
             forget_upper(i)
         };
         skip
     }
     :: d_step {
-        printf("the server starts again\n");
+        printf("the server restarts\n");
         forget_server(0);
         skip
     }
@@ -294,7 +294,7 @@ inline save() {
         saved_upper[i].mixed = upper[i].mixed;
         saved_server[i].owner = server[i].owner;
         saved_server[i].done = server[i].done;
-        saved_server[i].pieces = server[i].pieces
+        saved_server[i].partial_sums = server[i].partial_sums
     }
 }
 
@@ -316,43 +316,43 @@ inline restore() {
         upper[i].mixed = saved_upper[i].mixed;
         server[i].owner = saved_server[i].owner;
         server[i].done = saved_server[i].done;
-        server[i].pieces = saved_server[i].pieces
+        server[i].partial_sums = saved_server[i].partial_sums
     }
 }
 
-/* Routes, two bits for every worker and then for every rack: to the next switch; past it to the server; nowhere. All
- * with at most two that do not go to the next switch: more only brings the server in sooner. */
-#ifdef SWITCHES_ALONE /* nothing reaches the server */
+/* Routes, two bits for each worker and then for each rack: to the next switch; past it to the server; lost. At most two
+ * do not go to the next switch: more only involve the server sooner. */
+#ifdef SWITCHES_ALONE /* no packet reaches the server */
 #define ROUTES 1
 #else
 #define ROUTES (1 << (2 * (WORKERS + RACKS)))
 #endif
-#define WAY(n) ((route >> (2 * (n))) & 3)
+#define ROUTE_OF(n) ((route >> (2 * (n))) & 3)
 #define WATCHED allowed
 
-inline look_at_route() {
+inline check_route() {
     had = 0;
     allowed = true;
     for (i : 0 .. WORKERS + RACKS - 1) {
-        allowed = allowed && WAY(i) < 3;
-        had = had + (WAY(i) > 0)
+        allowed = allowed && ROUTE_OF(i) < 3;
+        had = had + (ROUTE_OF(i) > 0)
     };
     allowed = allowed && had <= 2
 }
 #define LIVE(w) true
 
-inline deliver(w, p, past) {
+inline deliver(w, p, bypass) {
     sum_of = 0;
     from = 3;
     if
-    :: (past) || WAY(w) == 1 -> sum_of = BIT(w); from = 1
-    :: !(past) && WAY(w) == 2
+    :: (bypass) || ROUTE_OF(w) == 1 -> sum_of = BIT(w); from = 1
+    :: !(bypass) && ROUTE_OF(w) == 2
     :: else ->
         at_rack(w, p);
         if
         :: decision == ASCEND_AGAIN || decision == CLAIM_AND_COMPLETE || decision == CONTRIBUTE_AND_COMPLETE ->
             sum_of = entry[e].workers;
-            from = WAY(WORKERS + RACK(w))
+            from = ROUTE_OF(WORKERS + RACK(w))
         :: else
         fi
     fi;
@@ -363,7 +363,7 @@ inline deliver(w, p, past) {
     fi
 }
 
-#include "calm.pml"
+#include "progress.pml"
 #endif
 
 init {
@@ -374,7 +374,7 @@ init {
                 run Link(w, p)
             }
         };
-        for (w : 1 .. EVERYBODY) {
+        for (w : 1 .. ALL_WORKERS) {
             for (p : 0 .. POSITIONS - 1) {
                 if
                 :: (w & 3) == 0 || (w & ~3) == 0 -> run Uplink(p, w)
@@ -384,7 +384,7 @@ init {
         };
         run Restart();
 #ifdef PROGRESS
-        run Calm();
+        run CheckProgress();
 #endif
         w = 0;
         p = 0

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the lanesum authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The aggregation server: entries of its own in every job, each with disjoint pieces. A piece is a set of workers whose
- * contributions are in one sum: one worker's own packet, or what a switch has added up. docs/model.md has the names in
- * host/lanesum/server.
+ * The aggregation server: each job has entries of its own, with disjoint partial sums. A partial sum is a set of
+ * workers whose contributions are in one sum: one worker's packet, or the aggregate of a switch. docs/model.md has the
+ * names in host/lanesum/server.
  *
- * Abstractions. Chunks are named by their position: slots.pml shows that epochs and chunks order them alike. The words
- * of a piece are its set: whoever makes an aggregate asserts that it holds exactly these contributions, once each.
+ * Abstractions. Chunks are named by their position: slots.pml shows that epochs and chunks give the same order. The
+ * words of a partial sum are its set: where a model makes an aggregate, it asserts that the sum is over exactly these
+ * contributions, once each.
  */
 
 #ifndef JOBS
@@ -19,13 +20,13 @@
 typedef ServerEntry {
     byte owner; /* position from 1; 0 when new */
     bit done;
-    int pieces /* set of sets: bit b stands for the piece of the workers in b */
+    int partial_sums /* set of sets: bit b stands for the partial sum over the workers in b */
 };
 
 ServerEntry server[JOBS * ENTRIES];
 
-/* Scratch of single steps: no part of the state. */
-hidden byte x, b, s, n, held, met, together, asked, asked_past;
+/* Temporary variables of single steps, not part of the state. */
+hidden byte x, b, s, n, held, met, together, asked, asked_bypass;
 hidden mtype verdict;
 
 /* Number of workers in a set. */
@@ -36,13 +37,13 @@ inline size_of(set, result) {
     }
 }
 
-/* `held`: all workers of an entry; `met`: those of the pieces that have a worker in common with `set`. */
+/* Set `held` to all workers of an entry, and `met` to those of the partial sums that overlap with `set`. */
 inline survey(set) {
     held = 0;
     met = 0;
-    for (s : 1 .. EVERYBODY) {
+    for (s : 1 .. ALL_WORKERS) {
         if
-        :: HAS(server[x].pieces, s) ->
+        :: HAS(server[x].partial_sums, s) ->
             held = held | s;
             if
             :: s & (set) -> met = met | s
@@ -53,28 +54,29 @@ inline survey(set) {
     }
 }
 
-/* The new piece takes the place of all that it meets. */
+/* The new partial sum replaces all that overlap with it. */
 inline replace(set) {
-    for (s : 1 .. EVERYBODY) {
+    for (s : 1 .. ALL_WORKERS) {
         if
-        :: HAS(server[x].pieces, s) && (s & (set)) != 0 -> server[x].pieces = server[x].pieces & ~(1 << s)
+        :: HAS(server[x].partial_sums, s) && (s & (set)) != 0 ->
+            server[x].partial_sums = server[x].partial_sums & ~(1 << s)
         :: else
         fi
     };
-    server[x].pieces = server[x].pieces | (1 << (set))
+    server[x].partial_sums = server[x].partial_sums | (1 << (set))
 }
 
 inline forget_server(job) {
     for (x : (job) * ENTRIES .. (job) * ENTRIES + ENTRIES - 1) {
         server[x].owner = 0;
         server[x].done = 0;
-        server[x].pieces = 0
+        server[x].partial_sums = 0
     }
 }
 
-/* A contribution for position p over `set` reaches the server. The model defines what a completed sum leads to,
- * `decide(p, set)`, who gets it, `to_members(p, to)`, and what was decided before, `answer_decided(p, set)`. The pending
- * answer asks `asked_past` to send again, with BYPASS. */
+/* A contribution for position p over `set` reaches the server. The model defines `decide(p, set)` for a completed sum,
+ * `to_members(p, to)` for its receivers, and `answer_decided(p, set)` for earlier decisions. The pending answer asks
+ * the workers in `asked_bypass` to retransmit with BYPASS. */
 inline at_server(job, p, set) {
     x = (job) * ENTRIES + ENTRY(p);
     survey(set);
@@ -88,15 +90,15 @@ inline at_server(job, p, set) {
         :: server[x].owner < (p) + 1 ->
             server[x].owner = (p) + 1;
             server[x].done = 0;
-            server[x].pieces = 1 << (set)
+            server[x].partial_sums = 1 << (set)
         :: server[x].owner == (p) + 1 && server[x].done -> verdict = REPLAY; to_members(p, set)
         :: else ->
             size_of(set, together);
             size_of(met, n);
             if
             :: ((set) & ~held) == 0 -> verdict = REPORT_PENDING
-#ifdef BUG_OVERLAP_ADDED /* what brings anybody new is added, whoever else is in it */
-            :: else -> server[x].pieces = server[x].pieces | (1 << (set)); verdict = CONTRIBUTE
+#ifdef BUG_OVERLAP_ADDED /* a sum with any new worker is added, also if it contains others again */
+            :: else -> server[x].partial_sums = server[x].partial_sums | (1 << (set)); verdict = CONTRIBUTE
 #else
             :: ((set) & ~held) != 0 && (met & ~(set)) != 0 && together <= n -> verdict = REPORT_OVERLAP
             :: else -> replace(set); verdict = CONTRIBUTE
@@ -105,32 +107,32 @@ inline at_server(job, p, set) {
         fi
     fi;
     printf("position %d of workers %d at the server: %e\n", p, set, verdict);
-#ifdef NEVER_AT_SERVER /* not a property: a run that shows that something is reached, or that it is not */
+#ifdef NEVER_AT_SERVER /* not a property: for runs that show that a decision is reached, or that it is not */
     assert(verdict != NEVER_AT_SERVER);
 #endif
     survey(0);
     size_of(held, together);
     if
     :: (verdict == CLAIM || verdict == CONTRIBUTE) && together >= NEEDED ->
-        /* Exactness: nobody is in two pieces of what is summed up now. */
+        /* Exactness (INV-1): no worker is in two partial sums of the result. */
         for (n : 0 .. WORKERS - 1) {
             together = 0;
-            for (s : 1 .. EVERYBODY) {
-                together = together + (HAS(server[x].pieces, s) && HAS(s, n))
+            for (s : 1 .. ALL_WORKERS) {
+                together = together + (HAS(server[x].partial_sums, s) && HAS(s, n))
             };
             assert(together <= 1)
         };
-        server[x].pieces = 1 << held;
+        server[x].partial_sums = 1 << held;
         server[x].done = 1;
         decide(p, held);
-        to_members(p, EVERYBODY)
+        to_members(p, ALL_WORKERS)
     :: verdict == REPORT_PENDING || verdict == REPORT_OVERLAP ->
 #ifdef BUG_SERVER_ASKS_THE_SENDER
         skip
 #elif defined(BUG_SERVER_PENDING_WITHOUT_BYPASS)
-        asked = asked | (EVERYBODY & ~held)
+        asked = asked | (ALL_WORKERS & ~held)
 #else
-        asked_past = asked_past | (EVERYBODY & ~held)
+        asked_bypass = asked_bypass | (ALL_WORKERS & ~held)
 #endif
     :: else
     fi

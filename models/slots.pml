@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The slot protocol with one level: the entries of a switch, the window rule of the workers, and a network that loses,
- * duplicates, delays and reorders at will. docs/model.md says what is checked and how the names map to the code. The
- * other models build on this one: only here do packets have epochs and chunks, and entries the rules that order them.
+ * duplicates, delays and reorders any packet. docs/model.md lists the properties, and maps the names to the code. The
+ * other models build on this one: only here packets have epochs and chunks, and entries the rules that order them.
  */
 
 #include "workers.pml"
 
 #define FAN_IN WORKERS /* one level, no quorum */
 
-/* Epochs are serial numbers of three bits instead of 32, and wrap inside the run: 7, 0, 1. */
+/* Epochs are serial numbers of three bits instead of 32, and wrap within the run: 7, 0, 1. */
 #define EPOCH_RANGE 8
 #define HALF_RANGE 4
 #define FIRST_EPOCH 7
@@ -27,7 +27,8 @@
 /* Ghost of a contribution: its position from 1, and whether its operation is another one than the round's. */
 #define GHOST(w, p) ((p) + 1 + 128 * OP(w, p))
 
-/* What holds inside, and is why the results are right. Off, a fault has to show in a result or in a missing one. */
+/* Assertions about the entries, which imply right results. With RESULTS_ONLY a bug has to show in a wrong or missing
+ * result. */
 #ifdef RESULTS_ONLY
 #define INSIDE(condition) skip
 #else
@@ -37,14 +38,14 @@
 /* One shadow set of one slot: the registers slot_owner, slot_workers, slot_count and slot_state of slots.p4, and the
  * words. */
 typedef Entry {
-    bit mine; /* the valid bit of the owner word, and: its job and tag are those of this job */
+    bit mine; /* the owner word is valid, with job and tag of this job */
     bit done;
-    bit op; /* stands for the operation and for the size of the round, which are compared alike */
+    bit op; /* operation or size of the round, which are compared alike */
     byte epoch;
     byte chunk;
     byte workers;
     byte count;
-    byte words[WORKERS]; /* ghost: which contribution of each worker is in the sum, 0 without one */
+    byte words[WORKERS]; /* ghost: the contribution of each worker in the sum, 0 without one */
     bit mixed /* ghost: more than one contribution of a worker is in the sum */
 };
 
@@ -54,13 +55,13 @@ Entry entry[ENTRIES];
 byte told;
 bool settled;
 
-/* Scratch of single steps: no part of the state. */
+/* Temporary variables of single steps, not part of the state. */
 hidden byte e, i, j, k, m, oldest, sweeps, own, ahead, workers, count, missing;
 hidden mtype order, decision;
 hidden byte seen, last, ended;
 
 inline send_first(w, p) {
-    /* Positions: whoever sends p has the result of p - SLOTS, so everybody has sent that one. */
+    /* Positions: a worker that sends p has the result of p - SLOTS, so all workers have sent that one. */
     for (k : 0 .. WORKERS - 1) {
         INSIDE((p) < SLOTS || HAS(sent[k], (p) - SLOTS))
     }
@@ -84,7 +85,7 @@ inline forget(x) {
 }
 #endif
 
-/* slots.p4, `apply` up to the table: how the packet of worker w, position p stands to the entry. */
+/* bmv2/slots.p4, `apply` up to the table: the packet of worker w, position p, compared with the entry. */
 inline compare(w, p) {
     e = ENTRY(p);
     workers = entry[e].workers;
@@ -134,7 +135,7 @@ inline compare(w, p) {
 #endif
 #ifndef BUG_STALE_COUNT
     if
-    :: order == NEWER -> count = 0 /* `if (meta.order == ORDER_NEWER) meta.count = 0` */
+    :: order == NEWER -> count = 0 /* `if (meta.order == ORDER_NEWER) { meta.count = 0; }` */
     :: else
     fi;
 #endif
@@ -150,8 +151,8 @@ inline compare(w, p) {
 #endif
 }
 
-/* slots.p4, table `slot`, its entries in their order. */
-inline look_up() {
+/* shared/slots.p4: the entries of table `slot`. */
+inline decide_slot() {
     if
     :: order == NEWER && !last -> decision = CLAIM
     :: order == NEWER && last -> decision = CLAIM_AND_COMPLETE
@@ -172,7 +173,7 @@ inline look_up() {
     fi
 }
 
-/* Ghost: the contribution of worker w at position p goes into the sum. */
+/* Ghost: add the contribution of worker w at position p to the sum. */
 inline add(w, p) {
     if
     :: entry[e].words[w] != 0 -> entry[e].mixed = 1
@@ -181,7 +182,7 @@ inline add(w, p) {
 }
 
 inline store(w, p) {
-    /* The entry is overwritten. Its owner has to be older, and nobody may still wait for its result. */
+    /* The entry is overwritten (INV-3). Its owner must be older, and all workers must have its result. */
     if
     :: entry[e].mine ->
         own = ((entry[e].epoch + EPOCH_RANGE - FIRST_EPOCH) % EPOCH_RANGE) * CHUNKS + entry[e].chunk;
@@ -216,7 +217,7 @@ inline store(w, p) {
 }
 
 inline combine(w, p) {
-    /* A late packet changes nothing newer: what is added belongs to the owner. */
+    /* A late packet changes no newer sum: the contribution belongs to the owner's chunk. */
     INSIDE(EPOCH(p) == entry[e].epoch && CHUNK(p) == entry[e].chunk);
     INSIDE(OP(w, p) == entry[e].op);
     entry[e].workers = workers | (1 << w);
@@ -224,22 +225,22 @@ inline combine(w, p) {
     add(w, p)
 }
 
-/* The entry has all contributions: its result goes to everybody. */
+/* The entry has all contributions: its result goes to all workers. */
 inline complete(p) {
     entry[e].done = 1;
-    answer(p, EVERYBODY)
+    answer(p, ALL_WORKERS)
 }
 
-/* A result is made from the words as they are now. The answer repeats the epoch and chunk of the packet. */
+/* Send a result, with the words of this moment. It repeats epoch and chunk of the packet. */
 inline answer(p, to) {
-    /* Exactness: every worker's contribution of exactly this epoch and chunk, each once. Agreement follows: all results
-     * of a position are the same sum. */
+    /* Exactness (INV-1): every worker's contribution to exactly this epoch and chunk, each once. Agreement (INV-2)
+     * follows: all results of a position are the same sum. */
     assert(!entry[e].mixed);
     for (k : 0 .. WORKERS - 1) {
         assert(entry[e].words[k] == (p) + 1)
     }
     /* The result names its contributors. */
-    assert(entry[e].workers == EVERYBODY);
+    assert(entry[e].workers == ALL_WORKERS);
     for (k : 0 .. WORKERS - 1) {
         if
         :: (to) & (1 << k) -> answered[k] = answered[k] | (1 << (p))
@@ -248,12 +249,12 @@ inline answer(p, to) {
     }
 }
 
-/* A contribution reaches the switch: one step, as a packet's way through ingress is. */
+/* A contribution reaches the switch: one step, as ingress handles one packet after another. */
 inline arrive(w, p) {
     compare(w, p);
-    look_up();
+    decide_slot();
     printf("position %d of worker %d at the switch: %e\n", p, w, decision);
-#ifdef NEVER /* not a property: a run that shows that a decision is reached */
+#ifdef NEVER /* not a property: for runs that show that a decision is reached */
     assert(decision != NEVER);
 #endif
     if
@@ -262,38 +263,38 @@ inline arrive(w, p) {
     :: decision == CONTRIBUTE -> combine(w, p)
     :: decision == CONTRIBUTE_AND_COMPLETE -> combine(w, p); complete(p)
     :: decision == REPLAY -> answer(p, 1 << w)
-    :: decision == REPORT_PENDING -> skip /* brings out retransmissions, so nothing that the network has not: see Calm */
+    :: decision == REPORT_PENDING -> skip /* causes retransmissions only: see CheckProgress */
 #ifdef BUG_CONFLICT_TO_SENDER
     :: decision == REPORT_CONFLICT -> told = told | (1 << w)
 #else
-    :: decision == REPORT_CONFLICT -> told = EVERYBODY
+    :: decision == REPORT_CONFLICT -> told = ALL_WORKERS
 #endif
     :: decision == DROP_LATE -> skip
     fi
 }
 
-/* flights.py, Flights.take_result: which outstanding position of worker w a result of position p is taken for. */
+/* RoundSequence._take_result: worker w accepts a result of position p for its outstanding position i. */
 #ifdef BUG_RESULT_EPOCH_UNCHECKED
-#define FOR_IT(w, i, p) (OUTSTANDING(w, i) && CHUNK(i) == CHUNK(p))
+#define ACCEPTED(w, i, p) (OUTSTANDING(w, i) && CHUNK(i) == CHUNK(p))
 #else
-#define FOR_IT(w, i, p) (OUTSTANDING(w, i) && CHUNK(i) == CHUNK(p) && EPOCH(i) == EPOCH(p))
+#define ACCEPTED(w, i, p) (OUTSTANDING(w, i) && CHUNK(i) == CHUNK(p) && EPOCH(i) == EPOCH(p))
 #endif
 
 inline take(w, p) {
     for (i : 0 .. POSITIONS - 1) {
         if
-        :: FOR_IT(w, i, p) ->
+        :: ACCEPTED(w, i, p) ->
             printf("worker %d has the result of position %d\n", w, i);
-            assert(i == p); /* no other position's result is taken for it */
+            assert(i == p); /* no result of another position is accepted (INV-3) */
             has_result(w, i)
         :: else
         fi
     }
 }
 
-/* (`skip`: spin wants a loop inside a d_step to be followed by something.)
+/* (`skip`: SPIN requires a statement after a loop in a d_step.)
  *
- * Worker w's packet of position p: it is sent, the network brings it, and brings results that answer it. */
+ * Worker w's packet of position p: it is sent, the network delivers it, and delivers results to the worker. */
 proctype Link(byte w; byte p) {
 end:
     do
@@ -304,13 +305,13 @@ end:
 }
 
 #ifdef RESTARTS
-/* The switch loses its registers, at any moment and as often as it likes. */
+/* The switch loses its registers, at any moment and any number of times. */
 proctype Restart() {
 end:
     do
     :: d_step {
         !settled ->
-        printf("the switch starts again\n");
+        printf("the switch restarts\n");
         for (i : 0 .. ENTRIES - 1) {
             forget(i)
         };
@@ -321,12 +322,12 @@ end:
 #endif
 
 #ifdef PROGRESS
-/* The pending answer about position p reaches all workers: who is not in it sends again. */
+/* The pending answer about position p reaches all workers: those that it does not name retransmit. */
 inline report_pending(w, p) {
 #ifdef BUG_PENDING_TO_ASKER
     missing = (1 << w) & ~entry[ENTRY(p)].workers;
 #else
-    missing = EVERYBODY & ~entry[ENTRY(p)].workers;
+    missing = ALL_WORKERS & ~entry[ENTRY(p)].workers;
 #endif
     for (m : 0 .. WORKERS - 1) {
         can_retransmit(m, p);
@@ -337,9 +338,9 @@ inline report_pending(w, p) {
     }
 }
 
-/* Every worker has sent all positions and has all results. With an operation that differs no worker can, and each has
- * to know it. */
-inline look_whether_all_ended() {
+/* Set `ended` if every worker has sent all positions and has all results. With a conflict no worker can, and all must
+ * be told. */
+inline check_ended() {
     ended = true;
     for (m : 0 .. WORKERS - 1) {
         if
@@ -348,24 +349,25 @@ inline look_whether_all_ended() {
         fi
     }
 #ifdef OP_CONFLICT
-    ended = ended || told == EVERYBODY
+    ended = ended || told == ALL_WORKERS
 #endif
 }
 
-/* Progress. At any moment the network loses everything that is under way. From then on it still loses every first
- * send, and brings only this: the oldest position that a worker waits for, sent again (all that Flights._lost
- * promises), the answer to it, and what workers send again because a pending answer asks them to. That goes on until
- * all have ended, or for longer than it could take. One step of the model, because nothing in it is anybody's choice. */
-#define SWEEPS (3 * WORKERS * POSITIONS) /* to begin an entry, to be told that it is not complete, to get the result */
+/* Progress. At any moment the network loses all packets in flight. From then on it loses every first transmission. It
+ * delivers three kinds of packets: retransmissions of the oldest position that a worker waits for (LossDetector
+ * promises no other), the answers to them, and retransmissions that a pending answer asks for. This continues until all
+ * workers have ended, or for more sweeps than they can need. It is one step of the model, because it contains no
+ * choice. */
+#define SWEEPS (3 * WORKERS * POSITIONS) /* to claim an entry, to be told that it is incomplete, to get the result */
 #if 3 * WORKERS * EPOCHS * CHUNKS > 255
 #error "SWEEPS does not fit a byte"
 #endif
-proctype Calm() {
+proctype CheckProgress() {
 end:
     d_step {
         !settled;
         settled = true;
-        printf("the network loses what is under way\n");
+        printf("the network loses all packets in flight\n");
         for (j : 0 .. WORKERS - 1) {
             answered[j] = 0
         }
@@ -397,7 +399,7 @@ end:
                 :: else
                 fi
             };
-            look_whether_all_ended()
+            check_ended()
         :: else -> break
         od;
         assert(ended);
@@ -409,14 +411,14 @@ end:
 init {
     atomic {
         byte w, p;
-        /* Nobody clears a switch. Entries are new, or hold what the job's last incarnation left under another tag: a
-         * finished chunk, or an unfinished one, both with the epoch and chunk that this one begins with. */
+        /* No entry is ever cleared. Entries are new, or hold a chunk of the job's previous incarnation, with another
+         * tag: complete or not, with the epoch and chunk that this incarnation starts with. */
         byte left_workers, left_count, left_words;
         bit left_done;
         if
         :: left_workers = 0; left_count = 0
-        :: left_workers = EVERYBODY; left_count = FAN_IN; left_done = 1; left_words = 255
-        :: left_workers = EVERYBODY - 1; left_count = FAN_IN - 1; left_words = 255
+        :: left_workers = ALL_WORKERS; left_count = FAN_IN; left_done = 1; left_words = 255
+        :: left_workers = ALL_WORKERS - 1; left_count = FAN_IN - 1; left_words = 255
         fi;
         for (w : 0 .. ENTRIES - 1) {
             entry[w].epoch = FIRST_EPOCH;
@@ -436,7 +438,7 @@ init {
         run Restart();
 #endif
 #ifdef PROGRESS
-        run Calm();
+        run CheckProgress();
 #endif
         w = 0;
         p = 0;

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 the lanesum authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What every model here has: positions and their entries, the window rule of the workers and their history, and the
- * network as the set of all packets that were ever sent. Each of them may arrive at any later moment, any number of
- * times or never, so a retransmission adds nothing to it. That set needs no variables of its own for contributions: what
- * worker w has sent is in sent[w], and a retransmission carries the same.
+ * Common to all models: positions and their entries, the window rule of the workers and their retransmit buffer, and
+ * the network as the set of all packets that were ever sent. Each packet may arrive at any later moment, any number of
+ * times or never, so a retransmission adds nothing to the set. Contributions need no variables of their own: sent[w]
+ * holds the positions that worker w has sent, and a retransmission carries the same words.
  */
 
 #ifndef WORKERS
@@ -17,14 +17,14 @@
 #define EPOCHS 3
 #endif
 #ifndef CHUNKS
-#define CHUNKS 3 /* in every epoch; no multiple of SLOTS, so that epochs begin in different slots */
+#define CHUNKS 3 /* in every epoch; no multiple of SLOTS, so that epochs start in different slots */
 #endif
 
 #ifndef PARTIES
 #define PARTIES WORKERS /* workers of all jobs */
 #endif
 
-#define EVERYBODY ((1 << WORKERS) - 1)
+#define ALL_WORKERS ((1 << WORKERS) - 1)
 #define POSITIONS (EPOCHS * CHUNKS)
 #define ENTRIES (2 * SLOTS)
 
@@ -33,7 +33,7 @@
 #error "EPOCHS * CHUNKS must be at most 31"
 #endif
 
-#ifdef BUG_POSITION_RESTARTS /* every round counts positions from 0 again */
+#ifdef BUG_POSITION_RESTARTS /* every round counts positions from 0 */
 #define PLACE(p) ((p) % CHUNKS)
 #else
 #define PLACE(p) (p)
@@ -57,38 +57,38 @@ mtype {
 #define HAS(set, p) (((set) >> (p)) & 1)
 #define ALL_POSITIONS ((1 << POSITIONS) - 1)
 
-/* Rule of docs/protocol.md, "Slots and positions": position p only when the result of p - SLOTS is there. */
+/* Rule of docs/protocol.md, "Slots and positions": a worker sends position p when it has the result of p - SLOTS. */
 #ifdef BUG_WINDOW_OFF_BY_ONE
 #define WINDOW (SLOTS + 1)
 #else
 #define WINDOW SLOTS
 #endif
 
-/* Positions that were sent, and those of them that have their result. */
+/* Positions that a worker has sent, and those whose result it has. */
 int sent[PARTIES];
 int done[PARTIES];
 #define OUTSTANDING(w, p) (HAS(sent[w], p) && !HAS(done[w], p))
 
-/* Positions that wait for their result, from 1, in the order in which they were sent; 0 behind them. */
+/* Positions without their result, from 1, in the order in which they were sent; 0 behind them. */
 typedef Queue {
     byte position[WINDOW]
 };
 Queue waiting[PARTIES];
 
-/* Results that were sent to a worker. What is in them is asserted where they are made. */
+/* Results that were sent to a worker. Their content is asserted where they are made. */
 int answered[PARTIES];
 
 #define FIRST_OF_ROUND(p) ((p) / CHUNKS * CHUNKS)
-#ifdef IN_TURN /* a round starts when the one before it has all its results, see transport/rounds.py */
+#ifdef IN_TURN /* a round starts when the previous one has all its results, see transport/round_sequence.py */
 #define ITS_TURN(w, p) ((done[w] & ((1 << FIRST_OF_ROUND(p)) - 1)) == (1 << FIRST_OF_ROUND(p)) - 1)
-#elif defined(IN_STEP) /* slots wait for each other, as with a quorum, see Flights._open_in_step */
+#elif defined(IN_STEP) /* slots wait for each other, as with a quorum, see SlotScheduler._free_in_step */
 #define ITS_TURN(w, p) ((p) == 0 || HAS(sent[w], (p) - 1))
-#else /* neither: slots turn by themselves, and rounds may overlap */
+#else /* neither: slots are reused independently, and rounds may overlap */
 #define ITS_TURN(w, p) true
 #endif
 #define MAY_SEND(w, p) (!HAS(sent[w], p) && ITS_TURN(w, p) && ((p) < WINDOW || HAS(done[w], (p) - WINDOW)))
 
-/* Scratch of single steps: no part of the state. */
+/* Temporary variables of single steps, not part of the state. */
 hidden byte q, found, able;
 
 inline send(w, p) {
@@ -117,18 +117,18 @@ inline has_result(w, p) {
     }
 }
 
-/* A worker that is asked for a position sends it again while it waits for its result, and later out of its history:
- * of the round that it is in, and of HISTORY positions before it; or, where rounds may overlap, of HISTORY positions
- * of all slots, two turns of each. */
-#ifndef HISTORY
-#define HISTORY (2 * SLOTS)
+/* A worker that a pending answer asks for a position retransmits it while it waits for the result, and later from its
+ * retransmit buffer: positions of its running round, and BUFFER positions before it; or, where rounds may overlap, the
+ * last BUFFER positions, two of each slot. */
+#ifndef BUFFER
+#define BUFFER (2 * SLOTS)
 #endif
 #ifdef IN_TURN
 inline can_retransmit(w, p) {
     able = false;
     for (q : 0 .. POSITIONS - 1) {
         if
-        :: HAS(sent[w], q) -> able = (p) + HISTORY >= FIRST_OF_ROUND(q) /* the last one counts */
+        :: HAS(sent[w], q) -> able = (p) + BUFFER >= FIRST_OF_ROUND(q) /* of the last q */
         :: else
         fi
     };
@@ -136,6 +136,6 @@ inline can_retransmit(w, p) {
 }
 #else
 inline can_retransmit(w, p) {
-    able = HAS(sent[w], p) && ((p) + HISTORY >= POSITIONS || !HAS(sent[w], (p) + HISTORY) || !HAS(done[w], p))
+    able = HAS(sent[w], p) && ((p) + BUFFER >= POSITIONS || !HAS(sent[w], (p) + BUFFER) || !HAS(done[w], p))
 }
 #endif

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who gets which slots of which switch. Pure functions.
+"""Slot allocation: which job gets which slots of which switch. Pure functions.
 
-Every job with a quota has a range of its own at each of its switches, of the same length everywhere: a slot that one
-switch took and another left to the server could not be summed above. First everybody gets the quota; what is left goes
-to the jobs in the order of their priority, the oldest first. What is left then is the shared pool: jobs without a
-quota get ranges there, which overlap when the pool is smaller than what they wish for.
+Every job with a quota has a range of its own at each of its switches, with the same length everywhere: a slot that one
+switch sums and another leaves to the server could not be summed above. First every job gets its quota. The rest goes to
+the jobs in the order of their priority, the oldest first. The remainder is the shared pool: jobs without a quota get
+ranges there, which overlap if the pool is smaller than their demand.
 
-Ranges are moved at run time. ``steps`` orders the writes so that no range is ever two jobs' own: first every range is
-cut down to what it keeps, then it grows to what it gets.
+Ranges move at run time. ``steps`` orders the writes so that two jobs never own a range at the same time: first every
+range shrinks to the part that it keeps, then it grows to its new length.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from lanesum_control.errors import QuotaError
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a job wants.
+    """Demand of a job.
 
     Attributes:
         job: number of the job.
-        switches: where it is placed.
-        slots: the wish; more are of no use.
-        quota: slots that it has always, at every one of its switches; 0 leaves it to the shared pool.
-        priority: higher ones get first what the quotas leave.
+        switches: switches that it is placed on.
+        slots: demand; more slots are of no use.
+        quota: guaranteed slots at each of its switches; 0 means the shared pool only.
+        priority: jobs of a higher one get the rest first.
         order: age; lower is older.
     """
 
@@ -46,7 +46,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class SlotRange:
-    """Slots ``base`` to ``base + count - 1`` of a switch; ``shared``: others may have them too."""
+    """Slots ``base`` to ``base + count - 1`` of a switch; ``shared``: other jobs may use them, too."""
 
     base: int
     count: int
@@ -60,7 +60,7 @@ class SlotRange:
         return self.base < other.end and other.base < self.end
 
     def common(self, other: SlotRange) -> SlotRange:
-        """What is in both; of length 0 where nothing is."""
+        """Return the intersection; its length is 0 if there is none."""
         base = max(self.base, other.base)
         return SlotRange(base, max(0, min(self.end, other.end) - base), self.shared)
 
@@ -69,17 +69,18 @@ Ranges = Mapping[str, Mapping[int, SlotRange]]  # switch -> job -> range
 
 
 def allocate(capacity: Mapping[str, int], claims: Sequence[Claim], held: Ranges) -> dict[str, dict[int, SlotRange]]:
-    """Ranges for all ``claims``.
+    """Return the ranges of all ``claims``.
 
     Args:
         capacity: slots of every switch.
         claims: all jobs.
-        held: the ranges of now; who can keep its place keeps it.
+        held: the present ranges; a job keeps its place if it can.
 
     Returns:
-        switch -> job -> range. A job of the shared pool has no range where the pool is empty.
+        switch -> job -> range. A job of the shared pool has no range if the pool is empty.
 
-    Raises QuotaError when a switch has fewer slots than the quotas add up to.
+    Raises:
+        QuotaError: a switch has fewer slots than the sum of the quotas.
     """
     _check_quotas(capacity, claims)
     counts = _counts(capacity, claims)
@@ -115,7 +116,7 @@ def _check_quotas(capacity: Mapping[str, int], claims: Sequence[Claim]) -> None:
 
 
 def _counts(capacity: Mapping[str, int], claims: Sequence[Claim]) -> dict[int, int]:
-    """Length of every job's own range."""
+    """Return the length of every job's own range."""
     own = [claim for claim in claims if not claim.shared]
     counts = {claim.job: claim.quota for claim in own}
     free = dict(capacity)
@@ -131,7 +132,7 @@ def _counts(capacity: Mapping[str, int], claims: Sequence[Claim]) -> dict[int, i
 
 
 def _arrange(slots: int, wanted: Mapping[int, int], held: Mapping[int, SlotRange]) -> dict[int, SlotRange]:
-    """Ranges of the wanted lengths that do not overlap, as many as possible where they were."""
+    """Return disjoint ranges of the requested lengths, with as few moves as possible."""
     placed: dict[int, SlotRange] = {}
 
     def keep(job: int) -> bool:
@@ -173,7 +174,7 @@ def _gaps(slots: int, taken: Iterable[SlotRange]) -> list[SlotRange]:
 
 
 def _pack(wanted: Mapping[int, int], held: Mapping[int, SlotRange]) -> dict[int, SlotRange]:
-    """The free slots are in pieces too small: everybody moves up, in the order of now."""
+    """Compact all ranges in their present order, because the free fragments are too small."""
     order = sorted(wanted, key=lambda job: (held[job].base if job in held else 1 << 30, job))
     packed, base = {}, 0
     for job in order:
@@ -183,7 +184,7 @@ def _pack(wanted: Mapping[int, int], held: Mapping[int, SlotRange]) -> dict[int,
 
 
 def _share(capacity: Mapping[str, int], claims: Sequence[Claim], result: dict[str, dict[int, SlotRange]]) -> None:
-    """Hand out the pool: the longest piece of every switch, from its start on and round again."""
+    """Assign the pool: the longest free fragment of every switch, from its start on, cyclically."""
     pools = {
         switch: max(_gaps(slots, result[switch].values()), key=lambda gap: gap.count, default=SlotRange(0, 0))
         for switch, slots in capacity.items()
@@ -204,10 +205,10 @@ def _share(capacity: Mapping[str, int], claims: Sequence[Claim], result: dict[st
 def steps(
     old: Mapping[int, SlotRange], new: Mapping[int, SlotRange]
 ) -> tuple[dict[int, SlotRange], dict[int, SlotRange]]:
-    """Writes at one switch that lead from ``old`` to ``new``, for jobs in both.
+    """Return the writes at one switch that lead from ``old`` to ``new``, for jobs in both.
 
-    Returns (cuts, growths), each job -> range: all cuts are written before any growth. A job that is gone goes before
-    both, a new one comes after both. A job whose range stays is in neither.
+    Returns (cuts, growths), each job -> range. Write all cuts before any growth. Remove jobs that have ended before
+    both, and add new jobs after both. A job whose range stays is in neither.
     """
     changed = [job for job in old if job in new and old[job] != new[job]]
     kept = {job: old[job].common(new[job]) for job in changed}

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch can do for jobs: read off its program's P4Info, so that no list of programs has to be kept.
+"""Capabilities of a switch, read from the P4Info of its program.
 
-The programs are one program written for several targets: what one of them has no table or action for, it leaves to the
-server. Such packets pass it like any others.
+One program exists in builds for several targets. Operations and features without a table or action in a build are left
+to the server; a switch forwards such packets like any others.
 """
 
 from __future__ import annotations
@@ -27,39 +27,30 @@ RECIRCULATION = "IngressPipeline.slots.recirculation"
 LOOKUP = "IngressPipeline.lanes.lookup"
 FAULT = "IngressPipeline.faults.fault"
 JOURNEY = "IngressPipeline.passes.journey"
-# The action, in whatever control, without which an operation is not summed.
-_ACTIONS = {
-    **{op: op.name.lower() for op in LaneOp if op.shape.widens},
-    LaneOp.ADD32: "add_words",
-    LaneOp.ADD8X4: "add_words",
-    LaneOp.OR: "or_words",
-    LaneOp.MAX: "max_words",
-}
 
 
 def slots_of(names: P4InfoNames) -> int:
-    """Slots of a program: its owner register has one cell for each shadow set of each slot."""
+    """Return the slots of a program: its owner register has one cell per shadow set of each slot."""
     return names.register_size(OWNER_REGISTER) // 2
 
 
 def owner_word(job: int, tag: int) -> int:
-    """What an entry's owner is known by where one word has to do: the CRC-32 of job and tag (``Membership``)."""
+    """Return the owner of an entry as one word: the CRC-32 of job and tag (P4 control ``Membership``)."""
     return zlib.crc32(job.to_bytes(2, "big") + tag.to_bytes(4, "big"))
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a switch offers.
+    """Capabilities of a switch.
 
     Attributes:
         ops: lane operations that its program sums.
-        owner_words: entries know their owner by ``owner_word``, which no two jobs may have in common; 0 is nobody's.
-        pipes: registers are of one pipe of the chip, so that all members of a job have to come in there.
-        faults: the program loses packets on request; only its test build does.
-        one_pass: contributions go through its tables once: they are counted once, and known to be whole before anything
-            is made of them.
-        turning_pipes: those in which packets can go around, which contributions of several passes do; None where they
-            need not.
+        owner_words: entries identify their owner by ``owner_word``, which must differ between jobs; 0 is no owner.
+        pipes: registers belong to one pipe of the chip, so all members of a job must arrive there.
+        faults: the program drops packets on request; only its test build does.
+        one_pass: contributions take one pipeline pass: they are counted once, and verified before they have an effect.
+        recirculation_pipes: pipes that can recirculate, as contributions of several passes require; None if not
+            required.
     """
 
     ops: frozenset[LaneOp] = frozenset(LaneOp)
@@ -67,15 +58,14 @@ class Capabilities:
     pipes: bool = False
     faults: bool = False
     one_pass: bool = True
-    turning_pipes: frozenset[int] | None = None
+    recirculation_pipes: frozenset[int] | None = None
 
     @classmethod
     def of(cls, names: P4InfoNames) -> Capabilities:
-        """Those of the program with these names. TABLE8 needs its table besides its action."""
+        """Return the capabilities of a program. TABLE8 requires its table besides its action."""
         actions = {name.rpartition(".")[2] for name in names.actions}
-        ops = {op for op in LaneOp if _ACTIONS[op] in actions}
-        if not names.has_table(LOOKUP):
-            ops.discard(LaneOp.TABLE8)
+        lookup = names.has_table(LOOKUP)
+        ops = {op for op in LaneOp if op.p4_action in actions and (lookup or not op.shape.lookup)}
         return cls(
             ops=frozenset(ops),
             owner_words=names.has_table(OWNER_WORD_TABLE),
@@ -84,16 +74,16 @@ class Capabilities:
             one_pass=not names.has_table(JOURNEY),
         )
 
-    def turning_at(self, ports: Iterable[int]) -> Capabilities:
-        """Those of a switch that sends packets around at ``ports``."""
-        return self if self.one_pass else replace(self, turning_pipes=frozenset(map(pipe_of, ports)))
+    def recirculating_at(self, ports: Iterable[int]) -> Capabilities:
+        """Return the capabilities of a switch that recirculates at ``ports``."""
+        return self if self.one_pass else replace(self, recirculation_pipes=frozenset(map(pipe_of, ports)))
 
     def of_these(self, ops: Iterable[LaneOp]) -> tuple[LaneOp, ...]:
-        """Which of ``ops`` are summed here, in the same order."""
+        """Return those of ``ops`` that are summed here, in the same order."""
         return tuple(op for op in ops if op in self.ops)
 
     def check(self, job: SwitchJob, others: Iterable[tuple[int, int]]) -> None:
-        """Whether a job can be here beside those whose numbers and tags are ``others``. Raises NotOfferedError."""
+        """Check that a job fits beside jobs with the numbers and tags ``others``. Raises NotOfferedError."""
         missing = [op.name for op in job.ops if op not in self.ops]
         if missing:
             raise NotOfferedError(
@@ -111,24 +101,24 @@ class Capabilities:
             raise NotOfferedError(f"Job {job.job}: {why}.", "Give the job another number or tag.")
 
     def why_not_ports(self, ports: Iterable[int]) -> str | None:
-        """Why members cannot come in by these ports together; None where they can."""
+        """Return the reason why members cannot share a job from these ports; None if they can."""
         pipes = {pipe_of(port) for port in ports}
         if not self.pipes:
             return None
         if len(pipes) > 1:
             return f"its members come in by pipes {', '.join(map(str, sorted(pipes)))} of the chip, and a sum is of one"
-        still = [] if self.turning_pipes is None else sorted(pipes - self.turning_pipes)
+        still = [] if self.recirculation_pipes is None else sorted(pipes - self.recirculation_pipes)
         if still:
             return f"its members come in by pipe {still[0]} of the chip, which has no recirculation port"
         return None
 
     def why_not_owner(self, job: int, tag: int, others: Iterable[tuple[int, int]]) -> str | None:
-        """Why entries of a job could not be told from those of ``others``, or from nobody's; None where they can."""
+        """Return the reason why entries of a job could be confused with those of ``others``; None if they cannot."""
         if not self.owner_words:
             return None
         word = owner_word(job, tag)
         if word == 0:
-            return f"the CRC-32 of its number and tag {tag:#010x} is 0, as of an entry that nobody has"
+            return f"the CRC-32 of its number and tag {tag:#010x} is 0, which means no owner"
         for other, its_tag in others:
             if (other, its_tag) != (job, tag) and owner_word(other, its_tag) == word:
                 return f"its number and tag {tag:#010x} have the CRC-32 of job {other} and tag {its_tag:#010x}"

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One P4Runtime connection: the only module that knows p4runtime-shell.
+"""P4Runtime connection to one switch: the only module that uses p4runtime-shell.
 
-p4runtime-shell's plain client is used without its shell, whose state is global to the process. Around it: waiting for
-the server, typed errors where the client ends the process, and a receiving thread that cannot keep a process alive.
+It uses the plain client of p4runtime-shell without its shell, whose state is global to the process. It adds: waiting
+for the server, typed errors where the client ends the process, and a daemon receiving thread.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ DEFAULT_CONNECT_TIMEOUT_S = 10.0
 _RETRY_S = 0.05
 # The errors of all updates of a request travel in gRPC metadata, which has a limit.
 _UPDATES_PER_REQUEST = 64
-# A switch that answers no more, though its socket is open, must not hold the controller.
+# A switch that stops answering while its socket is open must not block the controller.
 _RPC_TIMEOUT_S = 15.0
 _PUSH_TIMEOUT_S = 120.0
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 _NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
 _NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
 
-# The client starts its receiving thread in its constructor and never as a daemon: an error later on would leave the
-# process waiting for the server to go away.
+# The client starts its receiving thread in its constructor and never as a daemon: a later error would leave the process
+# waiting for the end of the server.
 shell.threading = SimpleNamespace(Thread=functools.partial(threading.Thread, daemon=True))
-# It logs through the root logger what we raise as an error.
+# It logs errors through the root logger that this module raises.
 shell.logging = logging.getLogger("lanesum_control.p4runtime_sh")
 shell.logging.setLevel(logging.CRITICAL + 1)
 
 
 def wait_until_listening(address: str, timeout_s: float) -> None:
-    """Return once something accepts connections at ``host:port`` or ``unix:path``.
+    """Wait until ``host:port`` or ``unix:path`` accepts connections.
 
     Raises SwitchUnreachableError after ``timeout_s``.
     """
@@ -84,13 +84,13 @@ def _try_connect(address: str) -> None:
 
 
 class SwitchConnection(Closing):
-    """A primary P4Runtime client of one switch. Use as a context manager, or call ``close``.
+    """Primary P4Runtime client of one switch. Use as a context manager, or call ``close``.
 
     Args:
         address: ``host:port`` or ``unix:path`` of the switch's gRPC server.
-        device_id: the switch's P4Runtime device id.
+        device_id: P4Runtime device id of the switch.
         election_id: (high, low); the highest one is primary.
-        timeout_s: how long to wait for the server.
+        timeout_s: time to wait for the server.
 
     Raises SwitchUnreachableError, NotPrimaryError.
     """
@@ -123,7 +123,7 @@ class SwitchConnection(Closing):
             )
 
     def push_pipeline(self, pipeline: CompiledPipeline) -> P4InfoNames:
-        """Load a program and return its names; wipes the switch's state.
+        """Load a program and return its names. This clears the switch's state.
 
         Raises PipelineError with the switch's reason.
         """
@@ -150,12 +150,12 @@ class SwitchConnection(Closing):
         return self.use_names(pipeline)
 
     def use_names(self, pipeline: CompiledPipeline) -> P4InfoNames:
-        """Speak of the names in ``pipeline``, which the switch runs already."""
+        """Use the names of ``pipeline``, which the switch runs already."""
         self.names = P4InfoNames.from_text(pipeline.p4info)
         return self.names
 
     def runs(self, cookie: int) -> bool:
-        """Whether the switch runs the pipeline with this cookie. Raises SwitchUnreachableError."""
+        """Return True if the switch runs the pipeline with this cookie. Raises SwitchUnreachableError."""
         request = p4runtime_pb2.GetForwardingPipelineConfigRequest(
             device_id=self._client.device_id,
             response_type=p4runtime_pb2.GetForwardingPipelineConfigRequest.COOKIE_ONLY,
@@ -169,13 +169,13 @@ class SwitchConnection(Closing):
         return bool(config.HasField("cookie") and config.cookie.cookie == cookie)
 
     def is_primary(self) -> bool:
-        """Whether the session is still there and nobody has taken the switch over."""
+        """True if the session is open and no other controller is primary."""
         arbitration = self._client.stream_in_q["arbitration"]
         with contextlib.suppress(queue.Empty):
             while True:
                 news = arbitration.get_nowait()
                 if news is None or news.arbitration.status.code != code_pb2.OK:
-                    arbitration.put(news)  # for whoever asks again
+                    arbitration.put(news)  # for the next caller
                     return False
         return bool(self._client.stream_recv_thread.is_alive())
 
@@ -185,7 +185,7 @@ class SwitchConnection(Closing):
         )
 
     def _clear_replication(self) -> None:
-        """BMv2 keeps replicas across a push, unseen, and adds them to the next group of the same number."""
+        """Delete replicas that BMv2 keeps across a push, invisibly, and adds to the next group of the same number."""
         everything = p4runtime_pb2.Entity()
         everything.packet_replication_engine_entry.multicast_group_entry.SetInParent()
         try:
@@ -193,7 +193,7 @@ class SwitchConnection(Closing):
         except SwitchUnreachableError:
             return  # a switch without a program has nothing to read
         for group in groups:
-            # Only the key: some switches compare what else a deletion says.
+            # Only the key: some switches compare the other fields of a deletion.
             entity = p4runtime_pb2.Entity()
             entry = group.packet_replication_engine_entry.multicast_group_entry
             key = entity.packet_replication_engine_entry.multicast_group_entry
@@ -201,7 +201,7 @@ class SwitchConnection(Closing):
             self.write([(p4runtime_pb2.Update.DELETE, entity)])
 
     def load_names(self) -> P4InfoNames:
-        """The names of the program that the switch runs now. Raises PipelineError where it runs none."""
+        """Return the names of the program that the switch runs. Raises PipelineError if it runs none."""
         try:
             self.names = P4InfoNames(self._client.get_p4info())
         except shell.P4RuntimeException as error:
@@ -213,9 +213,10 @@ class SwitchConnection(Closing):
     def write(self, updates: Iterable[tuple[int, p4runtime_pb2.Entity]]) -> None:
         """Apply updates; ``updates`` are (``Update.INSERT`` ..., entity).
 
-        Raises SwitchWriteError naming every update that was refused; the others were applied. Raises
-        SwitchUnreachableError when the switch went away or lost its program, NotPrimaryError when another controller
-        has taken it.
+        Raises:
+            SwitchWriteError: updates were refused; it names each of them. The others were applied.
+            SwitchUnreachableError: the switch is gone, or lost its program.
+            NotPrimaryError: another controller is primary.
         """
         pending = [p4runtime_pb2.Update(type=kind, entity=entity) for kind, entity in updates]
         problems: list[str] = []
@@ -225,7 +226,7 @@ class SwitchConnection(Closing):
             raise SwitchWriteError(f"The switch at {self.address} refused: {'; '.join(problems)}.")
 
     def _write_some(self, updates: list[p4runtime_pb2.Update]) -> list[str]:
-        """Not through the client's own ``write``: its error class never ends on a request that failed in part."""
+        """Write updates without the client's own ``write``, whose error class does not end on a partial failure."""
         client = self._client
         request = p4runtime_pb2.WriteRequest(device_id=client.device_id, updates=updates)
         request.election_id.high, request.election_id.low = client.election_id
@@ -249,7 +250,7 @@ class SwitchConnection(Closing):
             ]
 
     def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[p4runtime_pb2.Entity]:
-        """Everything that matches. Raises SwitchUnreachableError when the switch went away or refused to read."""
+        """Return all matching entities. Raises SwitchUnreachableError if the switch is gone or refuses to read."""
         result = []
         try:
             for entity in entities:
@@ -276,7 +277,7 @@ class SwitchConnection(Closing):
 
 
 def _update_errors(error: grpc.RpcError) -> list[p4runtime_pb2.Error] | None:
-    """One p4.v1.Error per update of a failed Write (P4Runtime specification, 12.3), or None where there is none."""
+    """Return one p4.v1.Error per update of a failed Write (P4Runtime specification, 12.3); None without details."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             status = status_pb2.Status.FromString(value)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The aggregation servers as the controller needs them: in other processes, or in this one."""
+"""Aggregation servers as the controller uses them, in other processes or in this one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SERVER = "server"
 
 
 def server_name(number: int) -> str:
-    """What events, counters and fault plans call a server: ``server``, ``server2``, ``server3`` and so on."""
+    """Return the name of a server in events, counters and fault plans: ``server``, ``server2``, ``server3`` ..."""
     return f"{SERVER}{number + 1}" if number else SERVER
 
 
 class UnservedError(AdmissionError, ServerError):
-    """A job is not admitted, because the server named ``server`` is away or does not take it."""
+    """A job is not admitted, because the server named ``server`` is unreachable or refuses it."""
 
     def __init__(self, what: str, next_step: str = "", *, server: str = "") -> None:
         super().__init__(what, next_step)
@@ -31,23 +31,24 @@ class UnservedError(AdmissionError, ServerError):
 
 
 class ControlledServer(Protocol):
-    """Knows every job: it sums what no switch takes of its slots. Every method may raise ServerError, and be repeated.
+    """Server that has every job, and sums the contributions of its slots that no switch sums.
 
-    ``RemoteServer`` is one in another process; ``AggregationServer`` itself is one in this process.
+    Every method may raise ServerError, and may be repeated. ``RemoteServer`` is in another process;
+    ``AggregationServer`` itself is in this process.
     """
 
     def admit(self, job: ServerJob) -> None:
-        """Serve ``job`` in place of whatever has its number under another tag."""
+        """Serve ``job``, replacing any job with its number and another tag."""
 
     def remove(self, job: int) -> None:
-        """Forget a job; a number that is not known is no error."""
+        """Remove a job; an unknown number is no error."""
 
     def status(self) -> ServerStatus:
-        """Instance, jobs and counters."""
+        """Return instance, jobs and counters."""
 
 
 class NoServer:
-    """Nobody sums what switches do not take: for tests and benchmarks of a switch alone."""
+    """Server that sums nothing: for tests and benchmarks of a switch alone."""
 
     def admit(self, job: ServerJob) -> None:
         return
@@ -60,12 +61,12 @@ class NoServer:
 
 
 class ServerLink:
-    """A server with the life around it. Not thread-safe: the controller's lock is around every call but ``look``.
+    """A server and its state. Not thread-safe: the controller's lock protects every call but ``look``.
 
     Args:
-        name: in events.
-        server: in this process or another one.
-        events: told when it goes, comes back and is repaired.
+        name: name in events.
+        server: the server, in this process or another one.
+        events: log of outages, returns and repairs.
     """
 
     def __init__(self, name: str, server: ControlledServer, events: EventLog) -> None:
@@ -76,56 +77,56 @@ class ServerLink:
         self._down = False
 
     def admit(self, job: ServerJob) -> None:
-        """Raises ServerError."""
+        """Admit a job. Raises ServerError."""
         self._server.admit(job)
 
     def tell(self, job: ServerJob) -> None:
-        """As ``admit``; a server that is away learns of the job when it is back."""
+        """Admit a job; an unreachable server gets it after its return."""
         try:
             self._server.admit(job)
         except ServerError as error:
             self.lost(error)
 
     def forget(self, job: int) -> None:
-        """A server that is away loses the job, as a stranger, when it is back."""
+        """Remove a job; an unreachable server loses it after its return."""
         try:
             self._server.remove(job)
         except ServerError as error:
             self.lost(error)
 
     def look(self) -> ServerStatus:
-        """Raises ServerError. Slow, and changes nothing: no lock is needed."""
+        """Return the status. Raises ServerError. Slow, without side effects: needs no lock."""
         return self._server.status()
 
     def lost(self, error: ServerError) -> None:
-        """It was away; said once."""
+        """Note an outage; logged once."""
         if not self._down:
             self._events.add(self.name, f"lost: {error.what}")
         self._down = True
 
     def forgot_decisions(self, status: ServerStatus) -> bool:
-        """It was started anew since ``teach`` met it, and decisions of jobs with a quorum are gone."""
+        """Return True if the server restarted since ``teach``, and decisions of jobs with a quorum are lost."""
         return self._instance not in (None, status.instance) and not status.durable
 
     def teach(self, status: ServerStatus, wanted: Mapping[int, ServerJob]) -> None:
-        """Make a server that is like ``status`` serve exactly ``wanted``, by number."""
+        """Make a server with ``status`` serve exactly ``wanted``, by number."""
         held = status.jobs
         missing = [job for number, job in wanted.items() if number not in held or held[number].tag != job.tag]
-        strangers = [number for number in held if number not in wanted]
+        unexpected = [number for number in held if number not in wanted]
         try:
             for job in missing:
                 self._server.admit(job)
-            for number in strangers:
+            for number in unexpected:
                 self._server.remove(number)
         except ServerError as error:
             self.lost(error)
             return
         done = [f"{len(missing)} jobs admitted again"] if missing else []
-        done += [f"{len(strangers)} strangers removed"] if strangers else []
+        done += [f"{len(unexpected)} unexpected jobs removed"] if unexpected else []
         if self._instance not in (None, status.instance):
-            self._events.add(self.name, f"started again: {', '.join(done) or 'it knew all jobs'}")
+            self._events.add(self.name, f"restarted: {', '.join(done) or 'it had all jobs'}")
         elif self._down or self._instance is None:
-            self._events.add(self.name, f"connected: {', '.join(done) or 'all was right'}")
+            self._events.add(self.name, f"connected: {', '.join(done) or 'no differences'}")
         elif done:
             self._events.add(self.name, f"repaired: {', '.join(done)}")
         self._down = False
@@ -152,9 +153,9 @@ class ServerLinks:
         return self._links[name]
 
     def admit(self, job: ServerJob) -> None:
-        """At all of them, because each sums slots that no other does.
+        """Admit a job at all servers, because each sums slots that no other does.
 
-        Raises UnservedError when one does not take it; nothing of the job is left at the others.
+        Raises UnservedError if one refuses it; then no server keeps the job.
         """
         admitted: list[ServerLink] = []
         try:
@@ -180,17 +181,17 @@ class ServerLinks:
             ) from error
 
     def tell(self, job: ServerJob) -> None:
-        """See ``ServerLink.tell``."""
+        """Do ``ServerLink.tell`` at all servers."""
         for link in self._links.values():
             link.tell(job)
 
     def forget(self, job: int) -> None:
-        """See ``ServerLink.forget``."""
+        """Do ``ServerLink.forget`` at all servers."""
         for link in self._links.values():
             link.forget(job)
 
     def look(self) -> dict[str, ServerStatus]:
-        """By name, without those that are away. Slow, and changes nothing: no lock is needed."""
+        """Return the status of all reachable servers by name. Slow, without side effects: needs no lock."""
         found = {}
         for name, link in self._links.items():
             with contextlib.suppress(ServerError):
@@ -199,7 +200,7 @@ class ServerLinks:
 
 
 def packets_as_of_a_switch(status: ServerStatus) -> dict[str, int]:
-    """A server's counters under the names of a switch's: contributions, the accepted ones, what became of them."""
+    """Return a server's counters under the names of a switch: contributions, accepted ones, decisions."""
     refused = dict(status.refused)
     other_size = refused.pop(Refusal.SIZE.value, 0)
     accepted = sum(status.decisions.values())

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller: admits jobs, hands out tickets, and keeps switches and servers as the jobs need them.
+"""Controller: admits jobs, hands out tickets, and keeps switches and servers in the state that the jobs require.
 
-Every operation is the same: change what is wanted, write it to the store, and bring servers and switches there.
+Every operation has the same steps: change the desired state, write it to the store, and apply it to servers and
+switches.
 """
 
 from __future__ import annotations
@@ -33,28 +34,28 @@ from lanesum_control.store import Store
 
 __all__ = ["AdmittedJob", "Controller", "JobRequest", "worker_names"]
 
-# For hosts with several jobs; far more than a server or a switch takes.
+# Limit for hosts with several jobs; far above the capacity of a server or switch.
 _MORE_PORTS = range(UDP_PORT + 1, 0x10000)
 _TAG_DRAWS = 8
 _THIS_PROCESS = Taken("", "this process")
 
 
 class Controller:
-    """Owns switches and servers. Thread-safe.
+    """Controller of switches and servers. Thread-safe.
 
     Args:
-        network: who hangs where.
-        servers: sum what switches do not take, each of its own slots; know every job. One, or as many as the network
-            names; in any order, but events and counters number them so.
-        switches: the switches of the network that are controlled, by name; the others only route.
-        store: what outlives this process; in memory when None.
+        network: hosts, switches and links.
+        servers: aggregation servers, as many as the network names. The order does not matter; events and counters
+            number them by it.
+        switches: controlled switches by name; other switches of the network only route.
+        store: persistent state; in memory if None.
         accumulator_words: words per packet of the switches' program.
-        events: told of everything that happens to switches, server and jobs.
-        clock: seconds that only grow, for leases.
-        connect_timeout_s: how long to wait for every switch; what is away then is left out until it comes.
+        events: log of all events of switches, servers and jobs.
+        clock: monotonic seconds, for leases.
+        connect_timeout_s: time to wait for every switch; an unreachable switch is used once it returns.
 
-    Jobs in the store whose servers were others begin a new incarnation. Raises NotPrimaryError and PipelineError for a
-    switch that will not be controlled, ConfigurationError for too few or too many servers, StoreError.
+    Jobs in the store with other servers begin a new incarnation. Raises NotPrimaryError and PipelineError for a switch
+    that cannot be controlled, ConfigurationError for a wrong number of servers, StoreError.
     """
 
     def __init__(
@@ -100,12 +101,12 @@ class Controller:
     # Admission.
 
     def admit(self, request: JobRequest) -> AdmittedJob:
-        """Give the job its identifiers, put it on the servers and on the switches that can take it.
+        """Admit a job: assign identifiers, and install it on the servers and on the switches with capacity.
 
         Raises:
-            AdmissionError: unknown host, name taken, a quota that cannot be met (QuotaError).
+            AdmissionError: unknown host, name in use, a quota that cannot be met (QuotaError).
             ConfigurationError: unknown codec, or more workers than its lanes hold.
-            UnservedError: an aggregation server is away or does not take it; nothing of the job is left then.
+            UnservedError: an aggregation server is unreachable or refuses the job; then nothing of the job remains.
         """
         with self._lock:
             if request.name in self._jobs:
@@ -129,10 +130,10 @@ class Controller:
             return self._admitted(job)
 
     def remove(self, name: str, why: str = "removed") -> None:
-        """Take the job out everywhere and give its slots back. Raises UnknownJobError."""
+        """Remove the job everywhere and free its slots. Raises UnknownJobError."""
         with self._lock:
             job = self._job(name)
-            self._refused.clear()  # where there was no room there may be some now
+            self._refused.clear()  # other jobs may fit now
             planned = self._planned(without=job)
             self._store.remove(job.number, planned.ranges)
             del self._jobs[name]
@@ -142,8 +143,8 @@ class Controller:
             self.events.add(name, why)
 
     def resize(self, name: str, slots: int) -> AdmittedJob:
-        """Let a job wish for other slots, while it runs. Its workers keep the number that they began with; what they
-        send beyond the slots of a switch goes to the server.
+        """Change the demand of a running job. Its workers keep their number of slots; the server sums the contributions
+        beyond the slots of a switch.
 
         Raises UnknownJobError, AdmissionError.
         """
@@ -159,19 +160,21 @@ class Controller:
     # Workers.
 
     def join(self, name: str, worker: int | str, by: Taken = _THIS_PROCESS, *, after: int | None = None) -> JobTicket:
-        """The ticket of one worker, for one session.
+        """Return the ticket of one worker, for one session.
 
-        When the worker's ticket is taken and its session is over, the job starts a new incarnation with a new tag, and
-        the other workers of the old one are no members any more.
+        If the worker's ticket was used in an earlier session, the job starts a new incarnation with a new tag, and the
+        other workers of the old one are no members any more.
 
         Args:
-            name: the job's name.
+            name: name of the job.
             worker: its number, or its host.
-            by: who asks.
+            by: the claimant.
             after: tag of the incarnation that this process was in before.
 
-        Raises UnknownJobError; AdmissionError for a worker that the job does not have, or one that another process is
-        already, while the job has not started; ServerError.
+        Raises:
+            UnknownJobError: no such job.
+            AdmissionError: no such worker, or another process is this worker and the job has not started.
+            ServerError: a server is unreachable or refuses the job.
         """
         with self._lock:
             job = self._job(name)
@@ -189,14 +192,15 @@ class Controller:
     def state(
         self, number: int, tag: int, worker: int, claimant: str | None = None, description: str | None = None
     ) -> dict[str, Any]:
-        """How it stands with an incarnation; see ``joining.readiness``. For a worker of it, to ask is a sign of life.
+        """Return the state of an incarnation for one of its workers; see ``joining.readiness``. The call renews the
+        lease.
 
-        ``description``: what the worker's codec is; it may be said after joining, when the ticket is known.
+        ``description``: description of the worker's codec; it may follow the join, once the ticket is there.
         """
         with self._lock:
             job = next((job for job in self._jobs.values() if job.number == number), None)
             answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
-            # Whoever has a void ticket must not keep the job and its slots alive.
+            # A process with a void ticket must not extend the lease of the job.
             if job is None or answer["state"] == "superseded":
                 return answer
             self._sign_of_life(job, worker)
@@ -209,7 +213,7 @@ class Controller:
             return readiness(job, tag=tag, worker=worker, claimant=claimant)
 
     def leave(self, name: str, worker: int | str) -> AdmittedJob:
-        """Go on without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
+        """Continue without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
         with self._lock:
             job = self._job(name)
             gone = worker_number(job, worker)
@@ -220,14 +224,14 @@ class Controller:
             return self._admitted(self._restart(job, request, f"{hosts[gone]} left"))
 
     def extend(self, name: str, host: str) -> AdmittedJob:
-        """Go on with one more worker, at ``host``, in a new incarnation. Raises UnknownJobError, AdmissionError."""
+        """Continue with one more worker at ``host``, in a new incarnation. Raises UnknownJobError, AdmissionError."""
         with self._lock:
             job = self._job(name)
             request = replace(job.request, workers=(*job.request.workers, host))
             return self._admitted(self._restart(job, request, f"{host} joined"))
 
     def expire(self) -> None:
-        """Remove the jobs that nobody has been heard of for their lease."""
+        """Remove the jobs whose lease has expired."""
         with self._lock:
             now = self._clock()
             for job in list(self._jobs.values()):
@@ -235,15 +239,15 @@ class Controller:
                 if lease_s and now - self._job_seen[job.number] > lease_s:
                     self.remove(job.request.name, f"removed: no sign of life for {lease_s:g} s, its lease")
 
-    # What goes away and comes back.
+    # Outages.
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """Names of the switches that are controlled."""
+        """Names of the controlled switches."""
         return self._fleet.names
 
     def check_switch(self, name: str) -> None:
-        """Look at a switch; when it came back, take it under control again and repair it."""
+        """Check a switch; after its return, take control of it and repair it."""
         if name not in self._fleet.down:
             problem = self._fleet.probe(name)
             if problem is None:
@@ -252,13 +256,13 @@ class Controller:
                 self._fleet.lost(name, problem)
         try:
             self._connect(name, 0.0)
-        except ControlError as error:  # somebody else's switch, or one that refuses the program: it is tried again
+        except ControlError as error:  # controlled by another controller, or it refuses the program: retry later
             with self._lock:
                 self._fleet.unusable(name, error)
             return
         with self._lock:
             if name not in self._fleet.down:
-                self._replan()  # jobs that were left out may come
+                self._replan()  # jobs that were left out may fit now
 
     @property
     def servers(self) -> tuple[str, ...]:
@@ -266,7 +270,7 @@ class Controller:
         return self._servers.names
 
     def check_server(self, name: str = SERVER) -> None:
-        """Look at a server: one that started anew has to learn the jobs again."""
+        """Check a server; after a restart, admit its jobs again."""
         server = self._servers[name]
         try:
             status = server.look()
@@ -276,22 +280,22 @@ class Controller:
             return
         with self._lock:
             if server.forgot_decisions(status):
-                # Nothing may be decided a second time under the same tag.
+                # No chunk may be decided twice under the same tag.
                 for job in [job for job in self._jobs.values() if job.request.threshold]:
                     self._restart(job, job.request, f"the {name} lost what it had decided")
             server.teach(status, {job.number: self._server_job(job, self._plan) for job in self._jobs.values()})
 
     def repair(self) -> None:
-        """Read back what every switch holds, and correct it where it is not what the jobs need."""
+        """Read back the state of every switch, and repair differences from the desired state."""
         with self._lock:
             for name in self._fleet.names:
                 if name not in self._fleet.down:
                     self._fleet.settle(name, self._desired(self._plan)[name])
 
-    # Asking.
+    # Queries.
 
     def job(self, name: str) -> AdmittedJob:
-        """An admitted job. Raises UnknownJobError."""
+        """Return an admitted job. Raises UnknownJobError."""
         with self._lock:
             return self._admitted(self._job(name))
 
@@ -300,9 +304,13 @@ class Controller:
             return [self._admitted(job) for job in self._jobs.values()]
 
     def counters(self) -> dict[str, Any]:
-        """``switches``: packets by decision at each of them; ``servers``: decisions and refusals by reason at each of
-        them, None for those that are away; ``server``: the same of all servers together, None when none answers;
-        ``packets``: by decision, at all switches together, or at the servers where there is none."""
+        """Return the packet counters.
+
+        ``switches``: by decision, for each switch. ``servers``: decisions, and refusals by reason, for each server;
+        None for unreachable ones. ``server``: the same of all servers together; None if no server answers. ``packets``:
+            by decision, at
+        all switches together, or at the servers if there is no switch.
+        """
         with self._lock:
             switches = self._fleet.decisions()
         found = self._servers.look()
@@ -328,11 +336,11 @@ class Controller:
         }
 
     def close(self) -> None:
-        """Let go of the switches; the jobs stay on them, and in the store."""
+        """Disconnect from the switches; the jobs remain on them, and in the store."""
         with self._lock:
             self._fleet.close()
 
-    # How.
+    # Implementation.
 
     def _job(self, name: str) -> Job:
         if name not in self._jobs:
@@ -347,7 +355,7 @@ class Controller:
         return next(group for group in range(1, len(used) + 2) if group not in used)
 
     def _restart(self, job: Job, request: JobRequest, why: str) -> Job:
-        """A new incarnation, with ``request`` in place of the old one. Raises what ``admit`` raises."""
+        """Start a new incarnation with ``request`` instead of the old one. Raises the errors of ``admit``."""
         request.check(self.network, self._accumulator_words)
         request.code_table()
         if self._clashing(request):
@@ -358,8 +366,10 @@ class Controller:
         return again
 
     def _incarnation(self, request: JobRequest, number: int) -> Incarnation:
-        """A new one, with a tag by which every switch can tell it from all that there are: some know an owner by one
-        word. Raises AdmissionError."""
+        """Return a new incarnation with a tag that every switch can distinguish from all others.
+
+        Some switches identify an owner by one word. Raises AdmissionError.
+        """
         taken = {owner_word(job.number, job.incarnation.tag) for job in self._jobs.values()} | {0}
         for _ in range(_TAG_DRAWS):
             drawn = Incarnation.of(request, self.network.servers, self._fleet.looks_up)
@@ -370,8 +380,7 @@ class Controller:
         )
 
     def _clashing(self, request: JobRequest) -> list[str]:
-        """Hosts from whose port another job sends already, or where a server has it: packets to the one could not be
-        told from packets to the other."""
+        """Return the hosts whose port another job or a server uses: their packets could not be distinguished."""
         taken = {
             host
             for job in self._jobs.values()
@@ -383,7 +392,10 @@ class Controller:
         return sorted(taken & set(request.workers))
 
     def _with_port(self, request: JobRequest) -> JobRequest:
-        """The request with a UDP port of its own at every host. Raises AdmissionError for a given one that is not."""
+        """Return the request with a free UDP port at every host.
+
+        Raises AdmissionError for a requested one that is not free.
+        """
         one_port = self.network.one_port and bool(self.switches)
         if request.udp_port is not None or one_port:
             if clashing := self._clashing(request):
@@ -399,7 +411,7 @@ class Controller:
         return next(candidate for candidate in candidates if not self._clashing(candidate))
 
     def _commit(self, job: Job, planned: Plan) -> None:
-        """A job that is there already becomes another one."""
+        """Replace an existing job."""
         old = self._job(job.request.name)
         self._store.save(job, planned.ranges)
         self._jobs[job.request.name] = job
@@ -420,9 +432,9 @@ class Controller:
     def _planned(
         self, held: Mapping[str, Any] | None = None, *, changed: Job | None = None, without: Job | None = None
     ) -> Plan:
-        """What should be; ``changed`` replaces a job or comes on top, and has a right to its quota.
+        """Return the plan of the desired state; ``changed`` replaces or adds a job, and has a right to its quota.
 
-        Raises AdmissionError when ``changed`` cannot be placed.
+        Raises AdmissionError if ``changed`` cannot be placed.
         """
         jobs = {job.number: job for job in self._jobs.values()}
         if changed is not None:
@@ -449,7 +461,7 @@ class Controller:
         return {name: planned.at(name, wanted) for name in self._fleet.names}
 
     def _carry_out(self, planned: Plan) -> None:
-        """Bring the switches to a plan that is written down; who is refused by one of them is planned anew without."""
+        """Apply a stored plan to the switches; a refused job is planned again without that switch."""
         while True:
             self._plan = planned
             refusals = self._fleet.apply(self._desired(planned))
@@ -462,7 +474,7 @@ class Controller:
             self._store.save_ranges(planned.ranges)
 
     def _replan(self) -> None:
-        """Switches or jobs are not what they were."""
+        """Plan again after a change of switches or jobs."""
         planned = self._planned()
         self._store.save_ranges(planned.ranges)
         self._carry_out(planned)
@@ -474,7 +486,7 @@ class Controller:
                 self._fleet.settle(name, self._desired(self._plan)[name], done)
 
     def _server_job(self, job: Job, planned: Plan) -> ServerJob:
-        # Whether a switch may ever send sums does not change when one of them is away.
+        # An outage does not change whether a switch ever sends sums.
         sums = bool(self._fleet.names) and bool(planned.placements[job.number].places or job.request.threshold)
         return ServerJob.from_tickets(list(self._tickets(job, planned)), on_switches=sums)
 
@@ -508,7 +520,7 @@ class Controller:
 
 
 def worker_names(hosts: Sequence[str], count: int) -> tuple[str, ...]:
-    """The first ``count`` of ``hosts``. Raises AdmissionError when there are fewer."""
+    """Return the first ``count`` of ``hosts``. Raises AdmissionError if there are fewer."""
     if count > len(hosts):
         raise AdmissionError(
             f"{count} workers are asked for, but the topology has {len(hosts)}: {', '.join(hosts)}.",

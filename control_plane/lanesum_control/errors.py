@@ -8,7 +8,7 @@ from lanesum.errors import LanesumError
 
 
 class ControlError(LanesumError):
-    """Base of the control plane's errors."""
+    """Base class of the control plane's errors."""
 
 
 class SwitchUnreachableError(ControlError):
@@ -16,11 +16,11 @@ class SwitchUnreachableError(ControlError):
 
 
 class NotPrimaryError(ControlError):
-    """Another controller holds the switch."""
+    """Another controller is primary at the switch."""
 
 
 class PipelineError(ControlError):
-    """The switch refused the program, or its P4Info is not the one this controller was written for."""
+    """The switch refused the program, or its P4Info does not match this controller."""
 
 
 class SwitchWriteError(ControlError):
@@ -28,15 +28,15 @@ class SwitchWriteError(ControlError):
 
 
 class NotOfferedError(SwitchWriteError):
-    """A job asks for what a switch's program does not do, or cannot be told from another one there."""
+    """A job requires operations that a switch's program lacks, or would be confused with another job there."""
 
 
 class AdmissionError(ControlError):
-    """A job cannot be admitted: no slots, an unknown host, a codec without room in its lanes."""
+    """A job cannot be admitted: no slots, an unknown host, a codec without enough lane bits."""
 
 
 class QuotaError(AdmissionError):
-    """A switch cannot guarantee a job the slots that it asks for; the message has the numbers."""
+    """A switch cannot guarantee the requested slots; the message has the numbers."""
 
     def __init__(self, what: str, next_step: str = "", *, job: int = 0, switch: str = "") -> None:
         super().__init__(what, next_step)
@@ -45,7 +45,7 @@ class QuotaError(AdmissionError):
 
 
 class StoreError(ControlError):
-    """The controller's state file is of another version, broken, or in use."""
+    """The controller's state file has another version, is broken, or is in use."""
 
 
 class UnknownJobError(ControlError):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What happened: to whom, when, and what was done about it."""
+"""Event log: time, subject, event and repair."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """``number`` grows by one; ``time`` is in seconds since 1970; ``whom`` a switch, ``server`` or a job."""
+    """An event.
+
+    ``number`` grows by one; ``time`` is in seconds since 1970; ``whom`` is a switch, ``server`` or a job.
+    """
 
     number: int
     time: float
@@ -27,7 +30,7 @@ class Event:
         return asdict(self)
 
     def line(self) -> str:
-        """For people: local time, whom and what."""
+        """Return one line of text: local time, subject and event."""
         return f"{time.strftime('%H:%M:%S', time.localtime(self.time))} {self.whom}: {self.what}"
 
 
@@ -35,8 +38,8 @@ class EventLog:
     """The last thousand events. Thread-safe.
 
     Args:
-        clock: seconds since 1970.
-        listener: told of every event, for a log on the terminal.
+        clock: returns seconds since 1970.
+        listener: called for every event, for a log on the terminal.
     """
 
     def __init__(
@@ -56,6 +59,6 @@ class EventLog:
         self._listener(event)
 
     def since(self, number: int = 0) -> list[Event]:
-        """Events after ``number``, oldest first."""
+        """Return the events after ``number``, oldest first."""
         with self._lock:
             return [event for event in self._events if event.number > number]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""All switches of a controller: bring them from what they hold to what they should hold, and notice when they go."""
+"""All switches of a controller: apply the desired state, and detect outages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lanesum_control.managed import ManagedSwitch
 from lanesum_control.model import ControlledSwitch, Role, SwitchJob
 from lanesum_control.network import Network
 
-Desired = Mapping[str, Mapping[int, SwitchJob]]  # switch -> job -> what it shall hold
+Desired = Mapping[str, Mapping[int, SwitchJob]]  # switch -> job -> desired entry
 
 _NEVER_CONNECTED = "it was never connected"
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A switch did not take a job."""
+    """A switch refused a job."""
 
     job: int
     switch: str
@@ -31,14 +31,14 @@ class Refusal:
 
 
 class Fleet:
-    """The switches by name. Not thread-safe: the controller's lock is around every call.
+    """Switches by name. Not thread-safe: the controller's lock protects every call.
 
     Args:
-        network: who hangs where.
-        switches: the switches that are controlled; others on the paths are plain routers.
-        events: told of everything that goes, comes back and is repaired.
+        network: hosts, switches and links.
+        switches: controlled switches; others on the paths are plain routers.
+        events: log of outages, returns and repairs.
 
-    Raises ConfigurationError where a switch has no such ports as the network says.
+    Raises ConfigurationError if a switch lacks ports of the network.
     """
 
     def __init__(self, network: Network, switches: Mapping[str, ManagedSwitch], events: EventLog) -> None:
@@ -56,24 +56,24 @@ class Fleet:
 
     @property
     def capacity(self) -> dict[str, int]:
-        """Slots of every switch."""
+        """Return the slots of every switch."""
         return {name: switch.slots for name, switch in self._switches.items()}
 
     @property
     def capabilities(self) -> dict[str, Capabilities]:
-        """What every switch does for jobs."""
+        """Return the capabilities of every switch."""
         return {name: switch.capabilities for name, switch in self._switches.items()}
 
     @property
     def looks_up(self) -> bool:
-        """Whether all switches sum by a code table."""
-        return all(LaneOp.TABLE8 in does.ops for does in self.capabilities.values())
+        """True if all switches sum by a code table."""
+        return all(op in does.ops for does in self.capabilities.values() for op in LaneOp if op.shape.lookup)
 
     def apply(self, desired: Desired) -> list[Refusal]:
-        """Bring every switch that is there to ``desired``; what those that are away miss is repaired when they return.
+        """Apply ``desired`` to every reachable switch; unreachable ones are repaired after their return.
 
-        A job leaves the upper switch before the racks, and comes to the racks first: a switch above never waits for
-        what nobody below sends. Returns the jobs that a switch refused; nothing of them is left there.
+        A job leaves the upper switch before the racks, and is added at the racks first: an upper switch must never wait
+        for sums that no rack sends. Returns the refused jobs; nothing of them remains on the refusing switch.
         """
         upper_last = sorted(self._switches, key=lambda name: name == self._network.upper)
         todo = {name: _Change(self._held[name], desired.get(name, {})) for name in upper_last}
@@ -90,7 +90,7 @@ class Fleet:
         return refusals
 
     def _write(self, name: str, change: Callable[[ControlledSwitch, dict[int, SwitchJob]], None]) -> None:
-        """One phase at one switch. A switch that refuses a change is not what we think: it is looked at afresh."""
+        """Write one phase at one switch. After a refusal the state of the switch is read again."""
         if name in self.down:
             return
         try:
@@ -112,7 +112,7 @@ class Fleet:
         return []
 
     def probe(self, name: str) -> ControlError | None:
-        """What is wrong with a switch that is not down. Slow, and changes nothing: no lock is needed."""
+        """Return the defect of a connected switch, if any. Slow, without side effects: needs no lock."""
         try:
             self._switches[name].check()
         except ControlError as error:
@@ -120,23 +120,23 @@ class Fleet:
         return None
 
     def lost(self, name: str, error: ControlError) -> None:
-        """Leave a switch alone until it is connected again."""
+        """Use the switch again only after it is connected."""
         if name not in self.down:
             self._events.add(name, f"lost: {error.what}")
         self.down[name] = error.what.removesuffix(".")
 
     def unusable(self, name: str, error: ControlError) -> None:
-        """It is there, but will not be controlled; said once."""
+        """Note a switch that answers but cannot be controlled; logged once."""
         why = error.what.removesuffix(".")
         if self.down.get(name) != why:
             self._events.add(name, f"not controlled: {error.what}")
         self.down[name] = why
 
     def connect(self, name: str, timeout_s: float) -> list[str] | None:
-        """Take control of a switch that is down; nobody else touches it meanwhile, so no lock is needed.
+        """Take control of an unreachable switch. No other thread uses it meanwhile, so no lock is needed.
 
-        Returns what had to be done, None when it is still away. Raises NotPrimaryError, PipelineError: waiting does
-        not help there.
+        Returns the repairs, or None if it is still unreachable. Raises NotPrimaryError, PipelineError: retrying soon
+        does not help.
         """
         try:
             return self._switches[name].connect(timeout_s)
@@ -147,7 +147,7 @@ class Fleet:
             return None
 
     def settle(self, name: str, desired: Mapping[int, SwitchJob], done: Sequence[str] = ()) -> None:
-        """Make a connected switch hold exactly ``desired``, and count it among those that are there."""
+        """Make a connected switch hold exactly ``desired``, and use it again."""
         hosts = list(self._network.seen[name].values())
         try:
             repaired = self._switches[name].reconcile(hosts, list(desired.values()))
@@ -156,12 +156,12 @@ class Fleet:
             return
         self._held[name] = dict(desired)
         if self.down.pop(name, None) is not None:
-            self._events.add(name, f"connected: {', '.join([*done, *repaired]) or 'all was right'}")
+            self._events.add(name, f"connected: {', '.join([*done, *repaired]) or 'no differences'}")
         elif repaired:
             self._events.add(name, f"repaired: {', '.join(repaired)}")
 
     def decisions(self) -> dict[str, dict[str, int]]:
-        """Packet counts of every switch that answers."""
+        """Return the packet counters of every switch that answers."""
         counts = {}
         for name, switch in self._switches.items():
             if name not in self.down:
@@ -172,13 +172,13 @@ class Fleet:
         return counts
 
     def close(self) -> None:
-        """Let go of the switches; the jobs stay on them."""
+        """Disconnect from the switches; the jobs remain on them."""
         for switch in self._switches.values():
             switch.close()
 
 
 class _Change:
-    """What has to be written at one switch, phase by phase."""
+    """Writes at one switch, by phase."""
 
     def __init__(self, held: Mapping[int, SwitchJob], desired: Mapping[int, SwitchJob]) -> None:
         stay = {job for job, one in desired.items() if job in held and _but_slots(held[job]) == _but_slots(one)}
@@ -212,5 +212,5 @@ def _range(job: SwitchJob) -> SlotRange:
 
 
 def _but_slots(job: SwitchJob) -> SwitchJob:
-    """What cannot be changed in place."""
+    """Return the fields that cannot be changed in place."""
     return replace(job, slot_base=0, slot_count=0)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs as the controller keeps them: what was asked for, the incarnation of now, and who has joined it."""
+"""Jobs as the controller stores them: request, present incarnation, and taken tickets."""
 
 from __future__ import annotations
 
@@ -32,22 +32,21 @@ DEFAULT_LEASE_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What a user asks for.
+    """Request of a user.
 
     Attributes:
-        name: the job's name, unique among admitted jobs.
-        workers: names of hosts, one worker each; the order is the workers' numbers.
-        slots: packets under way at most; what the job wishes for at every switch.
+        name: name of the job, unique among admitted jobs.
+        workers: names of hosts, one worker each; the order defines the workers' numbers.
+        slots: maximum packets in flight, and demand at every switch.
         codec: name of a codec whose code table is installed; None for jobs without TABLE8.
-        ops: lane operations that the job may use; where None, all that the switches' packets can carry. TABLE8 only
-            together with a code table.
-        udp_port: port that the workers send from; when None, one that no other job of their hosts has.
-        seed: seed of the shared random bits; random when None.
-        quota: slots that the job has always, at every switch that it is placed on; all that it wishes for when None.
-        priority: jobs of a higher one get first what the quotas leave.
-        quorum: contributions that make a result; 0 means all workers'.
-        best_effort: take slots of the shared pool only; the same as a quota of 0.
-        lease_s: seconds without a sign of life after which the job is removed; 0 means never.
+        ops: permitted lane operations; None for all that fit the packets. TABLE8 requires a code table.
+        udp_port: source port of the workers; None for one that no other job of their hosts uses.
+        seed: seed of the shared random bits; random if None.
+        quota: guaranteed slots at every switch of the job; None for the whole demand.
+        priority: jobs of a higher one get slots beyond their quota first.
+        quorum: contributions that complete a result; 0 means those of all workers.
+        best_effort: use slots of the shared pool only, like a quota of 0.
+        lease_s: seconds without a keep-alive after which the job is removed; 0 means never.
     """
 
     name: str
@@ -65,23 +64,23 @@ class JobRequest:
 
     @property
     def guaranteed(self) -> int:
-        """Slots that must be there at every switch of the job."""
+        """Guaranteed slots at every switch of the job."""
         if self.best_effort:
             return 0
         return self.slots if self.quota is None else self.quota
 
     @property
     def port(self) -> int:
-        """The UDP port that the workers send from."""
+        """Source UDP port of the workers."""
         return UDP_PORT if self.udp_port is None else self.udp_port
 
     @property
     def threshold(self) -> int:
-        """The quorum as packets have it: one of everybody is none."""
+        """Quorum as packets have it: 0 if all workers are required."""
         return self.quorum if self.quorum < len(self.workers) else 0
 
     def check(self, network: Network, accumulator_words: int) -> None:
-        """Raises AdmissionError for what cannot be in packets of ``accumulator_words``, whoever has room."""
+        """Check the request against packets of ``accumulator_words``. Raises AdmissionError."""
         if not self.name:
             raise AdmissionError("A job needs a name.")
         if not self.workers:
@@ -92,7 +91,7 @@ class JobRequest:
         if unknown:
             raise AdmissionError(
                 f"Job {self.name!r} names unknown hosts: {', '.join(unknown)}.",
-                f"This controller knows {', '.join(sorted(network.at))}.",
+                f"Hosts of this controller: {', '.join(sorted(network.at))}.",
             )
         if self.ops is not None:
             if not self.ops:
@@ -114,11 +113,11 @@ class JobRequest:
                 raise AdmissionError(f"Job {self.name!r}: {name} = {value} is not between {low} and {high}.")
 
     def with_ops(self, accumulator_words: int) -> JobRequest:
-        """With every operation named, as admitted jobs have them."""
+        """Return the request with all permitted operations named."""
         return self if self.ops is not None else dataclasses.replace(self, ops=carried_by(accumulator_words))
 
     def code_table(self, looks_up: bool = True) -> bytes | None:
-        """That of the codec; ``looks_up`` says whether the switches can use one.
+        """Return the code table of the codec; ``looks_up``: the switches can use one.
 
         Raises ConfigurationError: unknown codec, or more workers than its lanes hold.
         """
@@ -128,7 +127,7 @@ class JobRequest:
         return None if table is None else table.tobytes()
 
     def to_message(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the request as JSON fields."""
         message = dataclasses.asdict(self)
         message["workers"] = list(self.workers)
         message["ops"] = None if self.ops is None else [op.name for op in self.ops]
@@ -136,15 +135,15 @@ class JobRequest:
 
     @classmethod
     def from_message(cls, message: Mapping[str, Any]) -> JobRequest:
-        """Raises AdmissionError for a message that is no job request."""
+        """Read a request. Raises AdmissionError for an invalid message."""
         fields = dict(message)
         try:
             if fields.get("ops") is not None:
                 fields["ops"] = [LaneOp[name] for name in fields["ops"]]
-            strangers = fields.keys() - {one.name for one in dataclasses.fields(cls)}
-            if strangers:
-                raise ValueError(f"there is no field {', '.join(sorted(strangers))}")
-            # Strictly: Python takes many a thing for a number.
+            unknown = fields.keys() - {one.name for one in dataclasses.fields(cls)}
+            if unknown:
+                raise ValueError(f"there is no field {', '.join(sorted(unknown))}")
+            # Strict checks: Python converts many types to numbers.
             return TypeAdapter(cls).validate_json(json.dumps(fields), strict=True)
         except ValidationError as error:
             wrong = [f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors()]
@@ -155,12 +154,12 @@ class JobRequest:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Who has taken a ticket.
+    """Claimant of a ticket.
 
     Attributes:
         claimant: random number of the process that joined.
-        origin: where it is, for people.
-        description: what it says its codec is; None when it says nothing.
+        origin: its host and process, for messages.
+        description: description of its codec; None if it gave none.
     """
 
     claimant: str
@@ -170,20 +169,19 @@ class Taken:
 
 @dataclass(slots=True)
 class Incarnation:
-    """What a job's workers share until one of them has to begin again.
+    """State that a job's workers share until one of them joins again.
 
-    A ticket is good for one session: the rounds of a second one would carry the numbers of the first one's, whose
-    results a switch or the server may still hold.
+    A ticket is valid for one session: the rounds of a second one would reuse the numbers of the first one, whose
+    results a switch or server may still hold.
 
     Attributes:
         tag: verification tag, 32 bits.
-        epoch: number of the first round, anywhere in the circle of serial numbers: what only works from 0 on, or
-            never wraps, shows at once.
+        epoch: number of the first round, random, so that errors of wrapping show at once.
         seed: seed of the shared random bits, 64 bits.
-        slots: packets under way at most, the same for all its workers; a resized job's workers keep theirs.
-        servers: addresses of the aggregation servers; which one has a slot depends on how many there are.
-        looks_up: whether all switches looked codes up when it began; else its codec does without, if it can.
-        taken: tickets that were handed out, by worker.
+        slots: maximum packets in flight, equal for all workers; it does not change when the job is resized.
+        servers: addresses of the aggregation servers; their number determines the server of a slot.
+        looks_up: all switches had code tables at the start; else the codec works without, if it can.
+        taken: claimants of tickets, by worker.
     """
 
     tag: int
@@ -196,19 +194,19 @@ class Incarnation:
 
     @classmethod
     def of(cls, request: JobRequest, servers: tuple[Address, ...], looks_up: bool) -> Incarnation:
-        """A new one."""
+        """Return a new incarnation."""
         seed = secrets.randbits(64) if request.seed is None else request.seed
         return cls(secrets.randbits(32), secrets.randbits(32), seed, request.slots, servers, looks_up)
 
     @property
     def differing(self) -> bool:
-        """Whether two workers say that they use different codecs."""
+        """Return True if two workers described different codecs."""
         return len({taken.description for taken in self.taken.values() if taken.description is not None}) > 1
 
 
 @dataclass(slots=True)
 class Job:
-    """A job with its present incarnation. ``order`` grows with every admission; ``group`` is its multicast group."""
+    """A job and its present incarnation. ``order`` grows with every admission; ``group`` is its multicast group."""
 
     number: int
     group: int
@@ -218,7 +216,7 @@ class Job:
 
     @property
     def started(self) -> bool:
-        """All workers have their tickets."""
+        """True if all workers have their tickets."""
         return not self.awaited
 
     @property
@@ -228,16 +226,16 @@ class Job:
 
     @property
     def code_table(self) -> bytes | None:
-        """What its codes are looked up in, 16 bytes."""
+        """Code table, 16 bytes."""
         return self.request.code_table(self.incarnation.looks_up)
 
     def ops(self) -> tuple[LaneOp, ...]:
-        """The operations that it may use."""
+        """Permitted operations."""
         table = self.code_table
-        return tuple(op for op in self.request.ops or () if op is not LaneOp.TABLE8 or table is not None)
+        return tuple(op for op in self.request.ops or () if not op.shape.lookup or table is not None)
 
     def wanted(self, *, strict: bool = False) -> Wanted:
-        """For planning; ``strict``: it is not admitted yet, so its quota may still be refused."""
+        """Return the demand for planning; ``strict``: it is not admitted yet, so its quota may be refused."""
         base = SwitchJob(
             job=self.number,
             tag=self.incarnation.tag,
@@ -253,7 +251,7 @@ class Job:
             hosts=self.request.workers,
             quorum=self.request.threshold,
             udp_port=self.request.port,
-            slots=min(self.request.slots, self.incarnation.slots),  # nobody uses more
+            slots=min(self.request.slots, self.incarnation.slots),  # more slots are of no use
             quota=min(self.request.guaranteed, self.incarnation.slots),
             priority=self.request.priority,
             order=self.order,
@@ -263,15 +261,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedJob:
-    """A job as it is now, for whoever asks.
+    """Snapshot of a job.
 
     Attributes:
-        request: what was asked for.
-        number: the job identifier in packets.
+        request: the user's request.
+        number: job identifier in packets.
         tickets: one per worker, of the present incarnation.
-        joined: workers that have taken theirs.
-        switch_jobs: what each switch was told, by switch; a switch that the server stands in for is not there.
-        left_out: why a switch on the job's paths has no part in it, in words.
+        joined: workers that have taken their tickets.
+        switch_jobs: entry of each switch; a switch whose part the server does has none.
+        left_out: reason why a switch on the job's paths has no part in it.
     """
 
     request: JobRequest
@@ -283,7 +281,7 @@ class AdmittedJob:
 
 
 def tickets(job: Job, placement: Placement, network: Network, accumulator_words: int) -> tuple[JobTicket, ...]:
-    """One ticket per worker of the present incarnation."""
+    """Return one ticket per worker of the present incarnation."""
     request, incarnation = job.request, job.incarnation
     shared = JobTicket(
         job=job.number,

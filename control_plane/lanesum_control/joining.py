@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who may take which ticket, and whether a job can begin. Pure functions over a job."""
+"""Rules of joining: who may take which ticket, and when a job can begin. Pure functions over a job."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs import Job, Taken
 
-CLAIM_LAPSE_S = 10.0  # a process that joined and was not heard of for so long may be replaced before the start
+CLAIM_LAPSE_S = 10.0  # a claimant without keep-alive for this time may be replaced before the start
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A process wants to be a worker.
+    """Request of a process to be a worker.
 
     Attributes:
         worker: number of the worker.
-        taken: who the process is.
-        after: tag of the incarnation that it was in before; None for a process that begins.
+        taken: the process.
+        after: tag of its previous incarnation; None for a new process.
     """
 
     worker: int
@@ -30,7 +30,7 @@ class Claim:
 
 
 class Verdict(enum.Enum):
-    """What a claim leads to."""
+    """Decision about a claim."""
 
     TAKE = "the ticket is free"
     AGAIN = "it has this ticket already: the answer got lost"
@@ -38,7 +38,7 @@ class Verdict(enum.Enum):
 
 
 def worker_number(job: Job, worker: int | str) -> int:
-    """Number of a worker, given by number or by host. Raises AdmissionError."""
+    """Return the number of a worker, given by number or by host. Raises AdmissionError."""
     hosts = job.request.workers
     if isinstance(worker, str):
         if worker not in hosts:
@@ -50,9 +50,9 @@ def worker_number(job: Job, worker: int | str) -> int:
 
 
 def judge(job: Job, claim: Claim, *, silent_s: float) -> Verdict:
-    """Decide about a claim; ``silent_s``: since when nothing was heard of who has the ticket now.
+    """Decide about a claim; ``silent_s``: seconds since the last call of the present claimant.
 
-    Raises AdmissionError when another process has it and waits for the job to start.
+    Raises AdmissionError if another process has the ticket and waits for the start.
     """
     now = job.incarnation
     held = now.taken.get(claim.worker)
@@ -72,11 +72,11 @@ def judge(job: Job, claim: Claim, *, silent_s: float) -> Verdict:
 
 
 def readiness(job: Job | None, *, tag: int, worker: int, claimant: str | None = None) -> dict[str, Any]:
-    """How it stands with an incarnation, for a worker of it.
+    """Return the state of an incarnation, for one of its workers.
 
     ``state``: ``waiting`` (``for`` names hosts), ``ready``, ``mismatch`` (``descriptions`` by host), ``superseded``
     (the ticket is void: a newer incarnation has begun, or another process is the worker now), ``removed``. A worker
-    that has said what its codec is waits until all others have.
+    that has described its codec waits until all others have.
     """
     if job is None:
         return {"state": "removed"}

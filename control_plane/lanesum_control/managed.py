@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches as the controller manages them: they may go away, come back empty, and are then made right again."""
+"""Switches as the controller manages them, through outages and repairs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from lanesum_control.model import ControlledSwitch, HostPort, SwitchJob
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.reconcile import reconcile
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_control.tofino.recirculation import check_ports, turning_ports
+from lanesum_control.tofino.recirculation import check_ports, recirculation_ports
 
 
 class ManagedSwitch(Protocol):
-    """A switch with the life around it.
+    """A switch and its connection.
 
-    ``device`` raises SwitchUnreachableError while nobody is connected; so does everything that is asked of it when the
-    switch went away.
+    ``device`` raises SwitchUnreachableError while there is no connection. So does every other method after an outage.
     """
 
     @property
@@ -30,35 +29,36 @@ class ManagedSwitch(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it does for jobs."""
+        """Capabilities of its program."""
 
     @property
     def device(self) -> ControlledSwitch:
         """The switch itself."""
 
     def check_ports(self, used: Collection[int]) -> None:
-        """Whether hosts and switches can hang at these ports of it. Raises ConfigurationError."""
+        """Check that hosts and switches can be attached to these ports. Raises ConfigurationError."""
 
     def connect(self, timeout_s: float) -> list[str]:
-        """Take control; what had to be done to it, in words. Raises SwitchUnreachableError, NotPrimaryError,
-        PipelineError."""
+        """Take control; return the repairs in words.
+
+        Raises SwitchUnreachableError, NotPrimaryError, PipelineError.
+        """
 
     def check(self) -> None:
-        """Raises SwitchUnreachableError when it is gone, or is not the one that ``connect`` found."""
+        """Raise SwitchUnreachableError if it is gone, or is not the one that ``connect`` found."""
 
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
-        """Make it hold exactly these; what was wrong, in words."""
+        """Make it hold exactly these jobs; return the differences in words."""
 
     def close(self) -> None:
-        """Let go of it; what it holds stays."""
+        """Disconnect; its entries remain."""
 
 
 class RemoteSwitch:
-    """A P4Runtime switch at ``address`` that shall run ``pipeline``. Satisfies ``ManagedSwitch``.
+    """P4Runtime switch at ``address`` that runs ``pipeline``. Satisfies ``ManagedSwitch``.
 
-    ``mark_above``: it marks what leaves by a port to a host or another switch while so many packets wait there.
-    ``recirculation``: ports at which a chip sends packets around; where None, those that it has for it. Raises
-    ConfigurationError for any other.
+    ``mark_above``: the switch sets ECN on packets to a port while this many packets wait there. ``recirculation``:
+    recirculation ports of a chip; None for its default ones. Raises ConfigurationError for any other port.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class RemoteSwitch:
         recirculation: Iterable[int] | None = None,
     ) -> None:
         self.address = address
-        self._turning = turning_ports(pipeline, recirculation)
+        self._recirculation = recirculation_ports(pipeline, recirculation)
         self._mark_above = mark_above
         self._pipeline = pipeline
         self._cookie = pipeline.cookie()
@@ -82,7 +82,7 @@ class RemoteSwitch:
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._pipeline.capabilities.turning_at(self._turning)
+        return self._pipeline.capabilities.recirculating_at(self._recirculation)
 
     def check_ports(self, used: Collection[int]) -> None:
         check_ports(self._pipeline, used)
@@ -94,7 +94,7 @@ class RemoteSwitch:
         return self._device
 
     def connect(self, timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S) -> list[str]:
-        """Push the program only if the switch runs another one, or none: what runs goes on undisturbed."""
+        """Connect; push the program only if the switch runs another one, so that running jobs are not disturbed."""
         self.close()
         connection = SwitchConnection(self.address, timeout_s=timeout_s)
         try:
@@ -105,7 +105,7 @@ class RemoteSwitch:
         except BaseException:
             connection.close()
             raise
-        self._connection, self._device = connection, P4RuntimeSwitch(connection, names, self._turning)
+        self._connection, self._device = connection, P4RuntimeSwitch(connection, names, self._recirculation)
         return done
 
     def check(self) -> None:
@@ -114,7 +114,7 @@ class RemoteSwitch:
         if not self._connection.is_primary():
             raise SwitchUnreachableError(f"The session with the switch at {self.address} has ended.")
         if not self._connection.runs(self._cookie):
-            raise SwitchUnreachableError(f"The switch at {self.address} has started again, without its program.")
+            raise SwitchUnreachableError(f"The switch at {self.address} has restarted without its program.")
 
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
         return reconcile(self.device, hosts, jobs, self._mark_above)
@@ -126,7 +126,7 @@ class RemoteSwitch:
 
 
 class InProcessSwitch:
-    """A switch of this process, which never goes away by itself. Satisfies ``ManagedSwitch``."""
+    """Switch in this process, without outages. Satisfies ``ManagedSwitch``."""
 
     def __init__(self, device: ControlledSwitch) -> None:
         self._device = device
@@ -155,7 +155,7 @@ class InProcessSwitch:
         return
 
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
-        """What was there before is not looked at: nobody else could have put it there."""
+        """Apply the state without reading it back: no other client can change it."""
         for host in hosts:
             if host not in self._hosts:
                 self._device.add_host(host)

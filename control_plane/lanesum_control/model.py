@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller tells a switch, in plain values: the same for P4Runtime and for the reference model."""
+"""Desired state of a switch in plain values, for P4Runtime and for the reference switch."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from lanesum.protocol.lanes import LaneOp
 if TYPE_CHECKING:
     from lanesum_control.capabilities import Capabilities
 
-# The switch answers ARP and routes from one address of its own; locally administered, never on a real wire.
+# Own MAC address of the switch, for ARP replies and routed frames; locally administered.
 SWITCH_MAC = bytes.fromhex("02000000ffff")
-FAULT_SCALE = 10_000  # p4src/bmv2/faults.p4 draws from so many
+FAULT_SCALE = 10_000  # range of the random numbers of p4src/bmv2/faults.p4
 DEFAULT_LEASE_TICKS = 1000  # about a second: far beyond any retransmission timer
 
 
-# Packets that wait at a port before it marks: half of what BMv2 queues, so that senders hear of it before it overflows.
+# Queue depth of a port from which packets are marked: half of BMv2's queue, so that senders slow down before a loss.
 DEFAULT_MARK_ABOVE = 32
 
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """A host as one switch sees it. ``ip`` as an int, ``mac`` six bytes.
+    """A host as one switch sees it. ``ip`` as an int, ``mac`` as six bytes.
 
-    ``attached``: it hangs at this very switch; otherwise ``port`` leads to the switch that is on the way to it.
+    ``attached``: linked to this switch; otherwise ``port`` leads to the next switch on the path.
     """
 
     port: int
@@ -37,16 +37,16 @@ class HostPort:
 
 
 class Role(enum.IntFlag):
-    """What a switch is to a job, as table ``member`` holds it."""
+    """Role of a switch in a job, as table ``member`` holds it."""
 
-    ASCEND = 1  # what is complete here goes on towards the server, as a contribution
-    SHARED = 2  # entries may belong to other jobs, which are not disturbed
+    ASCEND = 1  # complete sums are forwarded to the server as contributions
+    SHARED = 2  # other jobs may use the entries, and are not disturbed
     UPPER = 4  # members are racks
-    QUORUM = 8  # the server decides, and answers who is late
+    QUORUM = 8  # the server decides, and answers late workers
     PARTIAL = 16  # complete before all members are in; ``SwitchJob.role_bits`` sets it
 
 
-NO_ROLE = Role(0)  # one level: what is complete is the result
+NO_ROLE = Role(0)  # one level: a complete sum is the result
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Member:
 
     Attributes:
         worker: number of the bit.
-        hosts: whose address contributions carry: the worker; or all workers of the rack, as this switch sees them.
-        udp_port: port that the workers send from.
-        aggregate: the member is a rack, and sends what its own switch has summed.
+        hosts: source hosts of contributions: the worker, or all workers of the rack as this switch sees them.
+        udp_port: source port of the workers.
+        aggregate: the member is a rack, whose switch sends partial sums.
     """
 
     worker: int
@@ -67,12 +67,12 @@ class Member:
 
     @property
     def replica(self) -> int:
-        """Replication id of this member's copy of a result; 0 is no id, so numbers start at 1."""
+        """Replication id of this member's copy of a result, from 1; 0 is invalid."""
         return self.worker + 1
 
     @property
     def host(self) -> HostPort:
-        """Where the copy goes; in a rack any worker will do, because the rack's switch hands it to all."""
+        """Destination of the copy; any worker of a rack, whose switch replicates it."""
         return self.hosts[0]
 
 
@@ -82,14 +82,14 @@ class SwitchJob:
 
     Attributes:
         slot_base: first slot of the job's range on this switch.
-        slot_count: slots of the range; the job's slots beyond it are left to the server.
+        slot_count: slots of the range; the server sums the job's slots beyond it.
         group: multicast group, from 1.
-        ops: lane operations that the job may use.
+        ops: permitted lane operations.
         code_table: 16 bytes, TABLE8 only.
         role: see ``Role``.
         threshold: contributions that complete an entry; 0 means all members.
-        uplink: port that answers from above come in by; None where nothing is above.
-        lease: ticks of 1,024 us after which an unfinished entry of another job may be taken; SHARED only.
+        uplink: port of answers from above; None without a switch above.
+        lease: ticks of 1,024 us after which an unfinished entry of another job may be reused; SHARED only.
     """
 
     job: int
@@ -111,22 +111,22 @@ class SwitchJob:
 
     @property
     def role_bits(self) -> Role:
-        """The role as table ``member`` holds it."""
+        """Role as table ``member`` holds it."""
         return self.role | (Role.PARTIAL if self.fan_in < len(self.members) else NO_ROLE)
 
     @property
     def allowed_ops(self) -> int:
-        """Bit set of lane operations, as the member table holds it."""
+        """Bit set of the permitted operations, as the member table holds it."""
         return sum(1 << op for op in self.ops)
 
     @property
     def code_table_word(self) -> int:
-        """The 128-bit word of the lookup table: entry 0 in the lowest byte."""
+        """128-bit word of the lookup table, with entry 0 in the lowest byte."""
         return int.from_bytes(self.code_table or b"", "little")
 
 
 class ControlledSwitch(Protocol):
-    """What the controller needs from a switch, whatever it is."""
+    """Interface of a switch for the controller."""
 
     @property
     def slots(self) -> int:
@@ -134,25 +134,25 @@ class ControlledSwitch(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it does for jobs."""
+        """Capabilities of its program."""
 
     def add_host(self, host: HostPort) -> None:
         """Route to the host and answer ARP for it."""
 
     def admit(self, job: SwitchJob) -> None:
-        """Program a job."""
+        """Install a job."""
 
     def remove(self, job: SwitchJob) -> None:
-        """Take a job out again."""
+        """Remove a job."""
 
     def modify(self, old: SwitchJob, new: SwitchJob) -> None:
-        """Give an admitted job other slots, role, threshold, operations or lease; its members stay."""
+        """Change slots, role, threshold, operations or lease of an installed job; its members stay."""
 
     def set_congestion(self, port: int, depth: int | None) -> None:
-        """Mark what leaves by ``port`` while ``depth`` packets or more wait there; None ends it."""
+        """Set ECN on packets to ``port`` while ``depth`` packets or more wait there; None turns it off."""
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        """Lose ``share`` (0 to 1) of a port's packets; 0 ends it."""
+        """Drop ``share`` (0 to 1) of a port's packets; 0 turns it off."""
 
     def decisions(self) -> dict[str, int]:
-        """Packets by what the program's tables decided about them."""
+        """Return the packet counters by decision of the program's tables."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that look after switches, servers and leases."""
+"""Threads that check switches, servers and leases."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ logger = logging.getLogger(__name__)
 
 
 class Monitor(Serving):
-    """Checks everything about ``controller`` every ``interval_s`` seconds. Use as a context manager.
+    """Checks all parts of ``controller`` every ``interval_s`` seconds. Use as a context manager.
 
-    Every switch has a thread of its own, as has every server: one that is slow to answer delays nobody else.
+    Every switch and server has a thread of its own, so that a slow one does not delay the others.
     """
 
     def __init__(self, controller: Controller, interval_s: float = DEFAULT_INTERVAL_S) -> None:
@@ -38,7 +38,7 @@ class Monitor(Serving):
         while not self._stop.wait(self._interval_s):
             try:
                 check()
-            except Exception:  # a monitor that ends unseen would be worse than any error
+            except Exception:  # the thread must not end because of an error
                 logger.exception("A check failed; it is tried again.")
 
     def start(self) -> None:

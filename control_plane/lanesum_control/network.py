@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The network as the controller needs it: who hangs where, and what every switch sees."""
+"""Network as the controller uses it: locations of hosts, and their ports at every switch."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Network:
     """A topology with the addresses of one runner.
 
     Attributes:
-        upper: the switch that the first server is linked to; racks are the other switches.
+        upper: switch of the first server; racks are the other switches.
         at: switch of every host.
         seen: every host as each switch sees it, by switch and host.
-        server_hosts: names of the hosts that run an aggregation server; a worker may run on the same one.
-        servers: their IPv4 addresses and UDP ports, which workers' packets are addressed to.
-        one_port: switches hear a host only from the protocol's own UDP port, as those on loopback do.
+        server_hosts: names of the hosts with an aggregation server; a worker may run on the same one.
+        servers: IPv4 addresses and UDP ports of the servers.
+        one_port: switches accept a host's packets only from the protocol's UDP port, as on loopback.
     """
 
     upper: str
@@ -46,23 +46,23 @@ class Network:
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """All switches, in file order."""
+        """Names of all switches, in file order."""
         return tuple(self.seen)
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """All hosts, in file order."""
+        """Names of all hosts, in file order."""
         return tuple(self.at)
 
     def host(self, name: str) -> HostPort:
-        """A host as its own switch sees it."""
+        """Return a host as its own switch sees it."""
         return self.seen[self.at[name]][name]
 
     def uplink(self, switch: str) -> int | None:
-        """Port of ``switch`` on the way to the servers; None where not all of them are behind the upper switch."""
+        """Return the uplink port of ``switch``; None if some server is not behind the upper switch."""
         return None if self.beside_upper else self.seen[switch][self.server_hosts[0]].port
 
     @property
     def beside_upper(self) -> tuple[str, ...]:
-        """Servers that racks reach past the upper switch, or need not."""
+        """Servers whose packets from racks need not pass the upper switch."""
         return tuple(host for host in self.server_hosts if self.at[host] != self.upper)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names instead of P4Info numbers: build table entries from plain values, and read them back."""
+"""Table entries by name: conversion from plain values to P4Info numbers and back."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from lanesum_control.errors import PipelineError
 
 
 def canonical_bytes(value: int) -> bytes:
-    """Shortest byte string of a non-negative integer (P4Runtime specification, section 8.4)."""
+    """Return the shortest byte string of a non-negative integer (P4Runtime specification, section 8.4)."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
 @dataclass(frozen=True, slots=True)
 class Lpm:
-    """A prefix in an LPM field."""
+    """Prefix of an LPM field."""
 
     value: int
     prefix_bits: int
@@ -30,7 +30,7 @@ class Lpm:
 
 @dataclass(slots=True)
 class EntryRead:
-    """A table entry as the switch returned it, by name; ``packets`` and ``bytes`` from its direct counter."""
+    """Table entry read from a switch, by name; ``packets`` and ``bytes`` from its direct counter."""
 
     table: str
     match: dict[str, int]
@@ -41,7 +41,7 @@ class EntryRead:
 
 
 class P4InfoNames:
-    """Numbers of one P4Info, by full name. Raises PipelineError for names that it lacks."""
+    """Numbers of a P4Info, by full name. Raises PipelineError for missing names."""
 
     def __init__(self, p4info: p4info_pb2.P4Info) -> None:
         self._tables = {table.preamble.name: table for table in p4info.tables}
@@ -52,7 +52,7 @@ class P4InfoNames:
 
     @classmethod
     def from_text(cls, text: str) -> P4InfoNames:
-        """From the text form that p4c writes."""
+        """Read the text form that p4c writes."""
         return cls(text_format.Parse(text, p4info_pb2.P4Info(), allow_unknown_field=True))
 
     @property
@@ -64,7 +64,7 @@ class P4InfoNames:
         return name in self._tables
 
     def register_size(self, name: str) -> int:
-        """Cells of a register. Raises PipelineError."""
+        """Return the number of cells of a register. Raises PipelineError."""
         if name not in self._registers:
             raise PipelineError(f"The switch's program has no register {name}.", "Push the pipeline again.")
         return int(self._registers[name].size)
@@ -85,7 +85,7 @@ class P4InfoNames:
     def entry(
         self, table: str, match: Mapping[str, int | Lpm], action: str | None = None, params: Mapping[str, int] = {}
     ) -> p4runtime_pb2.TableEntry:
-        """A table entry; without an action only its key, as deletion wants it."""
+        """Return a table entry; without an action only its key, for a deletion."""
         info = self._table(table)
         entry = p4runtime_pb2.TableEntry(table_id=info.preamble.id)
         known = {field.name for field in info.match_fields}
@@ -108,19 +108,19 @@ class P4InfoNames:
         return entry
 
     def table_name(self, number: int) -> str:
-        """Full name of the table with this number."""
+        """Return the full name of a table number."""
         name: str = self._tables_by_id[number].preamble.name
         return name
 
     def wildcard(self, table: str, *, counters: bool = True) -> p4runtime_pb2.TableEntry:
-        """Matches every entry of a table in a read; with their counters, unless these are not wanted."""
+        """Return a read request for all entries of a table, with their counters unless excluded."""
         entry = p4runtime_pb2.TableEntry(table_id=self._table(table).preamble.id)
         if counters and self._table(table).direct_resource_ids:
             entry.counter_data.SetInParent()
         return entry
 
     def read(self, entry: p4runtime_pb2.TableEntry) -> EntryRead:
-        """A table entry from the switch, by name."""
+        """Convert a table entry from the switch to names."""
         table = self._tables_by_id[entry.table_id]
         names = {field.id: field.name for field in table.match_fields}
         match = {}

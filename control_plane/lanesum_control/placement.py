@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which switch does what for a job. Pure functions: everything they know comes in, everything they decide goes out.
+"""Placement: the part of every switch in a job. Pure functions.
 
 All workers at one switch: that switch makes the results. Workers at several switches: each of those sums its rack and
-sends one contribution on (role ASCEND); the switch that the server is linked to sums the racks (role UPPER). With a
-quorum the server decides every chunk, so no switch but the racks' own takes part. What a switch cannot do, the server
-does: it gets every contribution that no switch has taken.
+forwards one contribution (role ASCEND); the switch of the first server sums the racks (role UPPER). With a quorum the
+server decides every chunk, so only the racks' own switches take part. The server sums every contribution that no switch
+has consumed.
 
-A job may have several servers; a chunk's is the same for all workers, so switches need not know. But all that comes to
-the upper switch has to be on its way to a server there. And a worker reaches a server on its own host past any switch,
-so a switch would wait for it in vain.
+A job may have several servers; all workers send a chunk to the same one, so switches need no information about them.
+But all packets at the upper switch must be on their way to a server there. A worker reaches a server on its own host
+without passing a switch, so no switch may wait for it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Rack:
     """Workers whose bits share one bitmap.
 
     Attributes:
-        switch: the switch that they hang at.
-        workers: their numbers in the job; the position is the bit.
-        summed: whether that switch can sum them as one member of the upper one; workers at the upper switch are
-            racks of their own and need no summing.
+        switch: their switch.
+        workers: their numbers in the job; the index is the bit.
+        summed: the switch can sum them as one member of the upper one; workers at the upper switch are racks of their
+            own and need no summing.
     """
 
     switch: str
@@ -52,12 +52,12 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a job is summed.
+    """Aggregation points of a job.
 
     Attributes:
-        places: (rack, bit) of every worker, as tickets have it; empty with one level.
-        assignments: what switches do, racks first; empty when the server does everything.
-        left_out: why the other switches on the job's paths do nothing, in words.
+        places: (rack, bit) of every worker, as in tickets; empty with one level.
+        assignments: parts of the switches, racks first; empty if the server does everything.
+        left_out: reasons why the other switches on the job's paths take no part.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -66,9 +66,9 @@ class Placement:
 
 
 def racks_of(hosts: Sequence[str], network: Network) -> tuple[Rack, ...]:
-    """The workers at ``hosts``, by number, in racks; they follow from the topology alone, whatever switches are up.
+    """Return the workers at ``hosts`` by number, in racks. They depend on the topology alone, not on outages.
 
-    Raises AdmissionError when they do not fit into the racks that a packet can name.
+    Raises AdmissionError if they do not fit the racks of a packet.
     """
     by_switch: dict[str, list[int]] = {}
     for worker, host in enumerate(hosts):
@@ -85,7 +85,10 @@ def racks_of(hosts: Sequence[str], network: Network) -> tuple[Rack, ...]:
 
 
 def _racks(by_switch: Mapping[str, list[int]], upper: str, *, direct: bool) -> tuple[Rack, ...]:
-    """``direct``: every worker at the upper switch is a rack of its own, so that this switch can be its member."""
+    """Return the racks.
+
+    ``direct``: every worker at the upper switch is a rack of its own, as a member of that switch.
+    """
     racks = []
     for switch, workers in by_switch.items():
         if switch == upper and direct:
@@ -108,13 +111,13 @@ def place(
     """Decide where a job with workers at ``hosts`` is summed.
 
     Args:
-        hosts: names, one worker each; the order is the workers' numbers.
-        network: who hangs where.
-        quorum: contributions that make a result; 0 means all.
-        udp_port: port that the workers send from.
+        hosts: names, one worker each; the order defines the workers' numbers.
+        network: hosts, switches and links.
+        quorum: contributions that complete a result; 0 means all.
+        udp_port: source port of the workers.
         unavailable: switches that cannot take the job, with the reason.
 
-    Raises AdmissionError when the workers do not fit into a packet's bitmaps.
+    Raises AdmissionError if the workers do not fit the bitmaps of a packet.
     """
     racks = racks_of(hosts, network)
     if own := [host for host in hosts if host in network.server_hosts]:
@@ -150,7 +153,7 @@ def _rack_assignments(
     udp_port: int,
     unavailable: Mapping[str, str],
 ) -> tuple[list[Assignment], dict[str, str]]:
-    """The first level: each rack's own switch, and why some of them do nothing."""
+    """Return the first level, each rack's own switch, and the reasons why some of them take no part."""
     assignments: list[Assignment] = []
     left_out: dict[str, str] = {}
     for rack in racks:
@@ -178,7 +181,7 @@ def _why_not_above(
     unavailable: Mapping[str, str],
     left_out: Mapping[str, str],
 ) -> str | None:
-    """A reason against the second level: what comes from a rack that is not summed is no member there."""
+    """Return a reason against the second level: a rack that is not summed is no member there."""
     if network.upper in left_out:
         return left_out[network.upper]
     if network.upper in unavailable:

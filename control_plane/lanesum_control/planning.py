@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every switch should hold: placement and slots of all jobs together. Pure functions."""
+"""Planning: placement and slots of all jobs together. Pure functions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ NO_SLOTS = "no slots are left in its shared pool"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A job as planning sees it: the parts of ``SwitchJob`` that do not depend on the switch, and its claim.
+    """Demand of a job for planning: the fields of ``SwitchJob`` that do not depend on the switch, and its claim.
 
     Attributes:
-        base: number, tag, group, operations and code table; the rest is filled in.
+        base: number, tag, group, operations and code table; the other fields are filled in.
         hosts: names of the workers' hosts.
-        quorum: contributions that make a result; 0 means all.
-        udp_port: port that the workers send from.
+        quorum: contributions that complete a result; 0 means all.
+        udp_port: source port of the workers.
         slots, quota, priority, order: see ``Claim``.
         strict: a quota that cannot be met is an error; otherwise the switch is left out.
     """
@@ -50,14 +50,17 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``placements``: by job number. ``ranges``: switch -> job -> range. ``ops``: what switches sum of a job."""
+    """``placements``: by job number.
+
+    ``ranges``: switch -> job -> range. ``ops``: operations that switches sum, by job.
+    """
 
     placements: Mapping[int, Placement]
     ranges: Mapping[str, Mapping[int, SlotRange]]
     ops: Ops
 
     def switch_job(self, job: Wanted, assignment: Assignment, held: SlotRange | None = None) -> SwitchJob:
-        """What a switch is told about a job; ``held`` instead of the planned range while ranges are moved."""
+        """Return the job entry of a switch; ``held`` replaces the planned range while ranges move."""
         slots = self.ranges[assignment.switch][job.number] if held is None else held
         ops = self.ops[job.number, assignment.switch]
         return replace(
@@ -69,11 +72,11 @@ class Plan:
             threshold=assignment.threshold,
             uplink=assignment.uplink,
             ops=ops,
-            code_table=job.base.code_table if LaneOp.TABLE8 in ops else None,
+            code_table=job.base.code_table if any(op.shape.lookup for op in ops) else None,
         )
 
     def at(self, switch: str, jobs: Iterable[Wanted]) -> dict[int, SwitchJob]:
-        """The jobs of one switch, by number."""
+        """Return the jobs of one switch, by number."""
         return {
             job.number: self.switch_job(job, assignment)
             for job in jobs
@@ -93,16 +96,16 @@ def plan(
     """Place all jobs and give them slots.
 
     Args:
-        network: who hangs where.
-        capacity: slots of every switch that may be used.
+        network: hosts, switches and links.
+        capacity: slots of every available switch.
         jobs: all jobs.
-        held: the ranges of now.
-        unavailable: (job, switch) that cannot be, with the reason in words.
-        capabilities: what switches do for jobs; those that are not named do everything.
+        held: present ranges.
+        unavailable: (job, switch) pairs that are excluded, with the reason.
+        capabilities: capabilities by switch; all for switches without an entry.
 
     Raises:
         QuotaError: the quota of a ``strict`` job cannot be met.
-        AdmissionError: a job's workers do not fit into a packet's bitmaps.
+        AdmissionError: a job's workers do not fit the bitmaps of a packet.
     """
     reasons = dict(unavailable)
     strict = {job.number for job in jobs if job.strict}
@@ -130,8 +133,11 @@ def plan(
 def _ops(
     job: Wanted, placements: Mapping[int, Placement], capabilities: Mapping[str, Capabilities]
 ) -> dict[str, tuple[LaneOp, ...]]:
-    """Operations of a job by switch. Racks that have been summed come to the upper switch: what one rack's switch
-    leaves to the server, the upper one does, too, because it would wait in vain for that rack."""
+    """Return the operations of a job by switch.
+
+    The upper switch receives sums of racks. It leaves to the server what one rack's switch leaves to the server,
+    because it would never get that rack's sum.
+    """
     done: dict[str, tuple[LaneOp, ...]] = {}
     left = set(job.base.ops)
     for assignment in placements[job.number].assignments:  # racks first
@@ -150,8 +156,7 @@ def _unfit(
     ops: Ops,
     capabilities: Mapping[str, Capabilities],
 ) -> dict[tuple[int, str], str]:
-    """Jobs that a switch's program cannot take where they were placed, and why; of two that exclude each other the
-    younger one."""
+    """Return jobs that a switch's program cannot take, with the reason; of two conflicting jobs the younger one."""
     unfit: dict[tuple[int, str], str] = {}
     there: dict[str, list[tuple[int, int]]] = {}  # switch -> jobs and tags
     for job in sorted(jobs, key=lambda job: job.order):

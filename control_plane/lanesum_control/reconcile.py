@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Read back what a switch holds, compare it with what it should hold, and repair the difference.
+"""Reconciliation: read back the state of a switch, compare it with the desired state, and repair the difference.
 
-Only the tables that the controller owns are looked at, and the multicast groups. Deletions come before insertions, and
-a membership that differs is taken out before it is put in again: a range of slots is never two jobs' own meanwhile.
+Covers only the tables of the controller and the multicast groups. Deletions precede insertions, and a changed
+membership is deleted before it is inserted: two jobs never own a range of slots at the same time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One thing that a switch holds, in a form that compares."""
+    """An entry of a switch in a comparable form."""
 
     kind: str  # table, or _GROUP
     key: _Key
@@ -42,10 +42,10 @@ class _Item:
 def reconcile(
     switch: P4RuntimeSwitch, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob], mark_above: int | None = None
 ) -> list[str]:
-    """Make ``switch`` hold exactly ``hosts`` and ``jobs``, and mark where ``mark_above`` packets or more wait.
+    """Make ``switch`` hold exactly ``hosts`` and ``jobs``, and mark packets where ``mark_above`` or more wait.
 
-    Returns what was repaired, in words; nothing when all was right. Raises SwitchWriteError, SwitchUnreachableError,
-    and NotOfferedError before anything is written.
+    Returns the repairs in words; empty if there were none. Raises SwitchWriteError, SwitchUnreachableError, and
+    NotOfferedError before anything is written.
     """
     names = switch.connection.names
     assert names is not None, "a connected switch has the names of its program"
@@ -56,23 +56,23 @@ def reconcile(
     steps += [step for job in jobs for step in switch.job_entities(job)]
     wanted = {item.key: item for step in steps for item in _items(step, names)}
     found = {item.key: item for item in _items(_everything(switch, names), names)}
-    strangers = [item for key, item in found.items() if key not in wanted]
+    unexpected = [item for key, item in found.items() if key not in wanted]
     missing = [item for key, item in wanted.items() if key not in found]
     changed = [item for key, item in wanted.items() if key in found and found[key].value != item.value]
     again = [item for item in changed if item.kind in (MEMBER, _GROUP)]
     in_place = [item for item in changed if item.kind not in (MEMBER, _GROUP)]
-    # Membership goes first and comes last: nothing else is used without it.
-    leaving = sorted([*strangers, *again], key=lambda item: item.kind != MEMBER)
+    # Membership is deleted first and inserted last: no other entry is used without it.
+    leaving = sorted([*unexpected, *again], key=lambda item: item.kind != MEMBER)
     for members in (True, False):
         some = [item for item in leaving if (item.kind == MEMBER) is members]
         switch.connection.write([(DELETE, _key_only(item)) for item in some])
     switch.connection.write([(MODIFY, item.entity) for item in in_place])
     for members in (False, True):
         some = [item for item in (*missing, *again) if (item.kind == MEMBER) is members]
-        # Groups in a request of their own, before the tables that name them.
+        # Groups in a request of their own, before the tables that refer to them.
         for groups in (True, False):
             switch.connection.write([(INSERT, i.entity) for i in some if (i.kind == _GROUP) is groups])
-    said = [("deleted", strangers), ("inserted", missing), ("corrected", changed)]
+    said = [("deleted", unexpected), ("inserted", missing), ("corrected", changed)]
     return [f"{len(items)} {what} ({_kinds(items)})" for what, items in said if items]
 
 
@@ -109,7 +109,7 @@ def _match(field: Any) -> tuple[int, int, int]:
 
 
 def _key_only(item: _Item) -> p4runtime_pb2.Entity:
-    """Some switches compare what else a deletion says."""
+    """Return the key only: some switches compare the other fields of a deletion."""
     entity = p4runtime_pb2.Entity()
     if item.kind == _GROUP:
         group = item.entity.packet_replication_engine_entry.multicast_group_entry

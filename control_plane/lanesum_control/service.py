@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller as a gRPC service with JSON messages; ``lanesum.rpc.controller`` has the methods' names."""
+"""The controller as a gRPC service with JSON messages; ``lanesum.rpc.controller`` has the names of the methods."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lanesum_control.model import Role
 
 
 def job_message(admitted: AdmittedJob) -> dict[str, Any]:
-    """What the service says about a job.
+    """Return a job as JSON fields.
 
-    ``placement``: for every switch with a part in the job its slots and role; ``left_out``: why others have none.
+    ``placement``: slots and role of every switch with a part in the job; ``left_out``: reasons why others have none.
     """
     request = admitted.request
     first = admitted.tickets[0]
@@ -50,9 +50,9 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
 
 
 class ControllerService(Serving):
-    """Serves ``controller`` at ``address`` (``host:port``; port 0 picks one, see ``port``).
+    """Serves ``controller`` at ``address`` (``host:port``; port 0 selects one, see ``port``).
 
-    Raises ConfigurationError when the port is taken.
+    Raises ConfigurationError if the port is in use.
     """
 
     def __init__(self, controller: Controller, address: str) -> None:
@@ -74,7 +74,7 @@ class ControllerService(Serving):
         self.port = self._service.port
 
     def _join(self, message: dict[str, Any]) -> dict[str, Any]:
-        """``worker``: number or host. Optional: ``claimant``, ``origin``, ``description``, ``after``."""
+        """Join. ``worker``: number or host. Optional: ``claimant``, ``origin``, ``description``, ``after``."""
         claimant = _text(message, "claimant") or ""
         taken = Taken(claimant, _text(message, "origin") or "an unknown process", _text(message, "description"))
         after = None if message.get("after") is None else _number(message, "after")
@@ -82,7 +82,10 @@ class ControllerService(Serving):
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
 
     def _state(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Of worker ``worker`` with a ticket of ``job`` and ``tag``. Optional: ``claimant``, ``description``."""
+        """Return the state of ``worker`` with a ticket of ``job`` and ``tag``.
+
+        Optional: ``claimant``, ``description``.
+        """
         return self._controller.state(
             _number(message, "job"),
             _number(message, "tag"),
@@ -114,7 +117,7 @@ class ControllerService(Serving):
         return self._controller.counters()
 
     def _events(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Events after number ``since``."""
+        """Return the events after number ``since``."""
         since = _number(message, "since") if "since" in message else 0
         return {"events": [event.to_message() for event in self._controller.events.since(since)]}
 
@@ -122,7 +125,7 @@ class ControllerService(Serving):
         self._service.start()
 
     def close(self) -> None:
-        """Stop serving; the jobs stay where they are."""
+        """Stop serving; the jobs stay installed."""
         self._service.close()
 
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller's memory on disk: jobs, incarnations, tickets taken, slot ranges. SQLite, one file, one controller.
+"""Persistent state of the controller: jobs, incarnations, taken tickets, slot ranges. One SQLite file, one controller.
 
-A change is committed before it takes effect at a switch or the server; what is committed and has no effect yet is
-repaired from here when the controller starts again.
+A change is committed before it takes effect at a switch or server. A committed change without effect is repaired from
+here when the controller restarts.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
 
 
 class Store(Closing):
-    """Opens ``path``, or makes it; None keeps everything in memory.
+    """Opens or creates ``path``; None keeps the state in memory.
 
-    Raises StoreError for a file of another version, one that is no state file or is broken, or one that another
-    controller has open. Not thread-safe: the controller's lock is around every call.
+    Raises StoreError for a file of another version, a broken or foreign file, or one that another controller has open.
+    Not thread-safe: the controller's lock protects every call.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        # Transactions are begun by hand; the whole life of the connection holds the file's lock.
+        # Transactions begin explicitly; the connection holds the lock of the file for its whole life.
         with self._typed_errors():
             self._db = sqlite3.connect(":memory:" if path is None else path, isolation_level=None, timeout=0.2,
                                        check_same_thread=False)  # fmt: skip
@@ -103,7 +103,7 @@ class Store(Closing):
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        """All or nothing, on disk when it ends."""
+        """Commit all changes together, or none."""
         with self._typed_errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -118,7 +118,7 @@ class Store(Closing):
         return None if row is None else int(row[0])
 
     def jobs(self) -> list[Job]:
-        """All jobs, oldest first."""
+        """Return all jobs, oldest first."""
         with self._typed_errors():
             rows = self._db.execute(
                 "SELECT number, multicast_group, admission, request, tag, epoch, seed, slots, servers, looks_up"
@@ -143,7 +143,7 @@ class Store(Closing):
         return list(jobs.values())
 
     def ranges(self) -> dict[str, dict[int, SlotRange]]:
-        """switch -> job -> slots."""
+        """Return switch -> job -> slots."""
         result: dict[str, dict[int, SlotRange]] = {}
         with self._typed_errors():
             for switch, job, base, slots, shared in self._db.execute("SELECT * FROM ranges"):
@@ -151,7 +151,7 @@ class Store(Closing):
         return result
 
     def new_numbers(self) -> tuple[int, int]:
-        """A job identifier that no job has, and the next place in the order of admission; neither comes twice soon."""
+        """Return an unused job identifier, and the next number in the order of admission; neither is reused soon."""
         with self._transaction():
             used = {number for (number,) in self._db.execute("SELECT number FROM jobs")}
             if len(used) >= _MAX_JOB:
@@ -165,7 +165,7 @@ class Store(Closing):
         return number, order
 
     def save(self, job: Job, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
-        """A new job, or a new request or incarnation of one, with the tickets of ``job.incarnation``; and all slots."""
+        """Store a job with its request, the tickets of ``job.incarnation``, and all slot ranges."""
         request, now = job.request, job.incarnation
         with self._transaction():
             self._db.execute(
@@ -183,7 +183,7 @@ class Store(Closing):
             self._replace_ranges(ranges)
 
     def take(self, job: int, worker: int, taken: Taken) -> None:
-        """A ticket was taken."""
+        """Store the claimant of a ticket."""
         with self._transaction():
             self._insert_ticket(job, worker, taken)
 
@@ -208,7 +208,7 @@ class Store(Closing):
         self._db.executemany("INSERT INTO ranges VALUES (?, ?, ?, ?, ?)", rows)
 
     def remove(self, job: int, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
-        """Forget a job and all that belongs to it, and replace all slot ranges."""
+        """Delete a job and its data, and replace all slot ranges."""
         with self._transaction():
             self._db.execute("DELETE FROM jobs WHERE number = ?", (job,))
             self._replace_ranges(ranges)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The lanesum program over P4Runtime: its tables by name, the same for BMv2 and the embedded switch."""
+"""Tables of the lanesum program over P4Runtime, by name; the same for BMv2 and the embedded switch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, SwitchJob
 from lanesum_control.p4info import EntryRead, Lpm, P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.tofino.chips import pipe_of
-from lanesum_control.tofino.recirculation import turning_ports
+from lanesum_control.tofino.recirculation import recirculation_ports
 
 INSERT = p4runtime_pb2.Update.INSERT
 MODIFY = p4runtime_pb2.Update.MODIFY
@@ -34,7 +34,7 @@ CONGESTION = f"{_EGRESS}.congestion.congestion"
 JOB_TABLES = (MEMBER, DESCEND, LOOKUP, RECEIVER)  # by job; multicast groups besides
 HOST_TABLES = (FORWARD, ARP, ORIGIN)  # by IPv4 address
 OWN_TABLES = (RECIRCULATION,)  # of the switch itself
-# Tables of the program itself; their entries count what was decided about packets.
+# Tables with constant entries, whose counters show the decisions about packets.
 CLASSIFY = f"{_INGRESS}.classify.classify"
 PROVENANCE = f"{_INGRESS}.origin.provenance"
 ADMISSION = f"{_INGRESS}.membership.admission"
@@ -43,35 +43,35 @@ HOP = f"{_INGRESS}.forward.hop"
 MARK = f"{_EGRESS}.congestion.mark"
 DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, MARK)
 _ARP_REQUEST = 1
-# What a packet that goes around is counted as a second time.
+# Decisions that count a recirculated packet a second time.
 _AROUND, _MET_TWICE = "take_over", ("aggregate", "accept")
 
 
 class P4RuntimeSwitch:
-    """A switch that runs the lanesum program. All methods raise SwitchWriteError where the switch refuses.
+    """Switch that runs the lanesum program. All methods raise SwitchWriteError if the switch refuses.
 
-    ``turning``: ports of a chip at which packets go around, see ``turning_ports``.
+    ``recirculation``: recirculation ports of a chip, see ``recirculation_ports``.
     """
 
-    def __init__(self, connection: SwitchConnection, names: P4InfoNames, turning: tuple[int, ...] = ()) -> None:
+    def __init__(self, connection: SwitchConnection, names: P4InfoNames, recirculation: tuple[int, ...] = ()) -> None:
         self.connection = connection
         self._names = names
-        self._turning = turning
-        self._tags: dict[int, int] = {}  # of the jobs that are there
-        self.capabilities = Capabilities.of(names).turning_at(turning)
+        self._recirculation = recirculation
+        self._tags: dict[int, int] = {}  # of the installed jobs
+        self.capabilities = Capabilities.of(names).recirculating_at(recirculation)
 
     @classmethod
     def with_pipeline(
         cls, connection: SwitchConnection, pipeline: CompiledPipeline, recirculation: Iterable[int] | None = None
     ) -> P4RuntimeSwitch:
         """Push ``pipeline`` and take control. Raises PipelineError; ConfigurationError before anything is pushed."""
-        turning = turning_ports(pipeline, recirculation)
-        switch = cls(connection, connection.push_pipeline(pipeline), turning)
+        ports = recirculation_ports(pipeline, recirculation)
+        switch = cls(connection, connection.push_pipeline(pipeline), ports)
         switch.begin()
         return switch
 
     def begin(self) -> None:
-        """Write what a switch needs that has just got its program."""
+        """Write the entries that a switch needs after a push."""
         self.connection.write([(INSERT, entity) for entity in self.own_entities()])
 
     @property
@@ -79,14 +79,14 @@ class P4RuntimeSwitch:
         return slots_of(self._names)
 
     def add_host(self, host: HostPort) -> None:
-        """Route to the host, answer ARP requests for it, and let its address come in by its port only."""
+        """Route to the host, answer ARP requests for it, and accept its address only from its port."""
         self.connection.write([(INSERT, entity) for entity in self.host_entities(host)])
 
     def admit(self, job: SwitchJob) -> None:
-        """Program a job: first what results need, then membership, so that no result lacks its way back.
+        """Install a job: entries for results first, membership last, so that no result lacks its route.
 
-        Raises SwitchWriteError; what had been written of the job is taken back first. Raises NotOfferedError, before
-        anything is written, for what the program does not do.
+        Raises SwitchWriteError after deleting the entries written so far; NotOfferedError, before anything is written,
+        for operations that the program lacks.
         """
         self.check(job)
         steps = self.job_entities(job)
@@ -100,11 +100,11 @@ class P4RuntimeSwitch:
         self._tags[job.job] = job.tag
 
     def check(self, job: SwitchJob) -> None:
-        """Whether the switch can take ``job`` beside those that it has. Raises NotOfferedError."""
+        """Check that the switch can take ``job`` beside its jobs. Raises NotOfferedError."""
         self.capabilities.check(job, self._tags.items())
 
     def hold(self, jobs: Iterable[SwitchJob]) -> None:
-        """From now on it has exactly these jobs. Raises NotOfferedError, with nothing changed."""
+        """Set the jobs that the switch has. Raises NotOfferedError without a change."""
         tags: dict[int, int] = {}
         for job in jobs:
             self.capabilities.check(job, tags.items())
@@ -112,16 +112,16 @@ class P4RuntimeSwitch:
         self._tags = tags
 
     def remove(self, job: SwitchJob) -> None:
-        """Take a job out; membership first, so that nothing new reaches its slots. What is gone already is fine."""
+        """Remove a job: membership first, so that no packet reaches its slots. Missing entries are no error."""
         for step in reversed(self.job_entities(job)):
             self._delete(step)
         self._tags.pop(job.job, None)
 
     def modify(self, old: SwitchJob, new: SwitchJob) -> None:
-        """Give an admitted job other slots, role, threshold, operations or lease, while its workers go on.
+        """Change slots, role, threshold, operations or lease of an installed job, while its workers continue.
 
-        Members are changed one after the other; for so long they may use different entries, and what they have summed
-        in part has to be sent again. Raises SwitchWriteError when the job is not there or ``new`` has other members.
+        Members change one after the other. Meanwhile they may use different entries, and workers retransmit the
+        contributions of partial sums. Raises SwitchWriteError if the job is not installed or ``new`` has other members.
         """
         keys = [[entry.match for entry in self._members(job)] for job in (old, new)]
         if keys[0] != keys[1] or old.group != new.group:
@@ -130,22 +130,22 @@ class P4RuntimeSwitch:
         self.connection.write([(MODIFY, _table(entry)) for entry in self._members(new)])
 
     def own_entities(self) -> list[p4runtime_pb2.Entity]:
-        """Everything that does not depend on hosts and jobs."""
+        """Return the entries that do not depend on hosts and jobs."""
         entries = [
             self._names.entry(RECIRCULATION, {"pipe": pipe_of(port)}, f"{_INGRESS}.slots.turn_around", {"port": port})
-            for port in self._turning
+            for port in self._recirculation
         ]
         return [_table(entry) for entry in entries]
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Those that the controller writes, as far as the program has them."""
+        """Return the tables of the controller that the program has."""
         return tuple(filter(self._names.has_table, (*OWN_TABLES, *HOST_TABLES, CONGESTION, *JOB_TABLES)))
 
     def job_entities(self, job: SwitchJob) -> list[list[p4runtime_pb2.Entity]]:
-        """Everything that ``job`` is on the switch, in the order of writing: a step needs those before it.
+        """Return the entries of ``job`` in the order of writing: a step requires those before it.
 
-        Empty steps are left out. The last one is the membership.
+        Empty steps are omitted. The last one is the membership.
         """
         steps = [
             [_multicast(job)],
@@ -157,7 +157,7 @@ class P4RuntimeSwitch:
         return [step for step in steps if step]
 
     def host_entities(self, host: HostPort) -> list[p4runtime_pb2.Entity]:
-        """Everything that ``host`` is on the switch; the order does not matter."""
+        """Return the entries of ``host``, in any order."""
         switch_mac = int.from_bytes(SWITCH_MAC, "big")
         entries = [
             self._names.entry(
@@ -187,7 +187,7 @@ class P4RuntimeSwitch:
                     raise
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        """Lose ``share`` (0 to 1) of the packets that come in at (or go out of) ``port``; 0 ends it.
+        """Drop ``share`` (0 to 1) of the packets that enter (or leave) by ``port``; 0 turns it off.
 
         Raises NotOfferedError: only the test build of the program has fault tables.
         """
@@ -204,19 +204,19 @@ class P4RuntimeSwitch:
             self.connection.write([(INSERT, _table(entry))])
 
     def set_congestion(self, port: int, depth: int | None) -> None:
-        """Mark what leaves by ``port`` while ``depth`` packets or more wait there; None ends it."""
+        """Set ECN on packets to ``port`` while ``depth`` packets or more wait there; None turns it off."""
         match = {"standard_metadata.egress_port": port}
         self._delete([_table(self._names.entry(CONGESTION, match))])
         if depth is not None:
             self.connection.write([(INSERT, self.mark_entity(port, depth))])
 
     def mark_entity(self, port: int, depth: int) -> p4runtime_pb2.Entity:
-        """What ``set_congestion`` writes."""
+        """Return the entry of ``set_congestion``."""
         match = {"standard_metadata.egress_port": port}
         return _table(self._names.entry(CONGESTION, match, f"{_EGRESS}.congestion.mark_above", {"depth": depth}))
 
     def entries(self, table: str) -> list[EntryRead]:
-        """All entries of a table, with their direct counters."""
+        """Return all entries of a table, with their direct counters."""
         entity = p4runtime_pb2.Entity(table_entry=self._names.wildcard(table))
         return [
             self._names.read(found.table_entry)
@@ -225,10 +225,10 @@ class P4RuntimeSwitch:
         ]
 
     def decisions(self) -> dict[str, int]:
-        """Packets by what was decided about them (``aggregate``, ``accept``, ``claim``, ``replay``, ``forwarded`` ...).
+        """Return the packet counters by decision (``aggregate``, ``accept``, ``claim``, ``replay``, ``forwarded`` ...).
 
-        A packet is counted once by each table of ``DECISION_TABLES`` that it meets. One that goes around to take an
-        entry over is counted as ``take_over``, and by what becomes of it then.
+        Each table of ``DECISION_TABLES`` counts a packet once. A recirculated packet that takes over an entry is
+        counted as ``take_over``, and by its later decision.
         """
         counts: dict[str, int] = {}
         for table in DECISION_TABLES:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""YAML files that a pydantic model describes, with errors that name the line."""
+"""YAML files with a pydantic model, with errors that name the line."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def wrong(message: str, *path: str | int) -> PydanticCustomError:
-    """For validators: an error about the node at ``path`` that only shows when the whole file is looked at."""
+    """Return an error for validators about the node at ``path``, found in a check of the whole file."""
     return PydanticCustomError("file", "{message}", {"message": message, "path": list(path)})
 
 
 def parse(
     model: type[Model], text: str, source: str, error: type[LanesumError], context: dict[str, Any] | None = None
 ) -> Model:
-    """``text`` as a ``model``.
+    """Parse ``text`` as a ``model``.
 
     Args:
-        model: what the file describes.
+        model: model of the file.
         text: YAML.
         source: named in errors.
-        error: raised for text that is none; the message starts with ``source:line``.
-        context: for the model's validators.
+        error: type of the error for invalid text; the message starts with ``source:line``.
+        context: context for the model's validators.
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -54,7 +54,7 @@ def parse(
 
 
 def _line(node: yaml.Node, location: tuple[int | str, ...]) -> int:
-    """Line of the deepest node that ``location`` leads to; a key that is missing is its parent's business."""
+    """Return the line of the deepest node on the path ``location``; for a missing key, that of its parent."""
     line = node.start_mark.line + 1
     for part in location:
         if isinstance(node, yaml.MappingNode):

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrival: check lengths and checksums, and tell contributions that this program sums from all other packets.
 
+#define OR_IS_UPLINK(header, state) || hdr.header.isValid()
+
 control Arrival(INGRESS_PARAMETERS) {
     apply {
         if (standard_metadata.parser_error != error.NoError) {
@@ -16,8 +18,8 @@ control Arrival(INGRESS_PARAMETERS) {
                 && hdr.lanesum.words <= MAX_WORDS) {
                 meta.length_matches = 1;
                 // The parser reads a payload only of contributions that this program sums.
-                if ((hdr.lanes.isValid() || hdr.codes.isValid() || hdr.codes16.isValid() || hdr.planes3.isValid()
-                     || hdr.planes5.isValid()) && hdr.lanesum.flags & FLAGS_PAST == 0) {
+                if ((hdr.lanes.isValid() FOR_EACH_UPLINK_HEADER(OR_IS_UPLINK))
+                    && hdr.lanesum.flags & FLAGS_PAST == 0) {
                     meta.arrival = ARRIVAL_CONTRIBUTION;
                 }
             }

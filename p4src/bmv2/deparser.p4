@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deparser: headers in wire order; whatever the parser left is appended by the target.
 
+#define EMIT_UPLINK(header, state) packet.emit(hdr.header);
+
 control PacketDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
@@ -9,10 +11,7 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ipv4);
         packet.emit(hdr.udp);
         packet.emit(hdr.lanesum);
-        packet.emit(hdr.codes);
-        packet.emit(hdr.codes16);
-        packet.emit(hdr.planes3);
-        packet.emit(hdr.planes5);
+        FOR_EACH_UPLINK_HEADER(EMIT_UPLINK)
         packet.emit(hdr.lanes);
     }
 }

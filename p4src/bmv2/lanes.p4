@@ -62,6 +62,9 @@
     hdr.lanes.w##odd = LOOK_UP(hdr.codes.w##i[31:28]) ++ LOOK_UP(hdr.codes.w##i[23:20]) \
                        ++ LOOK_UP(hdr.codes.w##i[15:12]) ++ LOOK_UP(hdr.codes.w##i[7:4]);
 
+#define WIDEN_ACTION(op, action, uplink_words, state) action;
+#define WIDEN_ENTRY(op, action, uplink_words, state) (false, OP_##op, _): action();
+
 control Lanes(INGRESS_PARAMETERS) {
     FOR_EACH_WORD(WORD_REGISTER)
     FOR_EACH_WORD(WORD_VARIABLE)
@@ -122,10 +125,7 @@ control Lanes(INGRESS_PARAMETERS) {
     // A replay reads the registers: nothing is widened.
     action replace_payload() {
         hdr.lanes.setValid();
-        hdr.codes.setInvalid();
-        hdr.codes16.setInvalid();
-        hdr.planes3.setInvalid();
-        hdr.planes5.setInvalid();
+        FOR_EACH_UPLINK_HEADER(REMOVE_UPLINK)
     }
 
     table expand {
@@ -134,17 +134,12 @@ control Lanes(INGRESS_PARAMETERS) {
             hdr.lanesum.op: ternary @name("op");
             meta.step: ternary;
         }
-        actions = { keep; expand8; table8; expand16; expand8to16; expand3to8; expand5to8; replace_payload; }
+        actions = { keep; FOR_EACH_WIDENING_OP(WIDEN_ACTION) replace_payload; }
         const default_action = keep();
         // Other payloads are accumulator words: of an operation that is not widened, or the sum of another switch.
         const entries = {
             (false, _, STEP_READ): replace_payload();
-            (false, OP_EXPAND8, _): expand8();
-            (false, OP_TABLE8, _): table8();
-            (false, OP_EXPAND16, _): expand16();
-            (false, OP_EXPAND8TO16, _): expand8to16();
-            (false, OP_EXPAND3TO8, _): expand3to8();
-            (false, OP_EXPAND5TO8, _): expand5to8();
+            FOR_EACH_WIDENING_OP(WIDEN_ENTRY)
         }
         counters = expand_counter;
     }

@@ -8,6 +8,7 @@
 #include "../shared/sizes.p4"
 #include "../shared/headers.p4"
 #include "../shared/types.p4"
+#include "lane_ops.p4"
 #include "target.p4"
 #include "types.p4"
 #include "parser.p4"

@@ -2,6 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parser: all headers up to the lanesum header, and the payload where this program sums packets of that size.
 
+#define SELECT_AGGREGATE(op, action, uplink_words, state) \
+    (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_##op, ACCUMULATOR_WORDS): parse_lanes;
+#define SELECT_CODES(op, action, uplink_words, state) \
+    (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_##op, uplink_words): state;
+#define SELECT_WORDS(op) (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_##op, ACCUMULATOR_WORDS): parse_lanes;
+
+#define PARSE_UPLINK(header, name) \
+    state name { \
+        packet.extract(hdr.header); \
+        transition accept; \
+    }
+
 parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     state start {
@@ -44,49 +56,14 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         // A sum of another switch (flag UPPER) has accumulator words as payload, whatever the operation.
         transition select(hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.flags, hdr.lanesum.op,
                           hdr.lanesum.words) {
-            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8, ACCUMULATOR_WORDS): parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_TABLE8, ACCUMULATOR_WORDS): parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND16, ACCUMULATOR_WORDS):
-                parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND8TO16, ACCUMULATOR_WORDS):
-                parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND3TO8, ACCUMULATOR_WORDS):
-                parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_EXPAND5TO8, ACCUMULATOR_WORDS):
-                parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND8, CODE_WORDS): parse_codes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_TABLE8, CODE_WORDS): parse_codes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND8TO16, CODE_WORDS): parse_codes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND16, CODE16_WORDS): parse_codes16;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND3TO8, PLANES3_WORDS): parse_planes3;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_EXPAND5TO8, PLANES5_WORDS): parse_planes5;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_ADD32, ACCUMULATOR_WORDS): parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_ADD8X4, ACCUMULATOR_WORDS): parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_OR, ACCUMULATOR_WORDS): parse_lanes;
-            (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_MAX, ACCUMULATOR_WORDS): parse_lanes;
+            FOR_EACH_WIDENING_OP(SELECT_AGGREGATE)
+            FOR_EACH_WIDENING_OP(SELECT_CODES)
+            FOR_EACH_PLAIN_OP(SELECT_WORDS)
             default: accept;
         }
     }
 
-    state parse_codes {
-        packet.extract(hdr.codes);
-        transition accept;
-    }
-
-    state parse_codes16 {
-        packet.extract(hdr.codes16);
-        transition accept;
-    }
-
-    state parse_planes3 {
-        packet.extract(hdr.planes3);
-        transition accept;
-    }
-
-    state parse_planes5 {
-        packet.extract(hdr.planes5);
-        transition accept;
-    }
+    FOR_EACH_UPLINK_HEADER(PARSE_UPLINK)
 
     state parse_lanes {
         packet.extract(hdr.lanes);

@@ -6,11 +6,8 @@
 #define CARRY_SUM meta.built = 1
 #define CARRY_NOTHING \
     meta.built = 1; \
-    hdr.lanes.setInvalid(); \
-    hdr.codes.setInvalid(); \
-    hdr.codes16.setInvalid(); \
-    hdr.planes3.setInvalid(); \
-    hdr.planes5.setInvalid()
+    FOR_EACH_UPLINK_HEADER(REMOVE_UPLINK) \
+    hdr.lanes.setInvalid()
 
 #define RESULT_PROGRESS meta.progress
 #define RESULT_LAST PROGRESS_LAST

@@ -74,7 +74,7 @@ control Slots(INGRESS_PARAMETERS) {
 
     table slot {
         key = {
-            meta.standing: ternary;
+            meta.order: ternary;
             meta.progress: ternary;
             meta.role: ternary;
         }
@@ -86,7 +86,7 @@ control Slots(INGRESS_PARAMETERS) {
         counters = slot_counter;
         const entries = {
             SLOT_ENTRIES()
-            (STANDING_FOREIGN, _, _): collide();
+            (ORDER_FOREIGN, _, _): collide();
         }
     }
 
@@ -108,28 +108,28 @@ control Slots(INGRESS_PARAMETERS) {
 
         epochs_ahead = hdr.lanesum.epoch - meta.owner.epoch;
         if (meta.owner.valid == 0) {
-            meta.standing = STANDING_NEW;
+            meta.order = ORDER_NEWER;
         } else if (meta.owner.job != hdr.lanesum.job || meta.owner.tag != hdr.lanesum.tag) {
             if (meta.role & ROLE_SHARED != 0 && meta.count != COUNT_DONE && age <= meta.lease) {
-                meta.standing = STANDING_FOREIGN;
+                meta.order = ORDER_FOREIGN;
             } else {
-                meta.standing = STANDING_NEW;
+                meta.order = ORDER_NEWER;
             }
         // Serial number arithmetic (RFC 1982): epochs may wrap.
         } else if (epochs_ahead[31:31] == 1) {
-            meta.standing = STANDING_OLDER;
+            meta.order = ORDER_OLDER;
         } else if (epochs_ahead != 0 || hdr.lanesum.chunk > meta.owner.chunk) {
-            meta.standing = STANDING_NEW;
+            meta.order = ORDER_NEWER;
         } else if (hdr.lanesum.chunk < meta.owner.chunk) {
-            meta.standing = STANDING_OLDER;
+            meta.order = ORDER_OLDER;
         } else if (hdr.lanesum.op != meta.owner.op || hdr.lanesum.racks != meta.round_words) {
-            meta.standing = STANDING_CONFLICT;
+            meta.order = ORDER_CONFLICT;
         } else if (meta.workers & meta.worker != 0) {
-            meta.standing = STANDING_SEEN;
+            meta.order = ORDER_DUPLICATE;
         } else {
-            meta.standing = STANDING_ADDED;
+            meta.order = ORDER_SAME;
         }
-        if (meta.standing == STANDING_NEW) {
+        if (meta.order == ORDER_NEWER) {
             meta.count = 0;
         }
         if (meta.count == COUNT_DONE) {

@@ -12,16 +12,18 @@ const step_t STEP_STORE = 1;
 const step_t STEP_COMBINE = 2;
 const step_t STEP_READ = 3;
 
+// Payload of contributions by uplink words of a group; at most one is valid, and none together with lanes.
+#define UPLINK_HEADER(header, state) header##_t header;
+// Remove it, once the accumulator words are made of it or read from the registers.
+#define REMOVE_UPLINK(header, state) hdr.header.setInvalid();
+
 struct headers_t {
     ethernet_t ethernet;
     arp_t      arp;
     ipv4_t     ipv4;
     udp_t      udp;
     lanesum_t  lanesum;
-    codes_t    codes;
-    codes16_t  codes16;
-    planes3_t  planes3;
-    planes5_t  planes5;
+    FOR_EACH_UPLINK_HEADER(UPLINK_HEADER)
     lanes_t    lanes;
 }
 
@@ -81,7 +83,7 @@ struct metadata_t {
     bit<8>     own_state;       // those that this packet adds
     bit<16>    now;             // ticks of 1,024 us
     bit<16>    touched;
-    standing_t standing;
+    order_t order;
     progress_t progress;
 
     step_t     step;

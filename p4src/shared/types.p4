@@ -33,14 +33,14 @@ const arrival_t ARRIVAL_CONTRIBUTION = 1; // undamaged, of a size and operation 
 const arrival_t ARRIVAL_CORRUPT = 2;
 const arrival_t ARRIVAL_ANSWER = 3;       // last pass of an answer, see tofino/passes.p4
 
-// Relation of a contribution to the slot entry that it addresses.
-typedef bit<3> standing_t;
-const standing_t STANDING_OLDER = 0;    // the owner is newer: a late packet
-const standing_t STANDING_NEW = 1;      // newer than the owner, or no owner: the packet claims the entry
-const standing_t STANDING_ADDED = 2;    // of the owner's chunk, first packet of its worker
-const standing_t STANDING_SEEN = 3;     // of the owner's chunk, duplicate
-const standing_t STANDING_CONFLICT = 4; // of the owner's chunk, with another operation or round size
-const standing_t STANDING_FOREIGN = 5;  // another job owns the entry
+// Order of a contribution and the owner of its slot entry: ChunkOrder of lanesum/aggregation/slots.py, with duplicates.
+typedef bit<3> order_t;
+const order_t ORDER_OLDER = 0;    // the owner is newer: a late packet
+const order_t ORDER_NEWER = 1;    // newer than the owner, or no owner: the packet claims the entry
+const order_t ORDER_SAME = 2;     // of the owner's chunk, first packet of its worker
+const order_t ORDER_DUPLICATE = 3;// of the owner's chunk, duplicate
+const order_t ORDER_CONFLICT = 4; // of the owner's chunk, with another operation or round size
+const order_t ORDER_FOREIGN = 5;  // another job owns the entry
 
 // Progress of the entry's sum.
 typedef bit<2> progress_t;

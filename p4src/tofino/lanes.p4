@@ -34,18 +34,18 @@ typedef bit<(BLOCK_BITS + 1)> lane_entry_t;
     action do_max_##i() { hdr.lanes.w##i = max_##i.execute(LANE_ENTRY); } \
     @stage(stage_number) \
     table lane_##i { \
-        key = { meta.standing: ternary; meta.progress: ternary; meta.combination: ternary; meta.role: ternary; } \
+        key = { meta.order: ternary; meta.progress: ternary; meta.combination: ternary; meta.role: ternary; } \
         actions = { do_store_##i; do_add_##i; do_or_##i; do_max_##i; keep; } \
         const default_action = keep(); \
         size = 8; \
         const entries = { \
-            (STANDING_NEW, _, _, _): do_store_##i(); \
-            (STANDING_ADDED, PROGRESS_DONE, _, ROLE_ASCEND &&& ROLE_ASCEND): keep(); \
-            (STANDING_ADDED, PROGRESS_DONE, _, _): do_or_##i(); \
-            (STANDING_SEEN, PROGRESS_DONE, _, _): do_or_##i(); \
-            (STANDING_ADDED, _, COMBINE_ADD, _): do_add_##i(); \
-            (STANDING_ADDED, _, COMBINE_OR, _): do_or_##i(); \
-            (STANDING_ADDED, _, COMBINE_MAX, _): do_max_##i(); \
+            (ORDER_NEWER, _, _, _): do_store_##i(); \
+            (ORDER_SAME, PROGRESS_DONE, _, ROLE_ASCEND &&& ROLE_ASCEND): keep(); \
+            (ORDER_SAME, PROGRESS_DONE, _, _): do_or_##i(); \
+            (ORDER_DUPLICATE, PROGRESS_DONE, _, _): do_or_##i(); \
+            (ORDER_SAME, _, COMBINE_ADD, _): do_add_##i(); \
+            (ORDER_SAME, _, COMBINE_OR, _): do_or_##i(); \
+            (ORDER_SAME, _, COMBINE_MAX, _): do_max_##i(); \
         } \
     }
 

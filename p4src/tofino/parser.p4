@@ -42,10 +42,10 @@
         meta.combination = combine; \
         transition parse_payload; \
     }
-// What the lanes do in a later pass; standing and combination are those of the first one.
-#define TASK_STATE(state_name, its_standing, combine, parse_pass_payload) \
+// What the lanes do in a later pass; order and combination are those of the first one.
+#define TASK_STATE(state_name, its_order, combine, parse_pass_payload) \
     state state_name { \
-        meta.standing = its_standing; \
+        meta.order = its_order; \
         meta.combination = combine; \
         transition parse_pass_payload; \
     }
@@ -257,14 +257,14 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         }
     }
 
-    TASK_STATE(store_codes, STANDING_NEW, COMBINE_ADD, pass_codes)
-    TASK_STATE(store_codes16, STANDING_NEW, COMBINE_ADD, pass_codes16)
-    TASK_STATE(store_lanes, STANDING_NEW, COMBINE_ADD, pass_lanes)
-    TASK_STATE(add_codes, STANDING_ADDED, COMBINE_ADD, pass_codes)
-    TASK_STATE(add_codes16, STANDING_ADDED, COMBINE_ADD, pass_codes16)
-    TASK_STATE(add_lanes, STANDING_ADDED, COMBINE_ADD, pass_lanes)
-    TASK_STATE(or_lanes, STANDING_ADDED, COMBINE_OR, pass_lanes)
-    TASK_STATE(max_lanes, STANDING_ADDED, COMBINE_MAX, pass_lanes)
+    TASK_STATE(store_codes, ORDER_NEWER, COMBINE_ADD, pass_codes)
+    TASK_STATE(store_codes16, ORDER_NEWER, COMBINE_ADD, pass_codes16)
+    TASK_STATE(store_lanes, ORDER_NEWER, COMBINE_ADD, pass_lanes)
+    TASK_STATE(add_codes, ORDER_SAME, COMBINE_ADD, pass_codes)
+    TASK_STATE(add_codes16, ORDER_SAME, COMBINE_ADD, pass_codes16)
+    TASK_STATE(add_lanes, ORDER_SAME, COMBINE_ADD, pass_lanes)
+    TASK_STATE(or_lanes, ORDER_SAME, COMBINE_OR, pass_lanes)
+    TASK_STATE(max_lanes, ORDER_SAME, COMBINE_MAX, pass_lanes)
     PASS_STATE(pass_codes, parse_codes)
     PASS_STATE(pass_codes16, parse_codes16)
     PASS_STATE(pass_lanes, parse_lanes)
@@ -272,7 +272,7 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     state read_lanes {
         meta.phase = PHASE_PASS;
         meta.verdict = VERDICT_PASS;
-        meta.standing = STANDING_SEEN;
+        meta.order = ORDER_DUPLICATE;
         meta.progress = PROGRESS_DONE;
         EXTRACT_HEADERS
         transition accept;

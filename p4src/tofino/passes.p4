@@ -105,7 +105,7 @@ control Passes(INGRESS_PARAMETERS) {
     // The lanes do the same in all passes.
     table pass_task {
         key = {
-            meta.standing: ternary;
+            meta.order: ternary;
             meta.progress: ternary;
             meta.combination: ternary;
             hdr.codes.isValid(): ternary;
@@ -115,14 +115,14 @@ control Passes(INGRESS_PARAMETERS) {
         const default_action = set_task(TASK_STRIP | TASK_LANES);
         size = 16;
         const entries = {
-            (STANDING_NEW, _, _, true, _): set_task(TASK_STORE | TASK_CODES);
-            (STANDING_NEW, _, _, _, true): set_task(TASK_STORE | TASK_CODES16);
-            (STANDING_NEW, _, _, _, _): set_task(TASK_STORE | TASK_LANES);
-            (STANDING_ADDED, 0 &&& PROGRESS_DONE, COMBINE_ADD, true, _): set_task(TASK_ADD | TASK_CODES);
-            (STANDING_ADDED, 0 &&& PROGRESS_DONE, COMBINE_ADD, _, true): set_task(TASK_ADD | TASK_CODES16);
-            (STANDING_ADDED, 0 &&& PROGRESS_DONE, COMBINE_ADD, _, _): set_task(TASK_ADD | TASK_LANES);
-            (STANDING_ADDED, 0 &&& PROGRESS_DONE, COMBINE_OR, _, _): set_task(TASK_OR | TASK_LANES);
-            (STANDING_ADDED, 0 &&& PROGRESS_DONE, COMBINE_MAX, _, _): set_task(TASK_MAX | TASK_LANES);
+            (ORDER_NEWER, _, _, true, _): set_task(TASK_STORE | TASK_CODES);
+            (ORDER_NEWER, _, _, _, true): set_task(TASK_STORE | TASK_CODES16);
+            (ORDER_NEWER, _, _, _, _): set_task(TASK_STORE | TASK_LANES);
+            (ORDER_SAME, 0 &&& PROGRESS_DONE, COMBINE_ADD, true, _): set_task(TASK_ADD | TASK_CODES);
+            (ORDER_SAME, 0 &&& PROGRESS_DONE, COMBINE_ADD, _, true): set_task(TASK_ADD | TASK_CODES16);
+            (ORDER_SAME, 0 &&& PROGRESS_DONE, COMBINE_ADD, _, _): set_task(TASK_ADD | TASK_LANES);
+            (ORDER_SAME, 0 &&& PROGRESS_DONE, COMBINE_OR, _, _): set_task(TASK_OR | TASK_LANES);
+            (ORDER_SAME, 0 &&& PROGRESS_DONE, COMBINE_MAX, _, _): set_task(TASK_MAX | TASK_LANES);
             (_, _, _, true, _): set_task(TASK_STRIP | TASK_CODES);
             (_, _, _, _, true): set_task(TASK_STRIP | TASK_CODES16);
         }
@@ -266,7 +266,7 @@ control Passes(INGRESS_PARAMETERS) {
         key = {
             hdr.pass.verdict: ternary;
             hdr.pass.progress: ternary;
-            meta.standing: ternary;
+            meta.order: ternary;
             meta.progress: ternary;
             meta.difference: ternary;
         }
@@ -275,12 +275,12 @@ control Passes(INGRESS_PARAMETERS) {
         counters = last_pass_counter;
         size = 8;
         const entries = {
-            ((bit<8>) VERDICT_RESULT, _, STANDING_SEEN, PROGRESS_DONE, 0): answer(VERDICT_RESULT);
-            ((bit<8>) VERDICT_REPLAY, _, STANDING_SEEN, PROGRESS_DONE, 0): answer_again(VERDICT_REPLAY);
-            ((bit<8>) VERDICT_ASCEND, (bit<8>) PROGRESS_LAST, STANDING_SEEN, PROGRESS_DONE, 0): answer(VERDICT_ASCEND);
-            ((bit<8>) VERDICT_ASCEND, _, STANDING_SEEN, PROGRESS_DONE, 0): answer_again(VERDICT_ASCEND);
-            ((bit<8>) VERDICT_PENDING, _, STANDING_SEEN, PROGRESS_OPEN, _): answer(VERDICT_PENDING);
-            ((bit<8>) VERDICT_CONFLICT, _, STANDING_CONFLICT, _, _): answer(VERDICT_CONFLICT);
+            ((bit<8>) VERDICT_RESULT, _, ORDER_DUPLICATE, PROGRESS_DONE, 0): answer(VERDICT_RESULT);
+            ((bit<8>) VERDICT_REPLAY, _, ORDER_DUPLICATE, PROGRESS_DONE, 0): answer_again(VERDICT_REPLAY);
+            ((bit<8>) VERDICT_ASCEND, (bit<8>) PROGRESS_LAST, ORDER_DUPLICATE, PROGRESS_DONE, 0): answer(VERDICT_ASCEND);
+            ((bit<8>) VERDICT_ASCEND, _, ORDER_DUPLICATE, PROGRESS_DONE, 0): answer_again(VERDICT_ASCEND);
+            ((bit<8>) VERDICT_PENDING, _, ORDER_DUPLICATE, PROGRESS_OPEN, _): answer(VERDICT_PENDING);
+            ((bit<8>) VERDICT_CONFLICT, _, ORDER_CONFLICT, _, _): answer(VERDICT_CONFLICT);
         }
     }
 

@@ -10,7 +10,7 @@
 //   stage 1  owner, owner_reached: job and tag, epoch. Is the epoch newer? Is it at least as new?
 //   stage 2  chunk; copies of it in seen and shape. Newer, the same or older? Which workers? Another shape of round?
 //   stage 3  count; copies of it in workers and state. Complete with this packet, or before it?
-//   stage 4  the lanes, with standing and progress known.
+//   stage 4  the lanes, with order and progress known.
 //
 // 'seen' notes every worker with a packet of the chunk, before it is known whether the contribution counts; 'workers' notes
 // those in the sum. They differ only by workers that were refused for a conflict, or came after the entry was complete.
@@ -423,12 +423,12 @@ control Slots(INGRESS_PARAMETERS) {
         void apply(inout two_words_t value, out bit<32> recalled) { recalled = value.hi; }
     };
 
-    action do_count_first() { meta.progress = count_first.execute(ENTRY); meta.standing = STANDING_NEW; }
-    action do_count_next() { meta.progress = count_next.execute(ENTRY); meta.standing = STANDING_ADDED; }
-    action do_read_count_seen() { meta.progress = read_count.execute(ENTRY); meta.standing = STANDING_SEEN; }
-    action do_read_count_foreign() { meta.progress = read_count.execute(ENTRY); meta.standing = STANDING_FOREIGN; }
-    action stand_in_conflict() { meta.standing = STANDING_CONFLICT; }
-    action stand_behind() { meta.standing = STANDING_OLDER; }
+    action do_count_first() { meta.progress = count_first.execute(ENTRY); meta.order = ORDER_NEWER; }
+    action do_count_next() { meta.progress = count_next.execute(ENTRY); meta.order = ORDER_SAME; }
+    action do_read_count_seen() { meta.progress = read_count.execute(ENTRY); meta.order = ORDER_DUPLICATE; }
+    action do_read_count_foreign() { meta.progress = read_count.execute(ENTRY); meta.order = ORDER_FOREIGN; }
+    action set_conflict() { meta.order = ORDER_CONFLICT; }
+    action set_older() { meta.order = ORDER_OLDER; }
     action do_first_worker() { meta.workers = first_worker.execute(ENTRY); }
     action do_next_worker() { meta.workers = next_worker.execute(ENTRY); }
     action do_read_workers() { meta.workers = read_workers.execute(ENTRY); }
@@ -462,12 +462,12 @@ control Slots(INGRESS_PARAMETERS) {
     table count {
         key = { CHUNK_KEY }
         actions = {
-            do_count_first; do_count_next; do_read_count_seen; do_read_count_foreign; stand_in_conflict; stand_behind; nothing;
+            do_count_first; do_count_next; do_read_count_seen; do_read_count_foreign; set_conflict; set_older; nothing;
         }
         const default_action = nothing();
         size = 64;
         const entries = {
-            CHUNK_ENTRIES(do_count_first, do_count_next, do_read_count_seen, stand_in_conflict, do_read_count_foreign, stand_behind)
+            CHUNK_ENTRIES(do_count_first, do_count_next, do_read_count_seen, set_conflict, do_read_count_foreign, set_older)
         }
     }
 
@@ -565,7 +565,7 @@ control Slots(INGRESS_PARAMETERS) {
 #define ANY_LEASE , _, _
     table slot {
         key = {
-            meta.standing: ternary;
+            meta.order: ternary;
             meta.progress: ternary;
             meta.role: ternary;
             meta.overdue: ternary;
@@ -579,10 +579,10 @@ control Slots(INGRESS_PARAMETERS) {
         counters = slot_counter;
         size = 32;
         const entries = {
-            (STANDING_FOREIGN, PROGRESS_DONE, _, _, 1): take_over();
-            (STANDING_FOREIGN, _, _, 0, _): collide();
-            (STANDING_FOREIGN, _, _, _, 1): take_over();
-            (STANDING_FOREIGN, _, _, _, _): collide();
+            (ORDER_FOREIGN, PROGRESS_DONE, _, _, 1): take_over();
+            (ORDER_FOREIGN, _, _, 0, _): collide();
+            (ORDER_FOREIGN, _, _, _, 1): take_over();
+            (ORDER_FOREIGN, _, _, _, _): collide();
             SLOT_ENTRIES(ANY_LEASE)
         }
     }

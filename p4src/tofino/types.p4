@@ -170,7 +170,7 @@ struct ingress_metadata_t {
     bit<2>        chunk_order;
     bit<1>        shape_differs;
     bit<32>       seen;            // contributors so far, of packets with this chunk
-    standing_t    standing;
+    order_t    order;
     progress_t    progress;
     bit<32>       workers;
     bit<8>        own_state;       // flags that this packet adds to the entry

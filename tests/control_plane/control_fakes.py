@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches and a server that remember what they were told, go away, come back empty, and refuse on request."""
+"""Fake switches and server that record calls, restart empty, and refuse on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lanesum_control.topology import load
 
 
 class FakeSwitch:
-    """A device and the life around it in one. Checks at every write that no slot is two jobs' own."""
+    """A device and its connection. Checks in every write that no two jobs own a slot."""
 
     def __init__(self, slots: int = 100) -> None:
         self.slots = slots
@@ -102,7 +102,7 @@ class FakeSwitch:
         return repaired
 
     def restart(self) -> None:
-        """As a switch process that died and was started again."""
+        """Restart: the switch loses its program and entries."""
         self.hosts, self.jobs, self.connected = [], {}, False
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class FakeClock:
 
 
 class Site:
-    """A controller with fakes around it; ``start`` makes another one, as after its process died."""
+    """A controller with fakes; ``start`` makes another one, as after a restart."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class Site:
         return Controller(self.network, self.servers, self.switches, clock=self.clock, **options)
 
     def told(self) -> list[str]:
-        """What was written, at every switch, since the last time."""
+        """Return the writes at every switch since the last call."""
         written = [f"{name}: {what}" for name, switch in self.switches.items() for what in switch.log]
         for switch in self.switches.values():
             switch.log.clear()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Three workers' sessions through one switch on loopback, with a controller and a server."""
+"""Sessions of three workers through one switch on loopback, with a controller and a server."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Site:
     def reduce(
         self, job: AdmittedJob, codec: codecs.Codec | Callable[[], codecs.Codec] | str, rounds: int = 2
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Means of some vectors in a row, the same at every worker; and the codec's own.
+        """Return the means of consecutive vectors, equal at every worker, and those of the codec alone.
 
-        A codec that remembers something is given by what makes one.
+        A codec with state is given by its constructor.
         """
         results: dict[int, list[np.ndarray]] = {}
 
@@ -88,7 +88,7 @@ def vector(worker: int, number: int) -> np.ndarray:
 
 @contextlib.contextmanager
 def running(folder: Path, device: Any, pipeline: Any, prefix: str) -> Iterator[Site]:
-    """A site around ``device``; ``prefix``: of addresses that no run on this machine has."""
+    """Run a site around ``device``; ``prefix``: prefix of unused addresses."""
     star = parse(available()["star4"].read_text().replace("10.19.", prefix), "star")
     switch = RemoteSwitch(f"unix:{folder}/p4runtime", pipeline)
     with (

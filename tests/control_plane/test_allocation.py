@@ -33,7 +33,7 @@ def numbered(drawn: list[tuple[tuple[str, ...], int, int, int]], first: int = 1)
 
 
 def check_disjoint(ranges: Mapping[int, SlotRange], slots: int) -> None:
-    """No range that is somebody's own touches any other."""
+    """Check that no exclusive range overlaps another one."""
     for (_, one), (_, other) in itertools.combinations(ranges.items(), 2):
         if not (one.shared and other.shared):
             assert not (one.count and other.count and one.overlaps(other))
@@ -43,7 +43,7 @@ def check_disjoint(ranges: Mapping[int, SlotRange], slots: int) -> None:
 
 
 def admitted(claims: list[Claim]) -> list[Claim]:
-    """Those that a controller would have taken, one after the other."""
+    """Return the jobs that a controller admits, one after another."""
     taken: list[Claim] = []
     for claim in claims:
         try:
@@ -77,7 +77,7 @@ def test_promises_hold_while_jobs_come_and_go(
                     assert claim.quota <= new[switch][claim.job].count <= claim.slots
             else:
                 assert claim.job not in new[switch]
-        # The way there, write by write.
+        # The transition, write by write.
         on_switch = {job: one for job, one in held[switch].items() if job in new[switch]}
         cuts, growths = steps(held[switch], new[switch])
         for job, one in [*cuts.items(), *growths.items()]:
@@ -107,7 +107,7 @@ def test_nothing_moves_without_a_reason(drawn: list[tuple[tuple[str, ...], int, 
                     assert after == before or grown
 
 
-def test_a_higher_priority_shrinks_lower_ones_to_their_quota_and_gives_back() -> None:
+def test_higher_priority_shrinks_lower_ones_to_their_quota() -> None:
     low = Claim(1, ("s",), slots=80, quota=20, priority=0, order=1)
     high = Claim(2, ("s",), slots=90, quota=10, priority=5, order=2)
     held = allocate({"s": 100}, [low], {})
@@ -119,20 +119,20 @@ def test_a_higher_priority_shrinks_lower_ones_to_their_quota_and_gives_back() ->
     assert allocate({"s": 100}, [low], both) == held
 
 
-def test_the_same_priority_takes_nothing_but_its_quota() -> None:
+def test_same_priority_takes_nothing_but_its_quota() -> None:
     old = Claim(1, ("s",), slots=100, quota=10, order=1)
     new = Claim(2, ("s",), slots=100, quota=30, order=2)
     held = allocate({"s": 100}, [old], {})
     assert {job: one.count for job, one in allocate({"s": 100}, [old, new], held)["s"].items()} == {1: 70, 2: 30}
 
 
-def test_a_quota_that_cannot_be_met_is_refused_with_the_numbers() -> None:
+def test_quota_that_cannot_be_met_is_refused_with_the_numbers() -> None:
     claims = [Claim(n, ("s",), slots=40, quota=40, order=n) for n in (1, 2, 3)]
     with pytest.raises(QuotaError, match=r"40 slots cannot be met at s: 80 of 100 are guaranteed to 2 .*, 20 are left"):
         allocate({"s": 100}, claims, {})
 
 
-def test_the_pool_is_what_nobody_has_and_is_shared() -> None:
+def test_pool_holds_the_free_slots_and_is_shared() -> None:
     own = Claim(1, ("s",), slots=60, quota=60, order=1)
     best_effort = [Claim(n, ("s",), slots=30, quota=0, order=n) for n in (2, 3)]
     ranges = allocate({"s": 100}, [own, *best_effort], {})["s"]

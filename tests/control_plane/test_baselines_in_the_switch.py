@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Votes, levels and latents are summed in the switch, by the program for BMv2 in the embedded switch."""
+"""Votes, levels and latents are summed by the BMv2 program in the embedded switch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.control_plane.sites import HOSTS, SIZE, Site, running, vector
 
-# Dense, training, and two that are compressed.
+# Dense, training, and two compressed ones.
 LEARNED: dict[str, Any] = {"density": 0.05, "warm_up": 1, "training": 1, "passes": 2, "guard": 1.0}
 
 
@@ -30,7 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def summed_by_switch(site: Site, name: str, options: dict[str, Any], rounds: int) -> tuple[list[np.ndarray], int]:
-    """Means, the codec's own bits, and how many sums the switch has completed for them; nothing passed it by."""
+    """Return the means, those of the codec alone, and the number of sums of the switch; no packet bypasses it."""
     build = functools.partial(codecs.get, name, workers=len(HOSTS), **options)
     before = site.controller.counters()
     job = site.controller.admit(JobRequest(name, HOSTS, slots=8))
@@ -43,7 +43,7 @@ def summed_by_switch(site: Site, name: str, options: dict[str, Any], rounds: int
     return got, one["contribute_and_complete"] - other.get("contribute_and_complete", 0)
 
 
-def test_the_majority_of_signs_is_counted_in_the_switch(site: Site) -> None:
+def test_majority_of_signs_is_counted_in_the_switch(site: Site) -> None:
     got, completed = summed_by_switch(site, "signsgd", {"scaled": False}, 2)
     for number, majority in enumerate(got):
         votes = np.sum([np.where(vector(worker, number) >= 0, 1, -1) for worker in range(len(HOSTS))], axis=0)
@@ -53,7 +53,7 @@ def test_the_majority_of_signs_is_counted_in_the_switch(site: Site) -> None:
 
 
 @pytest.mark.parametrize("name", ["qsgd", "powersgd", "lgc", "lgc-server"])
-def test_what_others_send_goes_through_the_switch_too(site: Site, name: str) -> None:
+def test_gathered_messages_go_through_the_switch(site: Site, name: str) -> None:
     if name.startswith("lgc") and importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed.")
     options = {"qsgd": {"scale": "shared"}, "powersgd": {}}.get(name, LEARNED)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What programs offer is read off their P4Info, and jobs are kept off switches that do not offer what they need."""
+"""Capabilities are read from the P4Info, and jobs are placed only on switches with the required ones."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ from tests.control_plane.control_fakes import Site, request, what
 ON_CHIP = {
     LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.ADD8X4, LaneOp.OR, LaneOp.MAX, LaneOp.EXPAND16, LaneOp.EXPAND8TO16,
 }  # fmt: skip
+# Operations that the chip leaves to the server.
+OFF_CHIP = ", ".join(op.name for op in LaneOp if op not in ON_CHIP)
 CHIP = tofino_pipeline("tofino1-w32").capabilities
 
 
 def tag_with(job: int, word: int) -> int:
-    """The tag with which a job has this owner word: a CRC is linear, so bits of the tag are chosen one by one."""
+    """Return the tag that gives a job this owner word: a CRC is linear, so its bits are chosen one by one."""
     base = owner_word(job, 0)
-    rows = {}  # highest bit -> (what changes in the word, which bits of the tag do it)
+    rows = {}  # highest bit -> (change of the word, bits of the tag that cause it)
     for bit in range(32):
         change, tag = owner_word(job, 1 << bit) ^ base, 1 << bit
         while change and change.bit_length() in rows:
@@ -60,13 +62,13 @@ def test_bmv2_offers_everything(words: int) -> None:
     assert bmv2_pipeline(words).slots == 1024
 
 
-def test_the_chip_s_program_says_what_it_is() -> None:
+def test_capabilities_of_the_chip_program() -> None:
     assert Capabilities(frozenset(ON_CHIP), owner_words=True, pipes=True) == CHIP
 
 
 @pytest.mark.parametrize("built", PROFILES, ids=lambda built: built.name)
-def test_a_profile_s_promise_is_its_p4info_s(built: TofinoProfile) -> None:
-    """Slots, one register for each word of a pass with all passes' blocks, and whether packets have several."""
+def test_profile_agrees_with_its_p4info(built: TofinoProfile) -> None:
+    """Compare slots, registers of the words of a pass, and number of passes."""
     pipeline = tofino_pipeline(built.name)
     assert pipeline.slots == built.slots
     assert pipeline.accumulator_words == built.accumulator_words
@@ -78,13 +80,13 @@ def test_a_profile_s_promise_is_its_p4info_s(built: TofinoProfile) -> None:
     assert pipeline.capabilities == dataclasses.replace(CHIP, one_pass=built.passes == 1)
 
 
-def test_the_owner_word_is_the_program_s() -> None:
-    """CRC-32 of job and tag, most significant bytes first; the value is the one that CRC catalogues check with."""
+def test_owner_word_equals_that_of_the_program() -> None:
+    """CRC-32 of job and tag, most significant byte first, with the check value of CRC catalogues."""
     assert owner_word(0x3132, 0x33343536) == 0x0972D361  # "123456"
 
 
 @pytest.mark.parametrize("op", sorted(set(LaneOp) - ON_CHIP), ids=lambda op: op.name)
-def test_what_a_program_does_not_sum_is_refused(op: LaneOp) -> None:
+def test_check_missing_operation_is_refused(op: LaneOp) -> None:
     with pytest.raises(NotOfferedError, match=rf"Job 1 may use {op.name}, .* the server sums"):
         CHIP.check(switch_job(ops=(LaneOp.ADD32, op)), [])
     CHIP.check(switch_job(ops=(LaneOp.ADD32,)), [])
@@ -101,8 +103,8 @@ def test_two_jobs_with_one_owner_word_are_refused() -> None:
     EVERYTHING.check(switch_job(2, tag, ops=ops), [(1, 7)])
 
 
-def test_the_owner_word_of_nobody_is_refused() -> None:
-    with pytest.raises(NotOfferedError, match="is 0, as of an entry that nobody has"):
+def test_check_owner_word_zero_is_refused() -> None:
+    with pytest.raises(NotOfferedError, match="is 0, which means no owner"):
         CHIP.check(switch_job(5, tag_with(5, 0), ops=(LaneOp.ADD32,)), [])
 
 
@@ -113,7 +115,7 @@ def test_members_in_several_pipes_are_refused() -> None:
     EVERYTHING.check(switch_job(ports=(0, 128), ops=(LaneOp.ADD32,)), [])
 
 
-# The controller leaves to the server what a switch does not offer.
+# The controller leaves missing operations to the server.
 
 
 @pytest.fixture
@@ -123,7 +125,7 @@ def site() -> Site:
     return site
 
 
-def test_a_switch_gets_the_operations_that_it_sums(site: Site) -> None:
+def test_switch_gets_the_operations_that_it_sums(site: Site) -> None:
     admitted = site.start().admit(request(codec="thc-paper"))
     job = admitted.switch_jobs["s1"]
     assert set(job.ops) == ON_CHIP
@@ -132,14 +134,14 @@ def test_a_switch_gets_the_operations_that_it_sums(site: Site) -> None:
     assert LaneOp.TABLE8 in admitted.tickets[0].ops
 
 
-def test_what_is_left_to_the_server_is_said(site: Site) -> None:
+def test_admitted_job_names_operations_left_to_the_server(site: Site) -> None:
     controller = site.start()
     controller.admit(request(codec="thc-paper"))
-    assert "s1 leaves TABLE8, EXPAND3TO8, EXPAND5TO8 to the server" in what(controller, "a")[0]
+    assert f"s1 leaves {OFF_CHIP} to the server" in what(controller, "a")[0]
 
 
-def test_where_no_codes_are_looked_up_the_codec_does_without(site: Site) -> None:
-    """Switch and server add codes as they are; workers build their codec by their tickets."""
+def test_codec_without_lookup_in_switches_uses_no_table(site: Site) -> None:
+    """Switch and server add codes unchanged; workers build their codec by their tickets."""
     admitted = site.start().admit(request())
     assert {ticket.code_table for ticket in admitted.tickets} == {None}
     assert admitted.switch_jobs["s1"].code_table is None
@@ -149,8 +151,8 @@ def test_where_no_codes_are_looked_up_the_codec_does_without(site: Site) -> None
     assert codec.code_table is None and codec.describe() != codecs.get("thc", workers=len(admitted.tickets)).describe()
 
 
-def test_a_running_job_keeps_its_table(tmp_path: Path) -> None:
-    """Its workers have built their codec by it, whatever the switches can do when the controller starts again."""
+def test_running_job_keeps_its_table(tmp_path: Path) -> None:
+    """Its workers have built their codec with the table, so a restarted controller must keep it."""
     site, state = Site(), tmp_path / "state.db"
     with Store(state) as store:
         before = site.start(store=store).admit(request()).tickets
@@ -167,15 +169,15 @@ def test_a_running_job_keeps_its_table(tmp_path: Path) -> None:
         assert controller.job("a").tickets[0].code_table is None, "the next incarnation is built by what is there"
 
 
-def test_a_job_of_nothing_else_is_left_out(site: Site) -> None:
+def test_job_of_missing_operations_only_is_left_out(site: Site) -> None:
     admitted = site.start().admit(request(codec="thc-paper", ops=(LaneOp.TABLE8,)))
     assert admitted.switch_jobs == {}
     assert admitted.left_out == {"s1": "its program sums none of the job's operations"}
     assert site.switches["s1"].jobs == {}
 
 
-def test_what_one_rack_leaves_to_the_server_the_upper_switch_does_too() -> None:
-    """It would wait in vain for the sum of that rack."""
+def test_upper_switch_leaves_out_operations_that_a_rack_lacks() -> None:
+    """The upper switch would never get that rack's sum."""
     site = Site("tree2x2")
     site.switches["s2"].capabilities = CHIP
     jobs = site.start().admit(request(codec="thc-paper")).switch_jobs
@@ -185,7 +187,7 @@ def test_what_one_rack_leaves_to_the_server_the_upper_switch_does_too() -> None:
     assert jobs["s0"].role == Role.UPPER
 
 
-def test_a_rack_that_cannot_be_summed_leaves_the_upper_switch_out() -> None:
+def test_rack_that_cannot_be_summed_leaves_the_upper_switch_out() -> None:
     site = Site("tree2x2")
     site.switches["s2"].capabilities = dataclasses.replace(EVERYTHING, ops=frozenset({LaneOp.OR}))
     admitted = site.start().admit(request(ops=(LaneOp.ADD32,)))
@@ -207,7 +209,7 @@ def draws(monkeypatch: pytest.MonkeyPatch, next_tag: Callable[[], int]) -> None:
     monkeypatch.setattr("lanesum_control.jobs.secrets.randbits", lambda bits: next_tag() if bits == 32 else drawn(bits))
 
 
-def test_a_tag_that_would_be_another_job_s_is_drawn_again(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clashing_tag_is_replaced(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     controller = site.start()
     first = controller.admit(request("a", 1))
     word = owner_word(first.number, first.tickets[0].tag)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever happens in whatever order: what switches and server hold is what the jobs need, and nothing is lost."""
+"""State machine test: after any sequence of events, switches and server hold the desired state, and no job is lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ switches = st.sampled_from(SWITCHES)
 
 
 class ControllerMachine(RuleBasedStateMachine):
-    """A controller between fakes. ``FakeSwitch`` checks at every write that no slot is two jobs' own."""
+    """A controller with fakes. ``FakeSwitch`` checks in every write that no two jobs own a slot."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class ControllerMachine(RuleBasedStateMachine):
         self.site = Site("tree2x2", slots=SLOTS)
         self.controller = self.site.start(store=self.store)
         self.names = (f"job{n}" for n in itertools.count())
-        self.taken: set[tuple[int, int]] = set()  # (tag, worker) of tickets that were handed out
+        self.taken: set[tuple[int, int]] = set()  # (tag, worker) of issued tickets
 
     def teardown(self) -> None:
         self.store.close()
@@ -125,7 +125,7 @@ class ControllerMachine(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        """One round of the monitor."""
+        """Run one round of the monitor."""
         self.controller.check_server()
         for switch in SWITCHES:
             self.controller.check_switch(switch)
@@ -145,7 +145,7 @@ class ControllerMachine(RuleBasedStateMachine):
     @precondition(lambda self: not any(switch.away for switch in self.site.switches.values()))
     @rule()
     def all_is_well(self) -> None:
-        """Once everybody is back and was looked at, everything is as it should be."""
+        """Check the state once all parts have returned and were checked."""
         self.site.server.away = False
         for switch in self.site.switches.values():
             switch.full = False

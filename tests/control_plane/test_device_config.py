@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Device configs are what the agents' own definitions say; the controller pushes those of its P4Info as they are."""
+"""Device configs match the definitions of the agents; the controller pushes matching ones unchanged."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
 from lanesum_control.resources import checkout_root
 from lanesum_control.tofino.device_config import Compiled
-from lanesum_control.tofino.recirculation import check_ports, turning_ports
+from lanesum_control.tofino.recirculation import check_ports, recirculation_ports
 from lanesum_control.tofino.resources import REPORT, Resources, measure, read_report
 
 COMPILED = Compiled("lanesum", b'{"schema": 1}', b"{}" * 100, bytes(range(256)) * 80, pipes=(0, 1))
 
 
 def pipeline_config() -> Any:
-    """The message of Stratum's bf.proto, made here from its description."""
+    """Return the message of Stratum's bf.proto, built from its description."""
     field = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="bf.proto", package="stratum.hal.barefoot", syntax="proto3")
     message = file.message_type.add(name="BfPipelineConfig")
@@ -49,7 +49,7 @@ def pipeline_config() -> Any:
     return message_factory.MessageFactory(pool).GetPrototype(descriptor)()
 
 
-def test_stratum_s_format_is_its_message() -> None:
+def test_stratums_format_is_its_message() -> None:
     read = pipeline_config()
     read.ParseFromString(COMPILED.for_stratum())
     assert (read.p4_name, read.bfruntime_info) == ("lanesum", COMPILED.bfrt)
@@ -59,7 +59,7 @@ def test_stratum_s_format_is_its_message() -> None:
     assert read.SerializeToString() == COMPILED.for_stratum()
 
 
-def test_pi_s_format_is_three_parts_after_their_lengths() -> None:
+def test_pis_format_is_three_parts_after_their_lengths() -> None:
     data, parts = COMPILED.for_pi(), []
     while data:
         (size,) = struct.unpack_from("<i", data)
@@ -75,8 +75,8 @@ def test_both_formats_are_unpacked() -> None:
     assert Compiled.unpack(COMPILED.for_pi()) == dataclasses.replace(COMPILED, bfrt=b"", pipes=())
 
 
-def test_what_protobuf_writes_otherwise_is_unpacked_too() -> None:
-    """Numbers one by one, fields that are not this version's, and a name as long as protobuf's first key says."""
+def test_unpack_other_protobuf_encodings() -> None:
+    """Unpacked numbers, fields of other versions, and a name as long as the first key."""
     profile = b"\x0a\x04main" + b"\x12\x02{}" + b"\x1a\x03bin" + b"\x20\x02" + b"\x20\x81\x01" + b"\x48\x05"
     read = Compiled.unpack(b"\x12\x02[]" + b"\x7a\x01x" + b"\x1a" + bytes([len(profile)]) + profile)
     assert read == Compiled("", b"[]", b"{}", b"bin", (2, 129), "main")
@@ -85,7 +85,7 @@ def test_what_protobuf_writes_otherwise_is_unpacked_too() -> None:
     assert Compiled.unpack(named.for_pi()) == named
 
 
-def test_a_file_that_is_neither_is_refused() -> None:
+def test_unpack_unknown_format_is_refused() -> None:
     pi, stratum = COMPILED.for_pi(), COMPILED.for_stratum()
     without_context = dataclasses.replace(COMPILED, context=b"")
     two_pipelines = stratum + stratum[stratum.index(b"\x1a") :]
@@ -100,7 +100,7 @@ def test_a_file_that_is_neither_is_refused() -> None:
 
 
 def context_of(found: Resources) -> bytes:
-    """A small ``context.json`` with this report."""
+    """Return a small ``context.json`` with this report."""
 
     def memories(kind: str, count: int) -> dict[str, Any]:
         return {"memory_type": kind, "memory_units_and_vpns": [{"memory_units": list(range(count))}]}
@@ -137,8 +137,8 @@ def compiled(name: str) -> Compiled:
 
 @pytest.mark.parametrize("pack", FORMATS.values(), ids=FORMATS)
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_device_config_takes_the_print_out_s_place(name: str, pack: Format, tmp_path: Path) -> None:
-    """What is pushed is the file; names, slots and chip are the committed P4Info's."""
+def test_device_config_replaces_the_printed_program(name: str, pack: Format, tmp_path: Path) -> None:
+    """The controller pushes the file; names, slots and chip are those of the committed P4Info."""
     packed = tmp_path / "packed.bin"
     packed.write_bytes(pack(compiled(name)))
     built, printed = tofino_pipeline(name, packed), tofino_pipeline(name)
@@ -149,14 +149,14 @@ def test_a_device_config_takes_the_print_out_s_place(name: str, pack: Format, tm
 
 
 def test_pipes_that_do_not_run_the_program_have_no_ports(tmp_path: Path) -> None:
-    """Stratum's format names those that do; PI's does not, and any chip's pipes may be there."""
+    """Stratum's format names the pipes; with PI's format all pipes of the chip are assumed."""
     two = dataclasses.replace(compiled("tofino1-w32"), pipes=(0, 1))
     (tmp_path / "two.bin").write_bytes(two.for_stratum())
     (tmp_path / "any.bin").write_bytes(two.for_pi())
     on_two, on_any = (tofino_pipeline("tofino1-w32", tmp_path / name) for name in ("two.bin", "any.bin"))
-    assert turning_ports(on_two) == (68, 196) and turning_ports(on_any) == (68, 196, 324, 452)
+    assert recirculation_ports(on_two) == (68, 196) and recirculation_ports(on_any) == (68, 196, 324, 452)
     with pytest.raises(ConfigurationError, match=r"Port 324 is no recirculation port .* It has 68, 196, one in each"):
-        turning_ports(on_two, [68, 324])
+        recirculation_ports(on_two, [68, 324])
     check_ports(on_two, [3, 131])
     check_ports(on_any, [3, 131, 260])
     with pytest.raises(ConfigurationError, match=r"has no port 260\. Give .* pipe \(0, 1\) times 128"):
@@ -172,7 +172,7 @@ def refusal(profile: str, data: bytes, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("pack", FORMATS.values(), ids=FORMATS)
-def test_another_profile_s_device_config_is_named(pack: Format, tmp_path: Path) -> None:
+def test_another_profiles_device_config_is_named(pack: Format, tmp_path: Path) -> None:
     assert refusal("tofino1-w32", pack(compiled("tofino2-w64")), tmp_path) == (
         "Device config packed.bin is of profile tofino2-w64, not of tofino1-w32. "
         "Give --tofino tofino2-w64 with it, or the file of tofino1-w32."
@@ -180,7 +180,7 @@ def test_another_profile_s_device_config_is_named(pack: Format, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("pack", FORMATS.values(), ids=FORMATS)
-def test_a_stale_device_config_is_refused(pack: Format, tmp_path: Path) -> None:
+def test_stale_device_config_is_refused(pack: Format, tmp_path: Path) -> None:
     there = REPORTS["tofino1-w32"]
     older = dataclasses.replace(there, tables=there.tables - 1)
     stale = dataclasses.replace(compiled("tofino1-w32"), context=context_of(older))
@@ -191,8 +191,8 @@ def test_a_stale_device_config_is_refused(pack: Format, tmp_path: Path) -> None:
     )
 
 
-def test_another_description_is_refused_and_another_order_of_the_same_is_not(tmp_path: Path) -> None:
-    """The compiler gives the snapshots' tables in either order, and writes when it ran."""
+def test_check_other_description_is_refused_other_order_accepted(tmp_path: Path) -> None:
+    """The compiler orders the tables of snapshots arbitrarily, and stores the build time."""
     whole = compiled("tofino1-w32")
     schema = json.loads(whole.bfrt)
     schema["tables"].reverse()
@@ -213,14 +213,14 @@ def test_another_description_is_refused_and_another_order_of_the_same_is_not(tmp
 
 
 @pytest.mark.parametrize("context", [b"{}", b"no JSON", b"[]", b'{"tables": [1]}', b"\xff", b'{"tables": {}}'])
-def test_a_context_that_is_not_the_assembler_s_is_refused(context: bytes, tmp_path: Path) -> None:
+def test_check_foreign_context_is_refused(context: bytes, tmp_path: Path) -> None:
     other = dataclasses.replace(compiled("tofino1-w32"), context=context)
     assert refusal("tofino1-w32", other.for_pi(), tmp_path) == (
         "Device config packed.bin: its context.json is not one that the assembler writes. Build it again: make tofino."
     )
 
 
-def test_a_file_that_is_no_device_config_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_no_device_config_is_refused(tmp_path: Path) -> None:
     printed = (FOLDER / "tofino1-w32.printed.p4").read_bytes()
     assert refusal("tofino1-w32", printed, tmp_path) == (
         "Device config packed.bin: no compiled program, neither in Stratum's format (BfPipelineConfig) nor in "
@@ -228,6 +228,6 @@ def test_a_file_that_is_no_device_config_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_device_config_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"no device config .*absent\.bin\. Build it: make tofino"):
+def test_missing_device_config_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"Missing device config .*absent\.bin"):
         tofino_pipeline("tofino1-w32", tmp_path / "absent.bin")

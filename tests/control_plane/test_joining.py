@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tickets, claims, readiness, leases and changing workers: the controller's side, without sockets."""
+"""Tickets, claims, readiness, leases and changes of workers at the controller, without sockets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def controller(site: Site) -> Controller:
 
 
 def join_all(controller: Controller, **descriptions: str) -> int:
-    """All workers take their tickets; the incarnation's tag."""
+    """Take all tickets; return the tag of the incarnation."""
     tags = set()
     for worker, host in enumerate(controller.job("a").request.workers):
         tags.add(controller.join("a", worker, Taken(host, f"process at {host}", descriptions.get(host))).tag)
@@ -37,7 +37,7 @@ def join_all(controller: Controller, **descriptions: str) -> int:
     return tag
 
 
-def test_a_second_join_is_a_new_incarnation(controller: Controller, site: Site) -> None:
+def test_second_join_is_a_new_incarnation(controller: Controller, site: Site) -> None:
     """Two sessions must never share a tag: the switch could answer the second one with results of the first."""
     first = controller.job("a").switch_jobs["s1"]
     tags = {controller.join("a", worker).tag for worker in range(4)}
@@ -69,7 +69,7 @@ def test_two_processes_are_not_the_same_worker(controller: Controller, site: Sit
     assert "claimed twice: by process 1 at w1, and now by process 2 at w9" in str(caught.value)
     assert "w2, w3, w4 are awaited" in str(caught.value)
     site.clock.now += CLAIM_LAPSE_S
-    controller.state(ticket.job, ticket.tag, 0, "one")  # it waits, and says so
+    controller.state(ticket.job, ticket.tag, 0, "one")  # it waits, and has a description
     site.clock.now += CLAIM_LAPSE_S
     with pytest.raises(AdmissionError, match="claimed twice"):
         controller.join("a", 0, OTHER)
@@ -120,27 +120,27 @@ def test_all_learn_who_uses_another_codec(controller: Controller) -> None:
     assert controller.state(1, again.tag, 2)["state"] == "waiting"
 
 
-def test_a_codec_may_be_said_after_joining(controller: Controller) -> None:
+def test_description_may_follow_the_join(controller: Controller) -> None:
     """A codec depends on the number of workers, which the ticket has."""
     tag = join_all(controller)
     assert controller.state(1, tag, 0) == {"state": "ready"}, "it has nothing to compare"
     assert controller.state(1, tag, 0, "w1", "thc") == {"state": "waiting", "for": ["w2", "w3", "w4"]}
     controller.state(1, tag, 1, "w2", "thc")
     controller.state(1, tag, 2, "w3", "thc")
-    controller.state(1, tag, 3, "somebody else", "fixed")
+    controller.state(1, tag, 3, "another claimant", "fixed")
     assert controller.state(1, tag, 0) == {"state": "waiting", "for": ["w4"]}
     assert controller.state(1, tag, 3, "w4", "thc") == {"state": "ready"}
     assert controller.state(1, tag, 0) == {"state": "ready"}
 
 
-def test_a_mismatch_shows_before_all_have_joined(controller: Controller) -> None:
+def test_mismatch_shows_before_all_have_joined(controller: Controller) -> None:
     tag = controller.join("a", 0, Taken("w1", "w1", "thc")).tag
     controller.join("a", 1, Taken("w2", "w2", "fixed"))
     assert controller.state(1, tag, 0)["state"] == "mismatch"
     assert controller.join("a", 1, Taken("new process", "w2", "thc")).tag != tag
 
 
-def test_a_lease_runs_out(controller: Controller, site: Site) -> None:
+def test_job_with_expired_lease_is_removed(controller: Controller, site: Site) -> None:
     tag = join_all(controller)
     controller.admit(request("forever", workers=2, lease_s=0))
     site.clock.now += 119
@@ -157,7 +157,7 @@ def test_a_lease_runs_out(controller: Controller, site: Site) -> None:
     assert controller.state(1, tag, 3) == {"state": "removed"}
 
 
-def test_a_worker_leaves_and_another_comes(controller: Controller, site: Site) -> None:
+def test_worker_leaves_and_another_comes(controller: Controller, site: Site) -> None:
     controller.leave("a", "w2")
     tag = join_all(controller)
     controller.admit(request("b", workers=2, slots=30))
@@ -193,7 +193,7 @@ def test_changes_that_cannot_be(controller: Controller) -> None:
     assert controller.job("a").tickets[0].tag == tag
 
 
-def test_a_worker_in_another_rack_makes_two_levels() -> None:
+def test_worker_in_another_rack_makes_two_levels() -> None:
     site = Site("tree2x2")
     controller = site.start()
     controller.admit(request("a", workers=2))

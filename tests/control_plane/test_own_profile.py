@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of one's own: what the sources have no code for is refused before anything is compiled."""
+"""Custom profiles: unsupported sizes are refused before compiling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lanesum_control.tofino.resources import Resources
 P4SRC = (checkout_root() or Path()) / "p4src"
 
 
-def test_the_sources_say_what_they_have_code_for() -> None:
+def test_sizes_are_read_from_the_sources() -> None:
     there = Sizes.of(P4SRC)
     assert there.words == tuple(range(8, 129, 8))
     assert there.slots == tuple(1 << bits for bits in range(8, 16))
@@ -35,7 +35,7 @@ def test_the_sources_say_what_they_have_code_for() -> None:
 
 
 def test_every_number_of_words_has_its_lanes() -> None:
-    """Each once, four registers a stage from stage 4 on."""
+    """Each once, four registers per stage from stage 4 on."""
     text = (P4SRC / "tofino/lanes.p4").read_text()
     macros = dict(re.findall(r"^#define (LANES_\d+)\(M\) (.+)$", text, re.MULTILINE))
     assert list(macros) == [f"LANES_{words}" for words in Sizes.of(P4SRC).words]
@@ -49,7 +49,7 @@ def test_every_number_of_words_has_its_lanes() -> None:
         assert lanes == [(4 + i // 4, i) for i in range(int(macro.removeprefix("LANES_")))]
 
 
-def test_the_bits_of_a_slot_s_number_are_its_logarithm() -> None:
+def test_slot_number_bits_are_the_logarithm_of_slots() -> None:
     bits = re.findall(
         r"SLOTS == (\d+)\n#define SLOT_BITS (\d+)$", (P4SRC / "tofino/sizes.p4").read_text(), re.MULTILINE
     )
@@ -57,7 +57,7 @@ def test_the_bits_of_a_slot_s_number_are_its_logarithm() -> None:
     assert len(bits) == len(Sizes.of(P4SRC).slots)
 
 
-def test_a_profile_of_one_s_own() -> None:
+def test_custom_profile_has_the_requested_sizes() -> None:
     assert own_profile("tofino1", 24, None, 1, P4SRC) == TofinoProfile("tofino1-w24-s16384-p1", TOFINO_1, 24)
     wide = own_profile("tofino2", 448, None, 8, P4SRC)
     assert wide == TofinoProfile("tofino2-w448-s2048-p8", TOFINO_2, 448, 2_048, 8)
@@ -85,7 +85,7 @@ def test_a_profile_of_one_s_own() -> None:
         (("tofino1", 256, 8_192, 8), r"8,192 slots in 8 passes are 65,536 blocks .* Give 4,096 slots or fewer\."),
     ],
 )
-def test_what_there_is_no_code_for(given: tuple[str, int, int | None, int], said: str) -> None:
+def test_custom_profile_unsupported_size_is_refused(given: tuple[str, int, int | None, int], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         own_profile(*given, P4SRC)
 
@@ -101,7 +101,7 @@ def test_what_there_is_no_code_for(given: tuple[str, int, int | None, int], said
         ("--only ", "There is no Tofino profile ''"),
     ],
 )
-def test_options_that_say_nothing_are_refused_before_tools_are_looked_for(
+def test_options_say_nothing_are_refused_before_tools_are_looked_for(
     options: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")
@@ -109,7 +109,7 @@ def test_options_that_say_nothing_are_refused_before_tools_are_looked_for(
     assert capsys.readouterr().err.startswith(said)
 
 
-def test_a_try_out_leaves_committed_files_alone(
+def test_try_profile_leaves_committed_files_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The committed BMv2 builds belong to the sources: by their manifest, and by compiling again where p4c is on PATH."""
+"""The committed BMv2 builds match the sources: by the manifest, and by compiling where p4c is on PATH."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_manifest_of_the_committed_builds_has_no_problems() -> None:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Sources and builds that a test may damage."""
+    """Copy sources and builds, so that a test may change them."""
     shutil.copytree(P4SRC, tmp_path / "p4src")
     assert manifest_problems(tmp_path / "p4src") == []
     return tmp_path / "p4src"
@@ -77,7 +77,7 @@ def test_manifest_problems_of_other_options_name_them(copy: Path, key: str, what
 
 @pytest.mark.parametrize("build", BUILDS, ids=build_id)
 def test_compiling_again_gives_the_committed_build(build: Bmv2Build, tmp_path: Path) -> None:
-    """Byte for byte with the compiler that the manifest names; any other compiler must accept the program."""
+    """Byte for byte with the compiler of the manifest; any other compiler must accept the program."""
     compiler = shutil.which(COMPILER)
     if compiler is None:
         pytest.skip(f"{COMPILER} is not on PATH")

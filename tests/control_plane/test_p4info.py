@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiled program promises the control plane."""
+"""Properties of the compiled program that the control plane requires."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanesum_control.pipelines import bmv2_pipeline
 
 @pytest.mark.parametrize("accumulator_words", BUILT_ACCUMULATOR_WORDS)
 def test_every_table_counts_its_packets(accumulator_words: int) -> None:
-    """BMv2 gives counters over P4Runtime but no registers: they are all that a controller sees of the data plane."""
+    """BMv2 serves counters over P4Runtime but no registers: they are the only view of the data plane."""
     text = bmv2_pipeline(accumulator_words).p4info_path.read_text()
     p4info = text_format.Parse(text, p4info_pb2.P4Info())
     counters = {counter.preamble.id: counter.direct_table_id for counter in p4info.direct_counters}

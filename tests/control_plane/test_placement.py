@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which switch does what: one level, racks, quorums, and what is left out and why."""
+"""Placement of jobs: one level, racks, quorums, and switches that are left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lanesum_control.topology import load
 
 STAR = Network.of(load("star4"), loopback=False)
 TREE = Network.of(load("tree2x2"), loopback=False)
-EVERYBODY = ("w1", "w2", "w3", "w4")
+ALL_WORKERS = ("w1", "w2", "w3", "w4")
 
 
 def placed(
@@ -31,7 +31,7 @@ def roles(placement: Placement) -> dict[str, Role]:
 
 
 def big(switches: dict[str, int], upper: str = "s0") -> Network:
-    """A network with so many workers at every switch; the server is at ``upper``."""
+    """Return a network with this many workers at every switch; the server is at ``upper``."""
     at = {f"w{switch}n{n}": switch for switch, count in switches.items() for n in range(count)} | {"server": upper}
     seen = {
         here: {
@@ -44,7 +44,7 @@ def big(switches: dict[str, int], upper: str = "s0") -> Network:
 
 
 def test_one_switch_makes_the_results() -> None:
-    placement = placed(EVERYBODY, STAR)
+    placement = placed(ALL_WORKERS, STAR)
     (one,) = placement.assignments
     assert (one.switch, one.role, one.threshold, one.uplink) == ("s1", NO_ROLE, 0, None)
     assert [(member.worker, member.host.port, member.aggregate) for member in one.members] == [
@@ -73,12 +73,12 @@ def test_two_racks_and_the_switch_above() -> None:
 
 
 def test_members_send_from_the_port_of_the_job() -> None:
-    """Racks too: their aggregates keep the source of the worker that completed them."""
-    assignments = place(EVERYBODY, TREE, quorum=0, udp_port=40000, unavailable={}).assignments
+    """Also racks: their aggregates keep the source of the worker that completed them."""
+    assignments = place(ALL_WORKERS, TREE, quorum=0, udp_port=40000, unavailable={}).assignments
     assert {member.udp_port for one in assignments for member in one.members} == {40000}
 
 
-def test_a_worker_at_the_upper_switch_is_a_rack_of_its_own() -> None:
+def test_worker_at_upper_switch_is_rack_of_its_own() -> None:
     network = big({"s1": 2, "s0": 2})
     placement = placed(("ws1n0", "ws0n0", "ws1n1", "ws0n1"), network)
     assert placement.places == ((0, 0), (1, 0), (0, 1), (2, 0))
@@ -89,9 +89,9 @@ def test_a_worker_at_the_upper_switch_is_a_rack_of_its_own() -> None:
 
 
 def test_with_a_quorum_the_server_decides() -> None:
-    (one,) = placed(EVERYBODY, STAR, quorum=3).assignments
+    (one,) = placed(ALL_WORKERS, STAR, quorum=3).assignments
     assert (one.role, one.threshold, one.uplink) == (Role.ASCEND | Role.QUORUM, 3, None)
-    placement = placed(EVERYBODY, quorum=3)
+    placement = placed(ALL_WORKERS, quorum=3)
     assert roles(placement) == {"s1": Role.ASCEND | Role.QUORUM, "s2": Role.ASCEND | Role.QUORUM}
     assert [one.threshold for one in placement.assignments] == [0, 0]
     assert placement.left_out == {"s0": "with a quorum the server decides"}
@@ -105,14 +105,14 @@ def test_with_a_quorum_the_server_decides() -> None:
         ({"s0": "x", "s1": "y", "s2": "z"}, set(), {"s0": "x", "s1": "y", "s2": "z"}),
     ],
 )
-def test_the_server_stands_in_for_switches_that_are_out(
+def test_server_stands_in_for_switches_that_are_out(
     unavailable: dict[str, str], stay: set[str], left_out: dict[str, str]
 ) -> None:
-    """A rack that is not summed sends what is no member above; the other racks' sums then go to the server too."""
-    placement = placed(EVERYBODY, unavailable=unavailable)
+    """Contributions of a rack that is not summed are no members above; the server then sums the other racks, too."""
+    placement = placed(ALL_WORKERS, unavailable=unavailable)
     assert set(roles(placement)) == stay
     assert placement.left_out == left_out
-    assert placement.places == placed(EVERYBODY).places, "places do not depend on which switches are up"
+    assert placement.places == placed(ALL_WORKERS).places, "places do not depend on which switches are up"
 
 
 def test_more_workers_than_a_bitmap_holds() -> None:
@@ -142,8 +142,8 @@ def test_more_racks_than_a_packet_names() -> None:
         placed(tuple(host for host in network.hosts if host != "server"), network)
 
 
-def test_the_server_in_a_rack() -> None:
-    """The racks are then beside the switch in the middle, which only routes."""
+def test_server_in_a_rack() -> None:
+    """The other racks are beside the upper switch, which only routes."""
     network = dataclasses.replace(TREE, upper="s2", at={**TREE.at, "server": "s2"})
     placement = placed(("w1", "w3"), network)
     assert roles(placement) == {"s1": Role.ASCEND, "s2": Role.UPPER}
@@ -158,11 +158,11 @@ def with_servers(network: Network, *hosts: str) -> Network:
 
 def test_several_servers_behind_the_upper_switch_change_nothing() -> None:
     network = with_servers(dataclasses.replace(TREE, at={**TREE.at, "server2": "s0"}), "server", "server2")
-    assert placed(EVERYBODY, network) == placed(EVERYBODY, TREE)
+    assert placed(ALL_WORKERS, network) == placed(ALL_WORKERS, TREE)
 
 
 def test_servers_in_racks_leave_the_racks_to_themselves() -> None:
-    """What a rack sends to a server in another rack passes the upper switch, what it sends to its own does not."""
+    """Packets of a rack to a server in another rack pass the upper switch, packets to its own server do not."""
     placement = placed(("w1", "w3"), with_servers(TREE, "server", "w4"))
     assert roles(placement) == {"s1": Role.ASCEND, "s2": Role.ASCEND}
     assert [one.uplink for one in placement.assignments] == [None, None]
@@ -171,9 +171,9 @@ def test_servers_in_racks_leave_the_racks_to_themselves() -> None:
 
 @pytest.mark.parametrize("network", [STAR, TREE])
 @pytest.mark.parametrize("quorum", [0, 3])
-def test_no_switch_waits_for_a_worker_that_is_beside_its_server(network: Network, quorum: int) -> None:
-    placement = placed(EVERYBODY, with_servers(network, "w2", "w3"), quorum=quorum)
+def test_no_switch_waits_for_worker_is_beside_its_server(network: Network, quorum: int) -> None:
+    placement = placed(ALL_WORKERS, with_servers(network, "w2", "w3"), quorum=quorum)
     assert placement.assignments == ()
     assert set(placement.left_out.values()) == {"w2 reaches the server on its own host without it"}
-    assert placement.places == placed(EVERYBODY, network).places
+    assert placement.places == placed(ALL_WORKERS, network).places
     assert roles(placed(("w1", "w4"), with_servers(STAR, "w2", "w3"))) == {"s1": NO_ROLE}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches over P4Runtime that go on, start again, or were changed by somebody else; the embedded switch's server."""
+"""Switches over P4Runtime that keep running, restart, or are changed by another client; with the embedded server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOSTS = list(NETWORK.seen["s1"].values())
 
 
 class Process:
-    """A switch process: its program, entries and session end with it."""
+    """A switch process: program, entries and session end with it."""
 
     def __init__(self, folder: Path, name: str = "s1") -> None:
         self.address = f"unix:{folder / name}.sock"
@@ -76,11 +76,11 @@ def contents(remote: RemoteSwitch) -> dict[str, list[tuple[dict[str, int], str, 
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    while not condition():  # the test's own time limit ends it
+    while not condition():  # the test's time limit ends it
         time.sleep(0.02)
 
 
-def test_what_is_right_is_left_alone(remote: RemoteSwitch) -> None:
+def test_reconcile_without_difference_writes_nothing(remote: RemoteSwitch) -> None:
     assert remote.reconcile(HOSTS, [job()])
     assert remote.reconcile(HOSTS, [job()]) == []
 
@@ -101,7 +101,7 @@ def test_every_port_marks_and_goes_on_marking(process: Process) -> None:
     assert switch.reconcile(HOSTS, []) == ["1 corrected (congestion 1)"]
     assert marks() == [(port, 8) for port in ports]
     switch.close()
-    # One that shall not mark does not, whatever it did before.
+    # A switch without marking stops any earlier marking.
     plain = RemoteSwitch(process.address, bmv2_pipeline())
     plain.connect(5.0)
     assert plain.reconcile(HOSTS, []) == [f"{len(ports)} deleted (congestion {len(ports)})"]
@@ -118,7 +118,7 @@ def test_differences_are_repaired(remote: RemoteSwitch, process: Process) -> Non
         number = connection.names.wildcard(table).table_id  # type: ignore[union-attr]
         return [e for step in remote.device.job_entities(of) for e in step if e.table_entry.table_id == number]
 
-    # Somebody deletes, adds and changes entries, and a group.
+    # Another client deletes, adds and changes entries, and a group.
     connection.write([(DELETE, entity) for entity in entities(job(1), RECEIVER)])
     remote.device.admit(job(9, 100))
     remote.device.remove(dataclasses.replace(job(2, 10), members=job(2).members[:1]))
@@ -145,8 +145,8 @@ def test_differences_are_repaired(remote: RemoteSwitch, process: Process) -> Non
     assert remote.reconcile(HOSTS, [job(1), job(2, 10)]) == []
 
 
-def test_a_repair_never_gives_slots_to_two_jobs(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two jobs have changed places: one must be out before the other is in."""
+def test_repair_never_gives_slots_to_two_jobs(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two jobs exchange their slots: one must be removed before the other is added."""
     remote.reconcile(HOSTS, [job(1, 0), job(2, 10)])
     write = remote.device.connection.write
 
@@ -160,7 +160,7 @@ def test_a_repair_never_gives_slots_to_two_jobs(remote: RemoteSwitch, monkeypatc
     assert remote.reconcile(HOSTS, [job(1, 10), job(2, 0)]) == ["4 corrected (member 4)"]
 
 
-def test_a_program_that_runs_is_not_pushed_again(remote: RemoteSwitch, process: Process) -> None:
+def test_program_that_runs_is_not_pushed_again(remote: RemoteSwitch, process: Process) -> None:
     remote.reconcile(HOSTS, [job()])
     remote.close()
     again = RemoteSwitch(process.address, bmv2_pipeline())
@@ -173,7 +173,7 @@ def test_a_program_that_runs_is_not_pushed_again(remote: RemoteSwitch, process: 
     other_size.close()
 
 
-def test_a_restart_is_noticed(remote: RemoteSwitch, process: Process) -> None:
+def test_restart_is_noticed(remote: RemoteSwitch, process: Process) -> None:
     remote.check()
     process.stop()
     with pytest.raises(SwitchUnreachableError):
@@ -198,7 +198,7 @@ def test_another_controller_is_noticed(remote: RemoteSwitch, process: Process) -
             remote.device.admit(job())
 
 
-def test_the_monitor_repairs_restarted_switches(tmp_path: Path) -> None:
+def test_monitor_repairs_restarted_switches(tmp_path: Path) -> None:
     processes = {name: Process(tmp_path, name) for name in ("s0", "s1", "s2")}
     switches = {name: RemoteSwitch(one.address, bmv2_pipeline()) for name, one in processes.items()}
     controller = Controller(Site("tree2x2").network, FakeServer(), switches, connect_timeout_s=5.0)
@@ -223,7 +223,7 @@ def test_the_monitor_repairs_restarted_switches(tmp_path: Path) -> None:
         one.stop()
 
 
-def test_a_controller_that_starts_again_disturbs_nothing(process: Process) -> None:
+def test_controller_that_starts_again_disturbs_nothing(process: Process) -> None:
     server = FakeServer()
     store = Store()
     first = Controller(
@@ -238,11 +238,11 @@ def test_a_controller_that_starts_again_disturbs_nothing(process: Process) -> No
     first.close()
     again = RemoteSwitch(process.address, bmv2_pipeline())
     second = Controller(NETWORK, server, {"s1": again}, store=store, connect_timeout_s=5.0)
-    assert what(second, "s1") == ["connected: all was right"]
+    assert what(second, "s1") == ["connected: no differences"]
     again.close()
     forgetful = Controller(NETWORK, server, {"s1": again}, connect_timeout_s=5.0)
     assert what(forgetful, "s1") == ["connected: 10 deleted (lookup 1, member 4, multicast group 1, receiver 4)"], (
-        "without a memory, what is there belongs to nobody"
+        "without its state the controller removes all entries"
     )
     assert not contents(again)[MEMBER]
     forgetful.close()

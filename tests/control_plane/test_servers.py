@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Several aggregation servers: every job is at all of them, and each goes and comes back by itself."""
+"""Several aggregation servers: all jobs are at each of them, and outages are independent."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ADDRESSES = (("10.19.0.100", 19539), ("10.19.0.101", 19539), ("10.19.0.102", 195
 
 
 def jobs_at(site: Site) -> list[dict[int, int]]:
-    """Tags by job number, at each server."""
+    """Return the tags by job number, at each server."""
     return [{number: job.tag for number, job in server.jobs.items()} for server in site.servers]
 
 
-def test_a_job_is_at_every_server_and_its_tickets_name_all() -> None:
+def test_job_is_at_every_server_and_its_tickets_name_all() -> None:
     site = Site(servers=3)
     controller = site.start()
     admitted = controller.admit(request())
@@ -40,7 +40,7 @@ def test_a_job_is_at_every_server_and_its_tickets_name_all() -> None:
     assert jobs_at(site) == [{}] * 3
 
 
-def test_a_job_that_one_server_does_not_take_is_at_none() -> None:
+def test_job_that_one_server_does_not_take_is_at_none() -> None:
     site = Site(servers=3)
     controller = site.start()
     site.servers[2].away = True
@@ -68,8 +68,8 @@ def test_events_name_the_server_that_went_and_came_back() -> None:
     site.servers[1].restart()
     controller.check_server("server2")
     assert jobs_at(site) == before
-    assert what(controller, "server2")[1:] == ["lost: The server is away.", "started again: 1 jobs admitted again"]
-    assert what(controller, "server") == ["connected: all was right"]
+    assert what(controller, "server2")[1:] == ["lost: The server is away.", "restarted: 1 jobs admitted again"]
+    assert what(controller, "server") == ["connected: no differences"]
 
 
 def test_decisions_that_one_server_forgot_begin_an_incarnation_at_all() -> None:
@@ -102,7 +102,7 @@ def test_counters_of_each_and_of_all() -> None:
     assert controller.counters()["server"] is None
 
 
-def test_a_controller_has_as_many_servers_as_its_network() -> None:
+def test_controller_has_as_many_servers_as_its_network() -> None:
     site = Site(servers=2)
     with pytest.raises(
         ConfigurationError, match=r"has 1 aggregation servers.*addressed to 2: 10.19.0.100, 10.19.0.101"
@@ -110,8 +110,8 @@ def test_a_controller_has_as_many_servers_as_its_network() -> None:
         Controller(site.network, site.server, site.switches)
 
 
-def test_a_job_learns_that_its_servers_are_others(tmp_path: Path) -> None:
-    """A worker of before would send slots to other servers than a worker of now."""
+def test_job_learns_that_its_servers_are_others(tmp_path: Path) -> None:
+    """Old workers would send slots to other servers than new ones."""
     site = Site(servers=2)
     with Store(tmp_path / "state") as store:
         controller = site.start(store=store)
@@ -130,7 +130,7 @@ def test_a_job_learns_that_its_servers_are_others(tmp_path: Path) -> None:
         assert controller.state(1, before.tag, 0)["state"] == "superseded"
 
 
-def test_workers_beside_a_server_send_from_a_port_of_their_own() -> None:
+def test_workers_beside_server_send_from_port_of_their_own() -> None:
     site = Site(servers=2, on_workers=True)
     controller = site.start()
     job = controller.admit(request())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller over gRPC: joining, waiting for each other, staying, leaving, and the command line."""
+"""The controller over gRPC: join, readiness, keep-alive, leave, and the command line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def job(address: str) -> str:
 
 
 def in_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
-    """Start ``work``; what it returns or raises is put into the list."""
+    """Start ``work``; append its result or exception to the list."""
     outcome: list[object] = []
 
     def run() -> None:
@@ -71,7 +71,7 @@ def in_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[object
 
 
 def listed(address: str) -> dict[str, Any]:
-    """The one job, as the service lists it."""
+    """Return the only job as the service lists it."""
     (job,) = rpc.call(address, rpc.JOBS, {})["jobs"]
     assert isinstance(job, dict)
     return job
@@ -98,7 +98,7 @@ def test_admit_join_list_and_remove(address: str, monkeypatch: pytest.MonkeyPatc
     assert rpc.call(address, rpc.EVENTS, {"since": last})["events"] == []
 
 
-def test_the_service_says_what_is_wrong(address: str) -> None:
+def test_service_refusal_names_the_reason(address: str) -> None:
     with pytest.raises(rpc.ControllerError, match="No job 'a' is admitted"):
         join(controller=address, job="a", worker=0)
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "slots": 8})
@@ -132,7 +132,7 @@ def test_ports_taken_and_controllers_that_are_not_there(
         join()
 
 
-def test_a_ticket_file_is_good_for_one_session(
+def test_ticket_file_is_good_for_one_session(
     address: str, job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "ticket.json"
@@ -197,10 +197,10 @@ def test_keeping_a_job_alive(address: str, job: str, site: Site, controller: Con
             time.sleep(0.01)
     assert not keep_alive._thread.is_alive()
     assert KeepAlive(other, address).check() == "superseded"
-    nobody = KeepAlive(ticket, "127.0.0.1:1", interval_s=0.05)
-    with nobody:
+    unanswered = KeepAlive(ticket, "127.0.0.1:1", interval_s=0.05)
+    with unanswered:
         time.sleep(0.2)
-        assert not nobody.superseded
+        assert not unanswered.superseded
 
 
 def test_members_follow_their_job(address: str, job: str) -> None:
@@ -225,7 +225,7 @@ def test_members_follow_their_job(address: str, job: str) -> None:
         third.close()
 
 
-def test_the_command_line(address: str, controller: Controller) -> None:
+def test_job_commands_manage_a_job(address: str, controller: Controller) -> None:
     def lanesum(*arguments: str) -> str:
         result = invoke(["job", *arguments, "--controller", address])
         assert result.exit_code == 0, result.output
@@ -263,7 +263,7 @@ def test_the_command_line(address: str, controller: Controller) -> None:
         (["--state", "/nonexistent/state"], "Cannot use the state file /nonexistent/state"),
     ],
 )
-def test_a_controller_that_cannot_start(options: list[str], says: str) -> None:
+def test_controller_that_cannot_start_names_the_reason(options: list[str], says: str) -> None:
     result = invoke(["controller", "--topology", "tree2x2", *options])
     assert result.exit_code != 0
     assert "Traceback" not in result.output

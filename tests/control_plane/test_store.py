@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What outlives the controller, and files that are none of ours."""
+"""State that survives the controller, and invalid state files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lanesum_control.store import SCHEMA_VERSION, Store
 from tests.control_plane.control_fakes import Site, request, what
 
 
-def test_a_controller_that_starts_again_has_lost_nothing(tmp_path: Path) -> None:
+def test_controller_that_starts_again_has_lost_nothing(tmp_path: Path) -> None:
     site, state = Site("tree2x2"), tmp_path / "state.db"
     with Store(state) as store:
         controller = site.start(store=store)
@@ -37,31 +37,31 @@ def test_a_controller_that_starts_again_has_lost_nothing(tmp_path: Path) -> None
         assert again.jobs() == before
         assert {name: switch.jobs for name, switch in site.switches.items()} == held
         assert site.told() == ["s0: reconcile", "s1: reconcile", "s2: reconcile"], "nothing that runs is touched"
-        assert what(again, "s1") == ["connected: all was right"]
+        assert what(again, "s1") == ["connected: no differences"]
         assert again.state(tickets[0].job, tickets[0].tag, 0, "p0") == {"state": "waiting", "for": ["w3", "w4"]}
         assert again.join("b", 2).tag == tickets[0].tag
         assert again.admit(request("new", slots=1)).number == 4, "numbers go on"
 
 
-def test_what_happened_in_between_is_repaired(tmp_path: Path) -> None:
+def test_restarted_controller_repairs_differences(tmp_path: Path) -> None:
     site, state = Site(), tmp_path / "state.db"
     with Store(state) as store:
         controller = site.start(store=store)
         controller.admit(request("a", slots=10))
         tag = controller.admit(request("b", slots=10)).tickets[0].tag
     site.switches["s1"].restart()
-    stranger = dataclasses.replace(site.server.jobs[1], job=77)
+    unknown = dataclasses.replace(site.server.jobs[1], job=77)
     site.server.restart()
-    site.server.jobs[77] = stranger
+    site.server.jobs[77] = unknown
     with Store(state) as store:
         again = site.start(store=store)
     assert set(site.switches["s1"].jobs) == set(site.server.jobs) == {1, 2}
     assert site.switches["s1"].jobs[2].tag == tag
-    assert what(again, "server") == ["connected: 2 jobs admitted again, 1 strangers removed"]
+    assert what(again, "server") == ["connected: 2 jobs admitted again, 1 unexpected jobs removed"]
 
 
-def test_a_commit_without_its_effect_takes_effect_later(tmp_path: Path) -> None:
-    """The controller died after it had written a new incarnation down, and before anybody else knew."""
+def test_commit_without_its_effect_takes_effect_later(tmp_path: Path) -> None:
+    """The controller was killed after committing a new incarnation, before any other part had it."""
     site, state = Site(), tmp_path / "state.db"
     with Store(state) as store:
         controller = site.start(store=store)
@@ -102,7 +102,7 @@ def test_files_that_are_no_state(tmp_path: Path) -> None:
         Store(Path("/nonexistent/x"))
 
 
-def test_a_broken_file(tmp_path: Path) -> None:
+def test_broken_state_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with Store(path) as store:
         Site().start(store=store).admit(request())
@@ -113,12 +113,12 @@ def test_a_broken_file(tmp_path: Path) -> None:
         Store(path).jobs()
 
 
-def test_a_second_controller_is_told(tmp_path: Path) -> None:
+def test_second_controller_is_told(tmp_path: Path) -> None:
     with Store(tmp_path / "state.db"), pytest.raises(StoreError, match="Another controller has it open"):
         Store(tmp_path / "state.db")
 
 
-def test_a_change_that_fails_changes_nothing() -> None:
+def test_change_that_fails_changes_nothing() -> None:
     with Store() as store:
         Site().start(store=store).admit(request())
         (job,) = store.jobs()

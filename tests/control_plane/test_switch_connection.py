@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The P4Runtime connection against the embedded switch's server: pushing, programming, and everything that fails."""
+"""The P4Runtime connection against the embedded switch's server: pushes, writes and failures."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def address(device: EmbeddedSwitch, tmp_path: Path) -> Iterator[str]:
 
 
 def admit(switch: P4RuntimeSwitch) -> tuple[SwitchJob, Controller]:
-    """The hosts and a job of two workers."""
+    """Install the hosts and a job of two workers."""
     network = Network.of(load("star4"), loopback=False)
     controller = Controller(network, NoServer(), {"s1": InProcessSwitch(switch)})
     return controller.admit(JobRequest("a", ("w1", "w2"))).switch_jobs["s1"], controller
 
 
-def test_a_job_is_programmed_and_removed_without_a_trace(device: EmbeddedSwitch, address: str) -> None:
+def test_job_is_programmed_and_removed_without_a_trace(device: EmbeddedSwitch, address: str) -> None:
     with SwitchConnection(address) as connection:
         switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
         job, controller = admit(switch)
@@ -75,14 +75,14 @@ def test_a_job_is_programmed_and_removed_without_a_trace(device: EmbeddedSwitch,
         controller.remove("a")
         assert not switch.entries(MEMBER) + switch.entries(RECEIVER) + switch.entries(LOOKUP)
         assert job.group not in device.multicast_groups
-        switch.remove(job)  # a second time changes nothing and is no error
+        switch.remove(job)  # a second removal changes nothing and is no error
 
 
-def test_a_refused_job_is_taken_back(device: EmbeddedSwitch, address: str) -> None:
+def test_refused_job_is_taken_back(device: EmbeddedSwitch, address: str) -> None:
     with SwitchConnection(address) as connection:
         switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
         job, _ = admit(switch)
-        # The same membership under another group: the receivers are there already.
+        # The same membership under another group: the receivers exist already.
         with pytest.raises(SwitchWriteError, match=r"INSERT EgressPipeline.receiver.receiver .*ALREADY_EXISTS"):
             switch.admit(dataclasses.replace(job, group=9))
         assert 9 not in device.multicast_groups
@@ -106,7 +106,7 @@ def test_set_fault_of_a_production_build_is_refused(address: str) -> None:
             switch.set_fault(3, ingress=True, share=0.5)
 
 
-def test_nobody_there_and_no_address() -> None:
+def test_connect_without_server_or_address_fails() -> None:
     with pytest.raises(SwitchUnreachableError, match=r"No P4Runtime server answers at 127.0.0.1:1 .*Start the switch"):
         SwitchConnection("127.0.0.1:1", timeout_s=0.2)
     with pytest.raises(SwitchUnreachableError, match="No P4Runtime server answers at unix:/nonexistent"):
@@ -139,8 +139,8 @@ def test_slots_come_from_the_p4info() -> None:
     assert bmv2_pipeline().slots == 1024
 
 
-def test_a_request_that_fails_in_part_names_what_failed(address: str) -> None:
-    """One update of two is refused: the error must come back, name that one, and the other one must be applied."""
+def test_partly_failed_write_names_the_failed_updates(address: str) -> None:
+    """One update of two is refused: the error must name it, and the other one must be applied."""
     with SwitchConnection(address) as connection:
         switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
         host = load("star4").host_ports(loopback=False)["w1"]

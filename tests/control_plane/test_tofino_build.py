@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The build for Tofino: what is missing or too large is named, and the report counts what the assembler gave out."""
+"""The build for Tofino: missing tools and exceeded resources are named, and the report counts the allocations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def a_tool(folder: Path, name: str, script: str) -> None:
 
 
 @pytest.mark.parametrize(("there", "missing"), [((), COMPILER), ((COMPILER,), ASSEMBLER)])
-def test_the_missing_tool_is_named(
+def test_missing_tool_is_named(
     there: tuple[str, ...], missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in there:
@@ -75,8 +75,8 @@ done
 """
 
 
-def test_the_assembler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiler ends well with a program of too many stages: only the assembler refuses it."""
+def test_assemblers_refusal_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler succeeds with too many stages: only the assembler refuses."""
     a_tool(tmp_path, COMPILER, COMPILES)
     a_tool(tmp_path, ASSEMBLER, "echo 'main.bfa: error: tofino supports up to 12 stages, using 13' >&2\nexit 1\n")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -87,7 +87,7 @@ def test_the_assembler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: py
     assert raised.value.resource == "13 stages needed, 12 there"
 
 
-def test_the_compiler_s_refusal_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilers_refusal_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a_tool(tmp_path, COMPILER, "echo 'error: PHV allocation was not successful' >&2\nexit 1\n")
     a_tool(tmp_path, ASSEMBLER, "exit 1\n")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -105,9 +105,7 @@ tofino/sizes.p4:39:2: error: #error SLOTS is none of the numbers that the source
 """
 
 
-def test_a_size_that_the_sources_lack_names_the_nearest_profile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_size_that_the_sources_lack_names_the_nearest_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a_tool(tmp_path, COMPILER, f"echo '{NO_SUCH_SIZE}' >&2\nexit 1\n")
     a_tool(tmp_path, ASSEMBLER, "exit 1\n")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -119,8 +117,8 @@ def test_a_size_that_the_sources_lack_names_the_nearest_profile(
     )
 
 
-def test_a_refusal_leaves_the_build_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of two builds side by side would be no build's."""
+def test_refusal_leaves_the_build_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of two builds must never be mixed."""
     first, second = PROFILES[:2]
     too_large: list[TofinoProfile] = [second]
 
@@ -157,7 +155,7 @@ def test_a_refusal_leaves_the_build_as_it_was(tmp_path: Path, monkeypatch: pytes
         assert (packed / built.name / "tofino.bin").read_text() == "new"
 
 
-def test_warnings_that_nobody_knows_are_shown() -> None:
+def test_unknown_warnings_are_shown() -> None:
     said = (
         "tofino/parser.p4(245): [--Wwarn=invalid-header] warning: accessing a field of an invalid header hdr.lanes\n"
         "    hdr.lanes.w0 = hdr.arrived.w0;\n"
@@ -169,8 +167,8 @@ def test_warnings_that_nobody_knows_are_shown() -> None:
     assert heeded.endswith("invalid header hdr.codes")
 
 
-def test_the_description_is_the_same_in_every_build() -> None:
-    """The compiler begins with the snapshots of either gress, by chance."""
+def test_description_is_the_same_in_every_build() -> None:
+    """The compiler begins with the snapshots of either gress, arbitrarily."""
 
     def table(name: str, number: int, *depends_on: int) -> dict[str, object]:
         return {"name": name, "id": number, "depends_on": list(depends_on)}
@@ -186,8 +184,8 @@ def test_the_description_is_the_same_in_every_build() -> None:
         assert schema == {"tables": wanted}
 
 
-def test_a_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The assembler warns of what p4c left out, makes a binary and ends well."""
+def test_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The assembler warns about branches that p4c dropped, and still writes a binary."""
     a_tool(tmp_path, COMPILER, COMPILES)
     warning = "main.bfa:5: warning: Can't match parser state due to previous match"
     binary = "while [ $1 != -o ]; do shift; done; : > $2/tofino.bin"
@@ -197,7 +195,7 @@ def test_a_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: 
         build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
 
 
-def test_a_compiler_that_prints_nothing_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_that_prints_nothing_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a_tool(tmp_path, COMPILER, COMPILES)
     a_tool(tmp_path, ASSEMBLER, "while [ $1 != -o ]; do shift; done; : > $2/tofino.bin\n")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -217,7 +215,7 @@ def test_binaries_are_packed_for_the_pipes_that_there_are(tmp_path: Path, pipes:
     assert (packed.binary, packed.context, packed.bfrt) == (b"tofino.bin", b"context.json", b"x.bfrt.json")
 
 
-def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
+def test_exhausted_resource_is_read_from_the_messages() -> None:
     assert resource_that_ran_out("error: tofino supports up to 12 stages, using 13") == "13 stages needed, 12 there"
     assert resource_that_ran_out("error: PHV allocation was not successful") == "out of packet header containers"
     assert resource_that_ran_out("error: out of instruction memory") == "out of instruction memory"
@@ -245,19 +243,17 @@ def test_what_ran_out_is_read_from_what_the_tools_say() -> None:
         (profile("tofino1-w32"), None),
     ],
 )
-def test_the_nearest_profile_is_of_the_same_chip_and_takes_no_more_passes(
-    refused: TofinoProfile, fitting: str | None
-) -> None:
+def test_nearest_profile_has_same_chip_and_no_more_passes(refused: TofinoProfile, fitting: str | None) -> None:
     found = nearest(refused)
     assert (found.name if found else None) == fitting
 
 
-def test_an_unknown_profile_is_named() -> None:
+def test_unknown_profile_is_named() -> None:
     with pytest.raises(ConfigurationError, match="tofino3"):
         profile("tofino3")
 
 
-def test_a_refusal_crosses_process_borders() -> None:
+def test_refusal_crosses_process_borders() -> None:
     error = DoesNotFitError.of(TofinoProfile("x", TOFINO_2, 72), "out of power", "too much of it.")
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is DoesNotFitError
@@ -270,9 +266,7 @@ def test_a_refusal_crosses_process_borders() -> None:
     )
 
 
-def test_a_profile_that_there_is_not_or_without_a_build_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_or_unbuilt_profile_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError, match="no Tofino profile 'tofino1-w1'; built: tofino1-w32, "):
         tofino_pipeline("tofino1-w1")
     monkeypatch.setattr(pipelines.resources, "directory", lambda name: tmp_path)
@@ -370,7 +364,7 @@ def test_measuring_counts_each_thing_once() -> None:
 
 
 def test_rates_follow_from_frame_sizes() -> None:
-    """128 codes in a frame of 202 bytes, and 24 more on the wire: 55.3 million a second at 100 Gbit/s."""
+    """128 codes in a frame of 202 bytes plus 24 on the wire: 55.3 million per second at 100 Gbit/s."""
     found = rates(profile("tofino1-w32"), LaneOp.EXPAND8)
     assert (found.values_per_packet, found.contribution_bytes, found.result_bytes) == (128, 138, 202)
     assert found.packets_per_second == pytest.approx(100e9 / (8 * 226))
@@ -378,8 +372,8 @@ def test_rates_follow_from_frame_sizes() -> None:
     assert found.slots_in_flight == 554
 
 
-def test_what_goes_around_follows_from_the_passes() -> None:
-    """512 bytes of codes go off in four passes; 1,024 bytes of sums come on in four more."""
+def test_recirculated_bytes_follow_from_the_passes() -> None:
+    """512 bytes of codes are removed in four passes; 1,024 bytes of sums are added in four more."""
     built = profile("tofino2-w256")
     assert (built.recirculations, built.recirculations_for_sum) == (3, 7)
     empty = 74 + 24 + RECIRCULATION_HEADER_BYTES
@@ -390,20 +384,20 @@ def test_what_goes_around_follows_from_the_passes() -> None:
     assert lines[-1].startswith("| tofino2-w256 | EXPAND8 | 1,140 | 2,032 |")
 
 
-def test_the_headers_of_what_goes_around_are_as_long_as_reckoned() -> None:
+def test_recirculation_headers_have_the_assumed_length() -> None:
     types = (ROOT / "p4src/tofino/types.p4").read_text()
     widths = {"handover_t": 8, "task_t": 8, "role_t": 8, "PortId_t": 9}
     for alias in ("handover_t", "task_t"):
         assert f"typedef bit<{widths[alias]}> {alias};" in types
     bits = 0
-    for header in ("bridge_t", "journey_t"):
+    for header in ("bridge_t", "pass_t"):
         (body,) = re.findall(rf"header {header} \{{(.*?)\n\}}", types, re.DOTALL)
         for kind in re.findall(r"^\s*(?:@padding )?(bit<\d+>|\w+_t)\s+\w+;", body, re.MULTILINE):
             bits += widths[kind] if kind in widths else int(kind[4:-1])
     assert bits == 8 * RECIRCULATION_HEADER_BYTES
 
 
-def test_the_page_is_rewritten_between_its_marks() -> None:
+def test_page_is_rewritten_between_its_marks() -> None:
     text = "a\n<!-- generated: x -->\nold\n<!-- end: x -->\nb\n"
     assert page_with(text, {"x": ["new", "lines"]}) == "a\n<!-- generated: x -->\nnew\nlines\n<!-- end: x -->\nb\n"
     with pytest.raises(ValueError, match="'y'"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The committed Tofino build is the sources' own, and the page says what it measured."""
+"""The committed Tofino build matches the sources, and the page matches the report."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def copy(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["tofino/slots.p4", "shared/protocol.p4"])
-def test_an_edited_source_is_noticed(copy: Path, name: str) -> None:
+def test_edited_source_is_noticed(copy: Path, name: str) -> None:
     with (copy / "p4src" / name).open("a") as source:
         source.write("// changed\n")
     assert manifest_problems(copy) == [f"source {name} is not the one that was compiled: run `make tofino`"]
 
 
-def test_an_edited_output_is_noticed(copy: Path) -> None:
+def test_edited_output_is_noticed(copy: Path) -> None:
     (copy / TOFINO_BUILD_FOLDER / "resources.json").write_text("{}\n")
     assert manifest_problems(copy) == ["output resources.json is not the compiler's: run `make tofino`, never edit it"]
 
@@ -67,19 +67,19 @@ def test_other_flags_are_noticed(copy: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert manifest_problems(copy) == ["the compiler's flags are not those that were given: run `make tofino`"]
 
 
-def test_what_a_profile_of_the_past_left_is_noticed(copy: Path) -> None:
+def test_outputs_of_a_removed_profile_are_found(copy: Path) -> None:
     (copy / TOFINO_BUILD_FOLDER / "tofino1-w16.printed.p4").write_text("")
     assert manifest_problems(copy) == ["tofino1-w16.printed.p4 is of no profile: delete it"]
 
 
-def test_the_page_is_the_report_s() -> None:
+def test_page_is_the_report_s() -> None:
     text = (ROOT / PAGE).read_text()
     assert page_with(text, generated_parts(ROOT)) == text
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_controller_finds_its_tables(name: str) -> None:
-    """Same names, same keys and same parameters as on BMv2, except tables that the page says are not there."""
+def test_controller_finds_its_tables(name: str) -> None:
+    """Names, keys and parameters are the same as on BMv2, except for tables that the page lists as missing."""
     here = {table.preamble.name: table for table in p4info(name).tables}
     actions = {action.preamble.name: {param.name for param in action.params} for action in p4info(name).actions}
     bmv2 = text_format.Parse(bmv2_pipeline(32).p4info, p4info_pb2.P4Info())
@@ -87,7 +87,7 @@ def test_the_controller_finds_its_tables(name: str) -> None:
     parameters = {action.preamble.name: {param.name for param in action.params} for action in bmv2.actions}
     for table in (*JOB_TABLES, *HOST_TABLES):
         if table.endswith("lanes.lookup"):
-            continue  # TABLE8 is not there
+            continue  # TABLE8 is missing
         assert {field.name for field in here[table].match_fields} == {f.name for f in there[table].match_fields}, table
     for action in ("membership.admit", "forward.route", "arp.reply", "origin.expect", "descend.hand_down"):
         assert actions[f"IngressPipeline.{action}"] == parameters[f"IngressPipeline.{action}"]

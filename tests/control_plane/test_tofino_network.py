@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of workers through the program for Tofino: sockets, controller and server around the embedded switch."""
+"""Sessions of workers through the Tofino program: sockets, controller and server around the embedded switch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     ],
     ids=lambda what: what.name if isinstance(what, LaneOp) else "",
 )
-def test_sums_of_the_chip_s_program_are_the_codec_s(site: Site, codec: codecs.Codec | str, op: LaneOp) -> None:
+def test_sums_of_the_chips_program_are_the_codec_s(site: Site, codec: codecs.Codec | str, op: LaneOp) -> None:
     before = site.controller.counters()
     name = codec if isinstance(codec, str) else None
     job = site.controller.admit(JobRequest(op.name.lower(), HOSTS, slots=8, codec=name))
@@ -49,8 +49,8 @@ def test_sums_of_the_chip_s_program_are_the_codec_s(site: Site, codec: codecs.Co
     site.controller.remove(job.request.name)
 
 
-def test_what_the_program_lacks_is_summed_by_the_server(site: Site) -> None:
-    """TABLE8: the same job has its other operations at the switch."""
+def test_missing_operations_are_summed_by_the_server(site: Site) -> None:
+    """TABLE8 only: the switch sums the other operations of the same job."""
     codec = codecs.get("thc-paper", workers=len(HOSTS))
     before = site.controller.counters()
     job = site.controller.admit(JobRequest("paper", HOSTS, slots=8, codec="thc-paper"))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller beside a switch that runs the program for Tofino: its ports, its pipes, and what it needs once."""
+"""The controller with a switch that runs the Tofino program: ports, pipes and constant entries."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def contribution(of: SwitchJob, worker: int, value: int, words: int = 32) -> tup
 
 
 def sums(process: Process, port: int, frame: bytes) -> dict[int, int]:
-    """What comes out of each port: the first word of the payload."""
+    """Return the first payload word of the packets at each port."""
     out = {}
     for sent in process.device.process(port, frame):
         datagram = UdpFrame.unpack(sent.frame)
@@ -131,7 +131,7 @@ def test_bmv2_sends_nothing_around(process: Process) -> None:
         RemoteSwitch(process.address, bmv2_pipeline(), recirculation=[68])
 
 
-def test_a_switch_of_another_kind_says_what_it_would_have_to_be(process: Process, tmp_path: Path) -> None:
+def test_switch_of_another_kind_names_the_required_one(process: Process, tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match=r"[^.]\. It has to be a switch for BMv2 programs; .* \(make p4\)\.$"):
         RemoteSwitch(process.address, bmv2_pipeline()).connect(5.0)
     address = f"unix:{tmp_path}/bmv2"
@@ -143,7 +143,7 @@ def test_a_switch_of_another_kind_says_what_it_would_have_to_be(process: Process
 
 
 def network(**ports: int) -> Network:
-    """star4 with other ports for some hosts."""
+    """Return star4 with other ports for some hosts."""
     star = Network.of(load("star4"), loopback=False)
     seen = {name: dataclasses.replace(one, port=ports.get(name, one.port)) for name, one in star.seen["s1"].items()}
     return dataclasses.replace(star, seen={"s1": seen})
@@ -157,9 +157,7 @@ def network(**ports: int) -> Network:
         (196, r"Port 196 is the one at which pipe 1 of Tofino 1 sends packets around\. Give the link another port"),
     ],
 )
-def test_a_network_with_ports_that_the_chip_lacks_is_refused_before_the_push(
-    process: Process, port: int, message: str
-) -> None:
+def test_network_with_ports_chip_lacks_is_refused_before_push(process: Process, port: int, message: str) -> None:
     switch = RemoteSwitch(process.address, PIPELINE)
     with pytest.raises(ConfigurationError, match=message):
         Controller(network(w3=port), FakeServer(), {"s1": switch}, accumulator_words=32)
@@ -180,8 +178,8 @@ def test_workers_in_two_pipes_are_the_servers(process: Process) -> None:
 
 
 @pytest.mark.parametrize("pipe", range(4))
-def test_an_abandoned_entry_is_taken_over_in_every_pipe(process: Process, remote: RemoteSwitch, pipe: int) -> None:
-    """By going around; what the job before had collected there is gone."""
+def test_abandoned_entry_is_taken_over_in_every_pipe(process: Process, remote: RemoteSwitch, pipe: int) -> None:
+    """By recirculation; the partial sum of the earlier job is discarded."""
     ports = tuple(128 * pipe + port for port in range(3))
     old, new = job(1, ports[:2], role=Role.SHARED), job(2, ports[1:], role=Role.SHARED)
     process.now += SECOND
@@ -192,12 +190,12 @@ def test_an_abandoned_entry_is_taken_over_in_every_pipe(process: Process, remote
     assert sums(process, *contribution(new, 0, 3)) == {}
     assert sums(process, *contribution(new, 1, 4)) == dict.fromkeys(ports[1:], 7)
     decided = remote.device.decisions()
-    # The entry was nobody's, then the old job's. Each of the four packets is counted once, though two went around.
+    # The entry was free, then owned by the old job. Each of the four packets is counted once; two were recirculated.
     assert (decided["take_over"], decided["collide"], decided["claim"]) == (2, 1, 2)
     assert (decided["aggregate"], decided["accept"], decided["genuine"]) == (4, 4, 4)
 
 
-def test_a_pipe_without_recirculation_leaves_foreign_entries_alone(process: Process) -> None:
+def test_pipe_without_recirculation_leaves_foreign_entries_alone(process: Process) -> None:
     switch = RemoteSwitch(process.address, PIPELINE, recirculation=[])
     switch.connect(5.0)
     old, new = job(1, (0,), role=Role.SHARED), job(2, (1,), role=Role.SHARED)
@@ -210,7 +208,7 @@ def test_a_pipe_without_recirculation_leaves_foreign_entries_alone(process: Proc
 
 @pytest.mark.parametrize("pipe", range(4))
 def test_packets_of_several_passes_go_around_in_every_pipe(process: Process, pipe: int) -> None:
-    """With a recirculation port in their own pipe alone."""
+    """A recirculation port in their own pipe is enough."""
     switch = RemoteSwitch(process.address, WIDE, recirculation=[128 * pipe + 6])
     switch.connect(5.0)
     ports = (128 * pipe, 128 * pipe + 1)
@@ -222,7 +220,7 @@ def test_packets_of_several_passes_go_around_in_every_pipe(process: Process, pip
     switch.close()
 
 
-def test_a_pipe_without_recirculation_gets_no_packets_of_several_passes(process: Process) -> None:
+def test_pipe_without_recirculation_gets_no_packets_of_several_passes(process: Process) -> None:
     switch = RemoteSwitch(process.address, WIDE, recirculation=[134])
     switch.connect(5.0)
     switch.reconcile([host(0), host(1), SERVER], [])
@@ -248,7 +246,7 @@ def test_entries_know_their_owner_by_the_owner_word(process: Process, remote: Re
     assert process.device.read_register(f"{OWNER_REGISTER}.lo", 0) == owner_word(0x1234, 0xCAFEF00D)
 
 
-def test_what_the_program_lacks_is_refused_before_anything_is_written(remote: RemoteSwitch) -> None:
+def test_missing_operations_are_refused_before_any_write(remote: RemoteSwitch) -> None:
     remote.reconcile([host(0), SERVER], [])
     wrong = dataclasses.replace(job(3, (0,)), ops=(LaneOp.ADD32, LaneOp.TABLE8), code_table=bytes(16))
     with pytest.raises(NotOfferedError, match="TABLE8"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of one's own with the compiler and the assembler themselves, where they are on PATH."""
+"""Custom profiles with the real compiler and assembler, where they are on PATH."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tools_are_there() -> None:
             pytest.skip(f"{tool} is not on PATH")
 
 
-def test_a_small_profile_is_built(tmp_path: Path) -> None:
+def test_small_profile_is_built(tmp_path: Path) -> None:
     wanted = own_profile("tofino1", 8, 2_048, 1, P4SRC)
     made = build_profile(wanted, P4SRC, tmp_path)
     found = measure(made.context)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topology files: the shipped ones, and what wrong ones are told."""
+"""Topology files: the shipped ones, and errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_trees_and_what_every_switch_sees() -> None:
     assert len(load("tree4x4").names("worker")) == 16
 
 
-def test_the_server_may_be_in_a_rack() -> None:
+def test_server_may_be_in_a_rack() -> None:
     text = TREE2X2.replace('"s0:5", "server"', '"s2:9", "server"')
     tree = parse(text, "x.yaml")
     assert tree.switch == "s2"
@@ -133,7 +133,7 @@ def test_the_server_may_be_in_a_rack() -> None:
     assert tree.host_ports("s1", loopback=False)["server"].port == 5
 
 
-def test_where_the_server_listens() -> None:
+def test_server_backend_on_loopback_uses_the_next_port() -> None:
     star4 = load("star4")
     assert star4.server_address(loopback=True) == ("127.19.0.100", 19539)
     assert star4.server_backend(loopback=True) == ("127.19.0.100", 19540)
@@ -200,7 +200,7 @@ def test_errors_of_a_list_of_servers(servers: str, says: str) -> None:
     check_line(STAR4, "name: star4", f"servers: {servers}\nname: star4", says)
 
 
-def test_a_list_of_servers_needs_no_node_of_the_kind() -> None:
+def test_list_of_servers_needs_no_node_of_the_kind() -> None:
     text = STAR4.replace("name: star4", "servers: [w1]\nname: star4", 1)
     text = text.replace("  server: {kind: server, ip: 10.19.0.100}\n", "")
     text = "".join(line for line in text.splitlines(keepends=True) if '"server"]' not in line)

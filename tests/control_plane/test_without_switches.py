@@ -41,7 +41,7 @@ def test_jobs_are_summed_and_removed(topology: str, hosts: tuple[str, str]) -> N
         assert counts["aggregate"] == counts["accept"]
         assert counts["contribute_and_complete"] == 1 + 4  # one packet of norms, four of codes
 
-        late = controller.join("a", 0)  # a new incarnation, because the session before it is over
+        late = controller.join("a", 0)  # a new incarnation, because the session before it has ended
         controller.remove("a")
         with Session(late, deadline_s=0.3) as session, pytest.raises(AggregationTimeoutError):
             session.all_reduce(np.ones(8, np.float32))

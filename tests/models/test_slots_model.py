@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The model of the slot protocol: it holds, it can fail, and it takes the same steps as the code."""
+"""The models of the protocol: they hold, they find seeded bugs, and the code takes the steps of ``slots.pml``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, Kind
 from lanesum.server import ServerDecision
-from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.round_sequence import RoundSequence
+from lanesum.transport.round_state import RoundState
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.window import RoundWindow
 from lanesum_control.resources import checkout_root
 
 pytestmark = pytest.mark.long
@@ -38,7 +38,7 @@ FIRST_EPOCH = (1 << 32) - 1  # wraps after the first round, as in the model
 
 
 def load_check() -> ModuleType:
-    """As a script's folder is, that of the check is searched for what it imports."""
+    """Import ``check.py`` with its folder on the module path, as for a script."""
     sys.path.insert(0, str(MODELS))
     spec = importlib.util.spec_from_file_location("slots_model_check", MODELS / "check.py")
     assert spec is not None and spec.loader is not None
@@ -57,7 +57,7 @@ def need(*tools: str) -> None:
             pytest.skip(f"{tool} is not on PATH")
 
 
-def test_quick_matrix() -> None:
+def test_quick_matrix_passes() -> None:
     """In a process of its own, as `make model` runs it."""
     need("spin", "gcc")
     result = subprocess.run(
@@ -75,32 +75,32 @@ def test_quick_matrix() -> None:
     assert kinds.count("holds") >= 6 and kinds.count("mutant") >= 8
 
 
-def test_every_bug_of_the_models_is_in_the_matrix() -> None:
+def test_matrix_contains_every_seeded_bug() -> None:
     bugs = set(re.findall(r"\bBUG_[A-Z_]+\b", TEXT))
     assert len(bugs) >= 30
     assert bugs == {define for run in check.MATRIX for define in run.defines if define.startswith("BUG_")}
     assert all(run.kind == "mutant" for run in check.MATRIX if any(one.startswith("BUG_") for one in run.defines))
 
 
-def test_runs_have_names_of_their_own() -> None:
+def test_matrix_names_are_unique() -> None:
     names = [run.name for run in check.MATRIX]
     assert len(set(names)) == len(names)
     assert {run.model for run in check.MATRIX} == {"slots", "fallback", "quorum", "racks"}
 
 
-def test_decisions_have_the_names_of_the_code() -> None:
+def test_model_decisions_have_the_names_of_the_code() -> None:
     names = {decision.name for decision in Decision}
     at_the_server = {decision.name for decision in ServerDecision}
     orders, decisions = re.findall(r"mtype \{(.*?)\};", TEXT, re.DOTALL)
     assert set(re.findall(r"[A-Z_]+", orders)) == {order.name for order in ChunkOrder}
-    # The server compares operations and sizes like a switch; only ``slots`` models that.
+    # The server compares operations and sizes as a switch does; only ``slots`` models that.
     assert set(re.findall(r"[A-Z_]+", decisions)) == names | at_the_server
     reached = {run.defines[-1].partition("=")[2] for run in check.MATRIX if run.kind == "reached"}
     assert reached == (names | at_the_server) - {"REPORT_OVERLAP"}
     assert any(run.kind == "holds" and "NEVER_AT_SERVER=REPORT_OVERLAP" in run.defines for run in check.MATRIX)
 
 
-def test_missing_tool_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_tool_missing_from_path_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingToolError, match="apt install spin"):
         check.tool("spin", "spin")
@@ -127,14 +127,14 @@ pan: elapsed time 0.1 seconds
         ("errors: 0", "errors: 1"),
     ],
 )
-def test_a_search_that_was_cut_short_does_not_pass(before: str, after: str) -> None:
+def test_parse_of_an_incomplete_search_does_not_pass(before: str, after: str) -> None:
     run = check.MATRIX[0]
     assert check.parse(run, REPORT).passed
     report = REPORT.replace(before, after) if before else f"{after}\n{REPORT}"
     assert not check.parse(run, report).passed
 
 
-def test_a_bug_counts_as_found_by_an_assertion_only() -> None:
+def test_parse_of_a_mutant_passes_with_an_assertion_only() -> None:
     mutant = next(run for run in check.MATRIX if run.kind == "mutant")
     assert not check.parse(mutant, REPORT).passed
     failed = "pan:1: assertion violated (own<p) (at depth 12)\n" + REPORT.replace("errors: 0", "errors: 1")
@@ -144,12 +144,12 @@ def test_a_bug_counts_as_found_by_an_assertion_only() -> None:
 
 
 class Code:
-    """The slot table and the rounds of the code, taken through the steps of a run of the model."""
+    """The slot table and the rounds of the code, which execute the steps of a run of the model."""
 
     def __init__(self) -> None:
         self.table = SlotTable()
         self.sequences = [RoundSequence(self.ticket(worker), congestion="fixed") for worker in range(WORKERS)]
-        self.windows: dict[int, tuple[int, RoundWindow]] = {}
+        self.windows: dict[int, tuple[int, RoundState]] = {}
         self.packets: dict[tuple[int, int], bytes] = {}
         self.results: dict[int, bytes] = {}
         self.sent: set[tuple[int, int]] = set()
@@ -164,7 +164,7 @@ class Code:
         )
 
     def collect(self, worker: int) -> set[int]:
-        """Positions that the code sends now."""
+        """Return the positions that the code sends now."""
         positions = set()
         for datagram in self.sequences[worker].due(self.now):
             header = Header.unpack(datagram)
@@ -174,11 +174,11 @@ class Code:
         return positions
 
     def send(self, worker: int, position: int) -> None:
-        """The code would send the packet too: `due` names it, now or earlier."""
+        """Check that the code sends the packet too: `due` returns it, now or earlier."""
         epoch = position // CHUNKS
         current = self.windows.get(worker)
         if current is None or current[0] != epoch:
-            assert current is None or current[1].finished, "a round began before the last one ended"
+            assert current is None or current[1].complete, "a round began before the last one ended"
             words = np.arange(2 * CHUNKS, dtype=np.uint32) + 1000 * worker + 100 * epoch
             sequence = self.sequences[worker]
             if current is not None:
@@ -204,11 +204,11 @@ class Code:
             assert entry.words.tolist() == exact
         elif decision is Decision.REPORT_PENDING:
             header.kind, header.words = Kind.PENDING, 0
-            self.ask_everybody(header, position)
+            self.ask_all_workers(header, position)
         return decision
 
-    def ask_everybody(self, header: Header, position: int) -> None:
-        """Whoever can send again by the model's rule can_retransmit, does."""
+    def ask_all_workers(self, header: Header, position: int) -> None:
+        """Check that every worker retransmits that can by the model's rule `can_retransmit`."""
         for worker in range(WORKERS):
             self.now += 10.0  # no limit on the rate of answers
             self.sequences[worker].receive(bytes(header.pack()), self.now)
@@ -230,7 +230,7 @@ class Code:
 
 
 def follow(code: Code, seed: int, *defines: str) -> tuple[int, set[Decision]]:
-    """A random run of the model, step for step; how many steps they were, and all decisions of the switch."""
+    """Follow a random run of the model; return the number of steps, and all decisions of the switch."""
     need("spin", "gcc")
     sizes = ("IN_TURN", f"WORKERS={WORKERS}", f"SLOTS={SLOTS}", f"EPOCHS={EPOCHS}", f"CHUNKS={CHUNKS}", *defines)
     words = ["spin", f"-n{seed}", "-T", "-u60000", *(f"-D{one}" for one in sizes), str(MODEL)]
@@ -246,7 +246,7 @@ def follow(code: Code, seed: int, *defines: str) -> tuple[int, set[Decision]]:
             seen.add(decision)
         elif found := re.match(r"worker (\d) has the result of position (\d+)$", step):
             assert code.receive(int(found[1]), int(found[2])), step
-        elif step == "the switch starts again":
+        elif step == "the switch restarts":
             code.table = SlotTable()
         else:
             continue
@@ -264,17 +264,17 @@ IN_EVERY_RUN = {
 
 
 @pytest.mark.parametrize("seed", range(1, 9))
-def test_the_code_takes_the_steps_of_the_model(seed: int) -> None:
-    """Through SlotTable, RoundSequence and RoundWindow."""
+def test_code_takes_the_steps_of_the_model(seed: int) -> None:
+    """With SlotTable, RoundSequence and RoundState."""
     code = Code()
     steps, seen = follow(code, seed)
     assert steps > 500
     assert seen == IN_EVERY_RUN
-    assert all(epoch == EPOCHS - 1 and window.finished for epoch, window in code.windows.values())
+    assert all(epoch == EPOCHS - 1 and window.complete for epoch, window in code.windows.values())
 
 
 @pytest.mark.parametrize("seed", range(1, 5))
-def test_the_code_sends_again_what_a_restarted_switch_lacks(seed: int) -> None:
+def test_code_retransmits_to_a_restarted_switch(seed: int) -> None:
     code = Code()
     steps, seen = follow(code, seed, "RESTARTS")
     assert steps > 500

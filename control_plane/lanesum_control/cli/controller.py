@@ -63,7 +63,7 @@ def controller(
     ] = None,
     loopback: Loopback = False,
 ) -> None:
-    """Push the P4 program to the switches, admit jobs, hand out tickets, and repair what starts anew."""
+    """Push the P4 program to the switches, admit jobs, hand out tickets, and repair restarted parts."""
     from lanesum.server.client import RemoteServer
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
@@ -109,7 +109,7 @@ def controller(
 
 
 def _server_addresses(options: list[str]) -> list[str]:
-    """Raises ConfigurationError."""
+    """Check the addresses. Raises ConfigurationError."""
     for address in options:
         if options.count(address) > 1:
             raise ConfigurationError(f"--server names {address} twice.")
@@ -117,7 +117,7 @@ def _server_addresses(options: list[str]) -> list[str]:
 
 
 def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
-    """P4Runtime address by switch. Raises ConfigurationError."""
+    """Return the P4Runtime address by switch. Raises ConfigurationError."""
     addresses: dict[str, str] = {}
     for option in options:
         name, found, address = option.partition("=")

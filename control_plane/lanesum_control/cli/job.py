@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum job``: talk to a running controller."""
+"""``lanesum job``: manage jobs at a running controller."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def admit(
     workers: Annotated[str, typer.Option(help="Hosts, separated by commas; the order is the workers' numbers.")],
     controller: Controller = _ADDRESS,
     codec: Annotated[str, typer.Option(help="Codec whose code table the switches get.")] = "thc",
-    slots: Annotated[int, typer.Option(help="Packets under way at most.")] = 64,
+    slots: Annotated[int, typer.Option(help="Packets in flight, at most.")] = 64,
     quota: Annotated[
-        int | None, typer.Option(help="Slots guaranteed at every switch; all of --slots when not given.")
+        int | None, typer.Option(help="Slots guaranteed at every switch; by default all of --slots.")
     ] = None,
-    priority: Annotated[int, typer.Option(help="Jobs of a higher one get first what the quotas leave.")] = 0,
-    quorum: Annotated[int, typer.Option(help="Contributions that make a result; 0: all workers'.")] = 0,
+    priority: Annotated[int, typer.Option(help="Jobs of a higher priority get slots beyond their quota first.")] = 0,
+    quorum: Annotated[int, typer.Option(help="Contributions that complete a result; 0: those of all workers.")] = 0,
     best_effort: Annotated[
-        bool, typer.Option("--best-effort", help="Take only slots that are nobody's own, together with other jobs.")
+        bool, typer.Option("--best-effort", help="Use only slots of the shared pool, together with other jobs.")
     ] = False,
     udp_port: Annotated[
         int | None, typer.Option(help="Port that the workers send from; one that is free at their hosts if not given.")
@@ -50,7 +50,7 @@ def admit(
         float | None, typer.Option(help="Seconds without a sign of life until the job is removed; 0: never.")
     ] = None,
 ) -> None:
-    """Admit a job and print what it was given."""
+    """Admit a job and print its allocation."""
     message = {
         "name": name,
         "workers": workers.split(","),
@@ -69,7 +69,7 @@ def admit(
 
 @app.command()
 def remove(name: str, controller: Controller = _ADDRESS) -> None:
-    """Take a job out of server and switches."""
+    """Remove a job from servers and switches."""
     rpc.call(controller, rpc.REMOVE, {"job": name}, _TIMEOUT_S)
 
 
@@ -77,7 +77,7 @@ def remove(name: str, controller: Controller = _ADDRESS) -> None:
 def resize(
     name: str, slots: Annotated[int, typer.Argument(help="Slots to wish for.")], controller: Controller = _ADDRESS
 ) -> None:
-    """Give a job more or fewer slots while it runs, and print what it has now."""
+    """Give a running job more or fewer slots, and print its allocation."""
     _print(rpc.call(controller, rpc.RESIZE, {"job": name, "slots": slots}, _TIMEOUT_S))
 
 
@@ -87,7 +87,7 @@ def leave(
     worker: Annotated[str, typer.Argument(help="The worker's host or number.")],
     controller: Controller = _ADDRESS,
 ) -> None:
-    """Go on without a worker: the others join again."""
+    """Continue without a worker: the others join again."""
     _print(rpc.call(controller, rpc.LEAVE, {"job": name, "worker": _worker(worker)}, _TIMEOUT_S))
 
 
@@ -97,7 +97,7 @@ def join(
     host: Annotated[str, typer.Argument(help="Where the new worker runs.")],
     controller: Controller = _ADDRESS,
 ) -> None:
-    """Go on with one more worker: the others join again, and it joins too."""
+    """Continue with one more worker: the others join again, and it joins, too."""
     _print(rpc.call(controller, rpc.EXTEND, {"job": name, "host": host}, _TIMEOUT_S))
 
 
@@ -107,7 +107,7 @@ def _worker(text: str) -> int | str:
 
 @app.command("list")
 def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
-    """All admitted jobs: workers, and the slots of every switch that sums for them, or why it does not."""
+    """List all jobs: workers, and the slots of every switch that sums for them, or the reason why it does not."""
     jobs = rpc.call(controller, rpc.JOBS, {}, _TIMEOUT_S)["jobs"]
     if as_json:
         _print(jobs)
@@ -131,7 +131,7 @@ def events(
     since: Annotated[int, typer.Option(help="Only events after this number.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """What went away, came back and was repaired, and what became of jobs."""
+    """Print the events of switches, servers and jobs."""
     found = rpc.call(controller, rpc.EVENTS, {"since": since}, _TIMEOUT_S)["events"]
     if as_json:
         _print(found)
@@ -160,7 +160,7 @@ def ticket(
 
 @app.command()
 def counters(controller: Controller = _ADDRESS) -> None:
-    """What was decided about packets, as JSON: at every switch, at the server, and at all switches together."""
+    """Print the packet counters as JSON: of every switch, of the servers, and of all switches together."""
     _print(rpc.call(controller, rpc.COUNTERS, {}, _TIMEOUT_S))
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum topology``: look at topology files."""
+"""``lanesum topology``: check and show topology files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ app = typer.Typer(help="Check and show topology files.", no_args_is_help=True)
 
 @app.command()
 def check(name_or_path: str) -> None:
-    """Say whether a topology can be used; errors name the line."""
+    """Check a topology; errors name the line."""
     from lanesum_control.topology import load
 
     network = load(name_or_path)
@@ -29,7 +29,7 @@ def check(name_or_path: str) -> None:
 
 @app.command()
 def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or YAML file.")] = "star4") -> None:
-    """The hosts, their addresses and ports, and the links between switches."""
+    """Show the hosts, their addresses and ports, and the links between switches."""
     from lanesum_control.topology import load
 
     network = load(name_or_path)
@@ -48,7 +48,7 @@ def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or Y
 
 @app.command()
 def schema() -> None:
-    """The JSON schema of topology files."""
+    """Print the JSON schema of topology files."""
     from lanesum_control.topology.model import schema_text
 
     typer.echo(schema_text(), nl=False)

@@ -1,20 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The bf-rt description that p4c writes for Tofino, the same in every build of the same program."""
+"""The bf-rt description that p4c writes for Tofino, made reproducible."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Of a table's id: the rest says what kind of table it is.
+# Bits of a table id that number the table; the others are its kind.
 _NUMBER = 0xFFFFFF
 
 
 def repeatable(schema: dict[str, Any]) -> dict[str, Any]:
-    """``schema``, changed in place: what differs from one build to the next is taken out.
+    """Remove from ``schema``, in place, the differences between builds of the same program.
 
-    The compiler puts snapshots of ingress before those of egress, or behind them, by the address of an object; the
-    first of them gives its number to the table that configures both. Raises KeyError where it is no such description.
+    The compiler orders snapshots of ingress and egress by the addresses of objects; the first one gives its number to
+    the table that configures both. Raises KeyError for any other JSON.
     """
     schema.pop("build_date", None)
     tables = schema.get("tables", [])

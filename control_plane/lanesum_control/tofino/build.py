@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``make tofino``: compile ``p4src/tofino`` for every profile down to the binary, and report what it takes of the chip.
+"""``make tofino``: compile ``p4src/tofino`` for every profile to the binary, and report its resources.
 
-The compiler ends well also where a program needs more stages than there are; the assembler is what refuses. Both run
-for every profile. What is committed of their output is what a controller or a reader needs: P4Info, the bf-rt
-description, the program as the compiler's front end printed it, which the embedded switch runs, and the resource
-report, with a manifest. Binaries are large, and made again in minutes.
+The compiler also succeeds if a program needs more stages than the chip has; only the assembler refuses. Both run for
+every profile. The repository keeps the outputs that a controller or a reader needs: P4Info, the bf-rt description, the
+program as printed by the front end, which the embedded switch runs, the resource report, and a manifest. Binaries are
+large, and are rebuilt in minutes.
 """
 
 from __future__ import annotations
@@ -54,38 +54,38 @@ _RESOURCES = (
     (r"input crossbar|ixbar|hash", "input crossbar"),
     (r"action spanning multiple stages|requires? multiple stages", "what one action can do"),
 )
-# Mistakes in the source, whatever words of the above stand in what is said of them.
+# Errors in the source, although their text contains some of the words above.
 _MISTAKE = re.compile(
     r"syntax error|--Werror=(type-error|not-found|duplicate|expected|invalid|unknown|uninitialized)\b"
 )
-# Sizes for which p4src/tofino has no code.
+# Sizes that p4src/tofino does not support.
 _NO_SUCH_SIZE = re.compile(r"#error (.+)")
 
-# Warnings that are known, and why none of them matters; make tofino prints all others.
+# Known warnings with the reason why each is harmless; make tofino prints all others.
 _KNOWN_WARNINGS = (
-    # The parser puts words into header lanes and leaves it invalid on purpose: ingress says whether it goes out.
+    # The parser writes words into header lanes and leaves it invalid on purpose: ingress decides about its output.
     r"accessing a field of an invalid header hdr\.lanes",
-    # Actions of control Passes have a parameter that is called like a table, and use the parameter.
+    # Actions of control Passes have a parameter with the name of a table, and use the parameter.
     r"'task' shadows 'task'",
-    # Names of keys in table arrival and in those that widen codes: their entries are constant.
+    # Names of keys in tables with constant entries.
     r"Table key name not supported\. Replacing",
-    # P4Info has no table for hash units, which the control plane could set on this chip, and does not.
+    # P4Info has no table for the chip's configurable hash units, which the control plane does not use.
     r"No known conversion to standard P4Info for 'DynHash'",
-    # The compiler's own state, which fills short packets up.
+    # Compiler-generated metadata, which pads short packets.
     r"Parser state min_parse_depth_accept_loop will be unrolled",
-    # Tables of one stage that share hash units. The assembler has checked that they use different bits of them.
+    # Tables of one stage that share hash units. The assembler has checked that they use different bits.
     r"Input xbar hash group \d+ mergeable conflict|conflicting hash group definition here",
     r"duplicate hash group \d+, will merge with|previous definition here",
 )
 
-# p4c of 2025 and 2026 until its pull request 5753 forgot what a parser's states select by, and took the first branch
-# each time: such a program assembles, and parses nothing.
+# Without pull request 5753, p4c of 2025 and 2026 loses the select keys of parser states and takes the first branch: the
+# program assembles, and parses nothing.
 _BLIND_PARSER = "Can't match parser state due to previous match"
 _USE_A_NEWER_ONE = "Use p4lang's p4c of September 2026 or later, which has its pull request 5753."
 
 
 def _instead(refused: TofinoProfile) -> str:
-    """What to build instead: the nearest profile that fits."""
+    """Return advice: the nearest profile that fits."""
     fitting = nearest(refused)
     if fitting is None:
         return f"No smaller profile is kept for {refused.chip.title}: give it fewer slots or words."
@@ -94,9 +94,9 @@ def _instead(refused: TofinoProfile) -> str:
 
 
 class DoesNotFitError(LanesumError):
-    """A profile asks for more than the chip has; the message names what ran out and a profile that fits.
+    """A profile exceeds a resource of the chip; the message names it and a profile that fits.
 
-    ``resource``: what ran out, in the report's words.
+    ``resource``: name of the resource, as in the report.
     """
 
     def __init__(self, what: str, next_step: str = "", *, resource: str = "") -> None:
@@ -105,7 +105,7 @@ class DoesNotFitError(LanesumError):
 
     @classmethod
     def of(cls, refused: TofinoProfile, resource: str, said: str) -> DoesNotFitError:
-        """That of a profile which the tools refused with these words."""
+        """Return the error for a profile that the tools refused with these messages."""
         return cls(
             f"Profile {refused.name} does not fit {refused.chip.title}: {resource}. The tools say: {said.rstrip('.')}.",
             _instead(refused),
@@ -114,12 +114,12 @@ class DoesNotFitError(LanesumError):
 
 
 class TofinoCompileError(LanesumError):
-    """The compiler refused the program for another reason than what the chip has; the message carries what it said."""
+    """The compiler refused the program for another reason than resources; the message has its output."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """What a profile's build left in ``folder``."""
+    """Files of a profile's build in ``folder``."""
 
     profile: TofinoProfile
     binary: Path
@@ -127,14 +127,14 @@ class Built:
     outputs: tuple[Path, ...]
 
     def packed(self, pipes: int) -> Compiled:
-        """As agents take it, for a chip that has so many pipes."""
+        """Return the files packed for agents, for a chip with ``pipes`` pipes."""
         bfrt = next(path for path in self.outputs if path.name.endswith(".bfrt.json"))
         context = self.binary.parent / "context.json"
         return Compiled(PROGRAM, bfrt.read_bytes(), context.read_bytes(), self.binary.read_bytes(), range(pipes))
 
 
 def tools() -> tuple[str, str]:
-    """Paths of compiler and assembler. Raises MissingToolError, which names the one that is missing."""
+    """Return the paths of compiler and assembler. Raises MissingToolError with the missing one."""
     found = []
     for tool in (COMPILER, ASSEMBLER):
         path = shutil.which(tool)
@@ -149,12 +149,12 @@ def tools() -> tuple[str, str]:
 
 
 def source_files(p4src: Path) -> list[Path]:
-    """The P4 sources of the Tofino program, in a fixed order."""
+    """Return the P4 sources of the Tofino program, in a fixed order."""
     return sorted([*(p4src / "shared").glob("*.p4"), *(p4src / "tofino").glob("*.p4")])
 
 
 def resource_that_ran_out(said: str) -> str | None:
-    """What a refusal is about, in the report's words; None when it is about no resource."""
+    """Return the resource that a refusal is about, as in the report; None for other reasons."""
     if _MISTAKE.search(said):
         return None
     for pattern, resource in _RESOURCES:
@@ -171,7 +171,7 @@ def _errors(said: str) -> str:
 
 
 def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
-    """Compile and assemble one profile; its files for the repository go to ``out``.
+    """Compile and assemble one profile; write its files for the repository to ``out``.
 
     Raises MissingToolError, DoesNotFitError and TofinoCompileError.
     """
@@ -221,7 +221,7 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
 
 
 def _check_parser(built: TofinoProfile, said: str) -> None:
-    """Raises TofinoCompileError where the compiler left branches out of the parser that it wrote."""
+    """Raise TofinoCompileError if the compiler dropped branches of the parser."""
     lost = said.count(_BLIND_PARSER)
     if lost:
         raise TofinoCompileError(
@@ -232,7 +232,7 @@ def _check_parser(built: TofinoProfile, said: str) -> None:
 
 
 def warnings_to_heed(said: str) -> list[str]:
-    """Lines with warnings of the tools, without those that are known not to matter."""
+    """Return the warnings of the tools that are not known as harmless."""
     warnings = [line.strip() for line in said.splitlines() if "warning: " in line]
     return [line for line in warnings if not any(re.search(known, line) for known in _KNOWN_WARNINGS)]
 
@@ -251,7 +251,7 @@ def _refuse(refused: TofinoProfile, said: str) -> None:
 
 
 def version_of(compiler: str) -> str:
-    """The compiler's name and version, without its path."""
+    """Return the compiler's name and version, without its path."""
     said = subprocess.run([compiler, "--version"], capture_output=True, text=True)
     words = (said.stdout + said.stderr).split()
     return " ".join([COMPILER, *words[1:]])
@@ -260,14 +260,14 @@ def version_of(compiler: str) -> str:
 def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, pipes: int = PIPES) -> None:
     """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino.md``; binaries go to ``binaries``.
 
-    ``pipes``: of the chip that the packed binaries are for.
+    ``pipes``: number of pipes for the packed binaries.
     """
     compiler, _ = tools()
     p4src = root / "p4src"
     out = root / TOFINO_BUILD_FOLDER
     out.mkdir(parents=True, exist_ok=True)
     measured: dict[str, Resources] = {}
-    # Nothing is replaced before every profile is built: what is there belongs together.
+    # Replace files only after all profiles are built, so that they stay consistent.
     with tempfile.TemporaryDirectory() as scratch:
         all_made = []
         for wanted in profiles:
@@ -305,7 +305,7 @@ def _keep_binaries(made: Built, binaries: Path, pipes: int) -> None:
 
 
 def manifest_problems(root: Path) -> list[str]:
-    """What the manifest says that is not so; empty when sources, outputs and profiles agree with it."""
+    """Return the contradictions between manifest, sources, outputs and profiles; empty if there are none."""
     p4src, out = root / "p4src", root / TOFINO_BUILD_FOLDER
     manifest = json.loads((out / MANIFEST).read_text())
     problems = []
@@ -326,10 +326,10 @@ def manifest_problems(root: Path) -> list[str]:
 
 
 def try_profile(root: Path, wanted: TofinoProfile, binaries: Path | None, pipes: int = PIPES) -> Resources:
-    """Build ``wanted`` and leave the committed files as they are; returns what it takes.
+    """Build ``wanted`` without changing the committed files; return its resources.
 
-    ``binaries``: where its binary, ``context.json``, P4Info, bf-rt description and packed files go. Raises as
-    ``build_profile`` does.
+    ``binaries``: folder for its binary, ``context.json``, P4Info, bf-rt description and packed files. Raises the errors
+    of ``build_profile``.
     """
     with tempfile.TemporaryDirectory() as scratch:
         made = build_profile(wanted, root / "p4src", Path(scratch))
@@ -341,7 +341,7 @@ def try_profile(root: Path, wanted: TofinoProfile, binaries: Path | None, pipes:
 
 
 def _wanted(arguments: argparse.Namespace, p4src: Path) -> TofinoProfile | None:
-    """The profile that is to be built alone; None for all. Raises ConfigurationError."""
+    """Return the profile that is to be built alone; None for all. Raises ConfigurationError."""
     sizes = [name for name in ("words", "slots", "passes") if getattr(arguments, name) is not None]
     if arguments.chip is None:
         if sizes:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What tells Tofino 1 from Tofino 2, as far as a packet sees it."""
+"""Differences between Tofino 1 and Tofino 2 that packets and stateful ALUs see."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 PIPES = 4
 PORTS_PER_PIPE = 128  # a port number is the pipe's number and seven bits
 
-# Of the parser: the flags of parser_err that a packet can cause here.
+# Flags of parser_err that a packet can cause here.
 NO_MATCH, PARTIAL_HEADER = 0x1, 0x2
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """``architecture`` as the include files name it.
+    """A chip; ``architecture`` as in the include files.
 
-    ``port_metadata_bytes``: what stands between intrinsic metadata and packet at ingress, resubmitted data included.
-    ``recirculation_port``: within each pipe, the port that sends packets back into the pipe without being set up.
-    ``predicates``, ``updates``, ``operands``: comparisons, updates of each half of a register's cell, and fields of the
-    packet that one stateful ALU has room for.
+    ``port_metadata_bytes``: bytes between intrinsic metadata and packet at ingress, including resubmitted data.
+    ``recirculation_port``: port of each pipe that recirculates without configuration.
+    ``predicates``, ``updates``, ``operands``: comparisons, updates per half of a register cell, and packet fields of
+    one stateful ALU.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Chip:
 
     @property
     def recirculation_ports(self) -> frozenset[int]:
-        """Those of all pipes."""
+        """Recirculation ports of all pipes."""
         return frozenset(PORTS_PER_PIPE * pipe + self.recirculation_port for pipe in range(PIPES))
 
 
@@ -42,5 +42,5 @@ TOFINO_2 = Chip("Tofino 2", "T2NA", 24, 6, 4)
 
 
 def pipe_of(port: int) -> int:
-    """The pipe that a port belongs to."""
+    """Return the pipe of a port."""
     return port // PORTS_PER_PIPE

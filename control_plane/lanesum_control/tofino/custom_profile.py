@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of one's own: sizes that ``make tofino-try`` builds, checked before anything is compiled.
+"""Custom profiles: sizes for ``make tofino-try``, checked before compiling.
 
-What the P4 sources have code for they say themselves, in the conditions of their preprocessor.
+The supported sizes are read from the preprocessor conditions of the P4 sources.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SOURCES = ("shared/repeat.p4", "tofino/sizes.p4")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What there is code for: 32-bit words of a pass, slots, passes, and slots times passes at most."""
+    """Supported sizes: 32-bit words of a pass, slots, passes, and maximum slots times passes."""
 
     words: tuple[int, ...]
     slots: tuple[int, ...]
@@ -28,7 +28,7 @@ class Sizes:
 
     @classmethod
     def of(cls, p4src: Path) -> Sizes:
-        """Those of the sources in ``p4src``."""
+        """Read the sizes from the sources in ``p4src``."""
         text = "\n".join((p4src / name).read_text() for name in _SOURCES)
 
         def sizes(macro: str) -> tuple[int, ...]:
@@ -41,15 +41,15 @@ class Sizes:
 
 
 def own_profile(chip: str, words: int, slots: int | None, passes: int, p4src: Path) -> TofinoProfile:
-    """The profile with these sizes; one that is kept has its own name.
+    """Return the profile with these sizes; a committed one keeps its name.
 
     Args:
         chip: ``tofino1`` or ``tofino2``.
         words: accumulator words of a packet, in all passes together.
-        slots: of a pipe; None: those of one pass, shared out to the passes.
-        passes: times that a contribution goes through ingress.
+        slots: slots of a pipe; None for those of one pass divided by the passes.
+        passes: pipeline passes of a contribution.
 
-    Raises ConfigurationError for what the sources in ``p4src`` have no code for.
+    Raises ConfigurationError for sizes that the sources do not support.
     """
     there = Sizes.of(p4src)
     if chip not in CHIPS:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a file for a chip's agent is of the profile whose P4Info the controller would push with it.
+"""Check that a file for a chip's agent belongs to the profile whose P4Info the controller pushes with it.
 
-An agent takes whatever it is given, and reads and writes by the P4Info's numbers: with another build's binary they are
-other tables. So what the file says of itself has to be what was committed.
+An agent accepts any file, and uses the numbers of the P4Info: with the binary of another build they mean other tables.
+So the file is compared with the committed build.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from lanesum_control.tofino.resources import REPORT, Resources, measure, read_re
 
 
 def check_device_config(data: bytes, profile: str, folder: Path, source: Path) -> Compiled:
-    """Compare ``data``, read from ``source``, with the build of ``profile`` in ``folder``; returns it unpacked.
+    """Compare ``data``, read from ``source``, with the build of ``profile`` in ``folder``; return it unpacked.
 
-    What the assembler gave out (``context.json``) has to be what the resource report says of the profile; where the
-    format has a bf-rt description, that has to be the committed one. Raises ConfigurationError, which names the profile
-    that ``data`` is of, if it is of another one there.
+    Its ``context.json`` must match the resource report of the profile, and its bf-rt description, if the format has
+    one, the committed one. Raises ConfigurationError, which names the profile of ``data`` if it is another one.
     """
     try:
         compiled = Compiled.unpack(data)

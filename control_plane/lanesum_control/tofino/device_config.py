@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled program in one file, as switch agents take it over P4Runtime (``p4_device_config``).
+"""A compiled program in one file, as switch agents accept it over P4Runtime (``p4_device_config``).
 
-Two formats: message ``BfPipelineConfig`` of Stratum's ``bf.proto``; and that of p4lang's PI, which p4runtime-shell's
-config builder writes too: name, binary and context, each after its length.
+Two formats: message ``BfPipelineConfig`` of Stratum's ``bf.proto``, and the format of p4lang's PI, which the config
+builder of p4runtime-shell also writes: name, binary and context, each after its length.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from lanesum.errors import ConfigurationError
 # Fields of BfPipelineConfig, and of its Profile.
 _P4_NAME, _BFRT, _PROFILES = 1, 2, 3
 _PROFILE_NAME, _CONTEXT, _BINARY, _PIPE_SCOPE = 1, 2, 3, 4
-_NUMBER, _BYTES = 0, 2  # protobuf's wire types of numbers and of everything with a length
+_NUMBER, _BYTES = 0, 2  # Protobuf wire types of numbers and of length-delimited fields.
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What the compiler and the assembler leave of a program.
+    """Output of compiler and assembler for a program.
 
     Attributes:
-        name: the program's, for people.
-        bfrt: bf-rt description, JSON; empty where it was unpacked from PI's format, which has none.
+        name: name of the program.
+        bfrt: bf-rt description, JSON; empty after unpacking PI's format, which has none.
         context: ``context.json``.
         binary: ``tofino.bin`` or ``tofino2.bin``.
-        pipes: those of the chip that run it; empty where it was unpacked from PI's format.
+        pipes: pipes that run it; empty after unpacking PI's format.
         pipeline: name of the pipeline in the P4 source.
     """
 
@@ -41,7 +41,7 @@ class Compiled:
     pipeline: str = "pipe"
 
     def for_stratum(self) -> bytes:
-        """``BfPipelineConfig``, serialized."""
+        """Return the serialized ``BfPipelineConfig``."""
         profile = (
             _field(_PROFILE_NAME, self.pipeline.encode())
             + _field(_CONTEXT, self.context)
@@ -51,14 +51,14 @@ class Compiled:
         return _field(_P4_NAME, self.name.encode()) + _field(_BFRT, self.bfrt) + _field(_PROFILES, profile)
 
     def for_pi(self) -> bytes:
-        """As PI unpacks it; lengths are 32-bit little-endian."""
+        """Return the format of PI; lengths are 32-bit little-endian."""
         parts = (self.name.encode(), self.binary, self.context)
         return b"".join(struct.pack("<i", len(part)) + part for part in parts)
 
     @classmethod
     def unpack(cls, data: bytes) -> Compiled:
-        """What ``for_pi`` or ``for_stratum`` packed. Raises ConfigurationError where ``data`` is neither."""
-        # The zeros in PI's lengths are no field of a message, and Stratum's first bytes are too large for a length.
+        """Unpack the output of ``for_pi`` or ``for_stratum``. Raises ConfigurationError for any other data."""
+        # Zeros in PI's lengths are no protobuf field, and Stratum's first bytes are too large for a length.
         for unpack in (_unpack_pi, _unpack_stratum):
             try:
                 return unpack(data)
@@ -71,7 +71,7 @@ class Compiled:
 
 
 def _unpack_pi(data: bytes) -> Compiled:
-    """Raises ValueError."""
+    """Unpack PI's format. Raises ValueError."""
     parts, at = [], 0
     for _ in range(3):
         if at + 4 > len(data):
@@ -88,7 +88,7 @@ def _unpack_pi(data: bytes) -> Compiled:
 
 
 def _unpack_stratum(data: bytes) -> Compiled:
-    """Raises ValueError, also where there is not one pipeline."""
+    """Unpack Stratum's format. Raises ValueError, also for several pipelines."""
     texts = {_P4_NAME: b"", _BFRT: b""}
     profiles = []
     for number, value in _fields(data):
@@ -118,7 +118,7 @@ def _unpack_stratum(data: bytes) -> Compiled:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Number and value of each field of a protobuf message. Raises ValueError."""
+    """Yield number and value of each field of a protobuf message. Raises ValueError."""
     at = 0
     while at < len(data):
         key, at = _read_varint(data, at)
@@ -143,7 +143,7 @@ def _varints(data: bytes) -> list[int]:
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at ``at``, and where what follows begins. Raises ValueError."""
+    """Return the varint at ``at`` and the offset after it. Raises ValueError."""
     value = 0
     for i, byte in enumerate(data[at : at + 10]):
         value |= (byte & 0x7F) << 7 * i

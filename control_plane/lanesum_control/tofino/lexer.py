@@ -27,7 +27,7 @@ class P4SyntaxError(LanesumError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """``kind``: number, name, string, sign or end. ``start`` and ``stop`` are offsets in the text."""
+    """A token. ``kind``: number, name, string, sign or end. ``start`` and ``stop`` are offsets in the text."""
 
     kind: str
     text: str
@@ -37,7 +37,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens, with one of kind ``end`` behind them. Raises P4SyntaxError for what is no P4."""
+    """Return all tokens, followed by one of kind ``end``. Raises P4SyntaxError."""
     found: list[Token] = []
     position, line = 0, 1
     while position < len(text):
@@ -54,7 +54,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def number_of(text: str) -> tuple[int, int | None, bool]:
-    """(value, width, signed) of a literal such as ``8w0x1f``; width None where it has none."""
+    """Return (value, width, signed) of a literal such as ``8w0x1f``; width None if it has none."""
     match = re.fullmatch(r"(?:(\d+)([ws]))?(.+)", text)
     assert match is not None
     width, sign, digits = match.groups()

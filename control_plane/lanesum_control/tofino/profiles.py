@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of the Tofino program: which chip, how many words a packet, how many slots."""
+"""Profiles of the Tofino program: chip, words per packet, slots, passes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from lanesum_control.tofino import chips
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A chip as p4c and its assembler name it, and what one stage and one pipe of it have.
+    """A chip as p4c and its assembler name it, and the resources of a stage and a pipe.
 
     Attributes:
-        ports: what packets see of it.
+        ports: properties that packets see.
         target, architecture, preprocessor_value: options of the compiler.
         stages: match-action stages of a pipe, shared by ingress and egress.
-        stateful_alus, memories, ternary_memories: of one stage.
-        container_bits: packet header vector of a pipe, ingress and egress together: what carries headers through the
-            stages, that is without tagalong containers and dark ones.
+        stateful_alus, memories, ternary_memories: number per stage.
+        container_bits: packet header vector of a pipe, ingress and egress together, without tagalong and dark
+            containers.
     """
 
     title: str
@@ -37,14 +37,14 @@ class Chip:
 
     @property
     def recirculation_ports(self) -> frozenset[int]:
-        """Those that send packets around without being set up, one in each pipe."""
+        """Ports that recirculate without configuration, one per pipe."""
         return self.ports.recirculation_ports
 
 
 TOFINO_1 = Chip("Tofino 1", "tofino", "tna", 1, 12, chips.TOFINO_1)
 TOFINO_2 = Chip("Tofino 2", "tofino2", "t2na", 2, 20, chips.TOFINO_2)
 CHIPS = {"tofino1": TOFINO_1, "tofino2": TOFINO_2}
-#: Slots of a pipe where contributions have one pass.
+#: Slots of a pipe for contributions of one pass.
 SLOTS = 16_384
 
 
@@ -53,10 +53,10 @@ class TofinoProfile:
     """One build of ``p4src/tofino``.
 
     Attributes:
-        name: of the build's files.
-        accumulator_words: 32-bit words that a packet's sum has.
-        slots: of a pipe, each with two shadow sets.
-        passes: times that a contribution goes through ingress, each time with as many of the words.
+        name: name of the build's files.
+        accumulator_words: 32-bit words of a packet's sum.
+        slots: slots of a pipe, each with two shadow sets.
+        passes: pipeline passes of a contribution, each with an equal part of the words.
     """
 
     name: str
@@ -67,7 +67,7 @@ class TofinoProfile:
 
     @property
     def defines(self) -> tuple[str, ...]:
-        """Macros of the compiler's command line."""
+        """Preprocessor macros for the compiler."""
         return (
             f"-D__TARGET_TOFINO__={self.chip.preprocessor_value}",
             f"-DACCUMULATOR_WORDS={self.accumulator_words // self.passes}",
@@ -78,12 +78,12 @@ class TofinoProfile:
 
     @property
     def recirculations(self) -> int:
-        """Times that a contribution goes around."""
+        """Recirculations of a contribution."""
         return self.passes - 1
 
     @property
     def recirculations_for_sum(self) -> int:
-        """Times that a packet goes around in all that comes back with the sum: it fetches its words block by block."""
+        """Recirculations of a packet that returns with the sum, whose words it collects block by block."""
         return 2 * self.passes - 1 if self.passes > 1 else 0
 
 
@@ -96,7 +96,7 @@ PROFILES = (
 
 
 def profile(name: str) -> TofinoProfile:
-    """The profile of that name. Raises ConfigurationError."""
+    """Return the profile ``name``. Raises ConfigurationError."""
     for found in PROFILES:
         if found.name == name:
             return found
@@ -104,8 +104,10 @@ def profile(name: str) -> TofinoProfile:
 
 
 def nearest(refused: TofinoProfile, fitting: tuple[TofinoProfile, ...] = PROFILES) -> TofinoProfile | None:
-    """Of those for the same chip that need no more passes, the one whose words, slots and passes differ by the
-    smallest factors; None when there is none besides ``refused``."""
+    """Return the most similar profile for the same chip with at most as many passes; None without another one.
+
+    Similarity: the factors between words, slots and passes.
+    """
 
     def distance(other: TofinoProfile) -> float:
         return (

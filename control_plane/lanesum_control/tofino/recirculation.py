@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ports of a chip: which of them hosts may hang at, and at which of them packets turn around."""
+"""Ports of a chip: usable ports for hosts, and recirculation ports."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from lanesum_control.capabilities import RECIRCULATION
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.tofino.chips import PORTS_PER_PIPE, pipe_of
 
-_PORTS_THERE = 72  # of the numbers that a pipe has for ports
+_PORTS_THERE = 72  # port numbers of a pipe
 
 
-def turning_ports(pipeline: CompiledPipeline, wanted: Iterable[int] | None = None) -> tuple[int, ...]:
-    """The ports at which a switch with ``pipeline`` sends packets around, at most one of a pipe.
+def recirculation_ports(pipeline: CompiledPipeline, wanted: Iterable[int] | None = None) -> tuple[int, ...]:
+    """Return the recirculation ports of a switch with ``pipeline``, at most one per pipe.
 
-    ``wanted``: as configured; where None, those that the chip has for it, in all pipes that run the program. A pipe
-    without one leaves other jobs' entries alone, and gets no jobs where contributions have several passes. Raises
-    ConfigurationError for a port that sends nothing around, or a second of a pipe.
+    ``wanted``: configured ports; None for the chip's default ones in all pipes that run the program. A pipe without one
+    does not take over entries of other jobs, and gets no jobs if contributions need several passes. Raises
+    ConfigurationError for a port that cannot recirculate, or a second one of a pipe.
     """
     if pipeline.chip is None or not pipeline.names.has_table(RECIRCULATION):
         if wanted:
@@ -42,7 +42,7 @@ def turning_ports(pipeline: CompiledPipeline, wanted: Iterable[int] | None = Non
 
 
 def check_ports(pipeline: CompiledPipeline, used: Collection[int]) -> None:
-    """Whether hosts and other switches can hang at the ports in ``used``. Raises ConfigurationError."""
+    """Check that hosts and switches can be attached to the ports in ``used``. Raises ConfigurationError."""
     if pipeline.chip is None:
         return
     for port in sorted(used):

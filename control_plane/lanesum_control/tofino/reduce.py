@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes p4c's print-out of a program small enough to commit and to read: ``reduce`` drops what is the architecture's.
+"""Reduction of p4c's printed program to a size that can be committed and read.
 
-The compiler that writes the chip's binary prints the same program after its front end
-(``--top4 FrontEndLast --dump FOLDER --doNotEmitIncludes``). Half of that text declares externs and block types that
-every TNA program has; types, constants and the program itself stay as they were printed.
+The compiler of the chip's binary prints the same program after its front end
+(``--top4 FrontEndLast --dump FOLDER --doNotEmitIncludes``). Half of that text declares externs and block types of the
+architecture; ``reduce`` drops them and keeps types, constants and the program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PAIRS = {"{": "}", "(": ")"}
 
 
 def reduce(text: str) -> str:
-    """The text without declarations of externs, match kinds and block types. Raises P4SyntaxError."""
+    """Return the text without declarations of externs, match kinds and block types. Raises P4SyntaxError."""
     found = tokens(text)
     kept: list[str] = [COMMENT]
     at = 0
@@ -35,7 +35,7 @@ def reduce(text: str) -> str:
 
 
 def _declaration_end(found: list[Token], at: int) -> int:
-    """The token after a top-level declaration: it ends with ``;`` or with a closing brace that no ``;`` follows."""
+    """Return the token after a top-level declaration, which ends with ``;``, or with a closing brace without ``;``."""
     closing: list[str] = []
     while found[at].kind != "end":
         text = found[at].text if found[at].kind == "sign" else ""
@@ -72,12 +72,12 @@ def _is_kept(found: list[Token], at: int, end: int) -> bool:
 
 
 def _short(chunk: str) -> str:
-    """Without annotations that only keep the compiler quiet."""
+    """Return the text without annotations that suppress warnings."""
     return re.sub(r'@noWarn\("unused"\) ', "", chunk)
 
 
 def main(source: str, target: str) -> None:
-    """``python -m lanesum_control.tofino.reduce SOURCE TARGET``."""
+    """Reduce a file: ``python -m lanesum_control.tofino.reduce SOURCE TARGET``."""
     Path(target).write_text(reduce(Path(source).read_text()))
 
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What ``docs/tofino.md`` says of the profiles: what each takes of its chip, and the rates that follow.
+"""Tables of ``docs/tofino.md``: resources of the profiles, and the resulting rates.
 
-What a profile takes is the assembler's. Rates are arithmetic on packet sizes alone; nothing here was run on a switch.
+Resources are from the assembler. Rates are arithmetic on packet sizes; no switch was measured.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import Combine, LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
 from lanesum_control.capabilities import Capabilities
 from lanesum_control.manifest import MANIFEST
@@ -22,25 +22,25 @@ from lanesum_control.tofino.profiles import PROFILES, Chip, TofinoProfile, profi
 from lanesum_control.tofino.resources import REPORT, Resources, read_report
 
 PAGE = "docs/tofino.md"
-_NO_SUMS = (LaneOp.OR, LaneOp.MAX)
+_NO_SUMS = tuple(op for op in LaneOp if op.shape.combine is not Combine.ADD)
 PORT_BITS_PER_SECOND = 100e9
-# Preamble, gap and frame check beside each frame.
+# Bytes of preamble, gap and frame check per frame.
 WIRE_OVERHEAD = 24
 ROUND_TRIP_SECONDS = 10e-6
-# Headers bridge and journey of p4src/tofino/types.p4, in front of what goes around.
+# Headers bridge and passes of p4src/tofino/types.p4, in front of recirculated packets.
 RECIRCULATION_HEADER_BYTES = 26
-# Of the jobs in the table of recirculations.
+# Workers of the jobs in the table of recirculations.
 WORKERS = 8
-# Of the tables for planning: jobs that share a pipe's slots, and values of a model.
+# Jobs that share a pipe's slots, and values of a model, in the planning tables.
 JOBS = (1, 4, 16, 64)
 MODELS = {"25 M": 25e6, "350 M": 350e6, "7 G": 7e9}
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a 100G port can do at most, of one operation in one profile.
+    """Maximum rates of a 100G port for one operation in one profile.
 
-    A port carries a contribution in and a result out for every packet, so the longer of the two decides.
+    A port carries one contribution in and one result out per packet, so the longer of the two decides.
     """
 
     operation: LaneOp
@@ -64,7 +64,7 @@ class Rates:
 
 
 def rates(built: TofinoProfile, operation: LaneOp) -> Rates:
-    """Sizes of frames of ``operation`` in ``built``."""
+    """Return the frame sizes of ``operation`` in ``built``."""
     accumulator = built.accumulator_words
     shape = operation.shape
     uplink = shape.uplink_words(accumulator)
@@ -77,9 +77,9 @@ def rates(built: TofinoProfile, operation: LaneOp) -> Rates:
 
 
 def recirculated_bytes(built: TofinoProfile, operation: LaneOp) -> tuple[int, int]:
-    """Bytes on the way around, on the wire: of every contribution, and what the packet with the sum takes beside.
+    """Return the recirculated wire bytes of every contribution, and the additional ones of the packet with the sum.
 
-    A packet loses a block of its words with every pass, and then gains one of the sum with every further pass.
+    A packet loses one block of its words in every pass, and then gains one block of the sum in every further pass.
     """
     if built.passes == 1:
         return 0, 0
@@ -93,7 +93,7 @@ def recirculated_bytes(built: TofinoProfile, operation: LaneOp) -> tuple[int, in
 
 
 def recirculation_table() -> list[str]:
-    """Rows of the page's table of what goes around, one row a profile of several passes and operation."""
+    """Return the rows of the recirculation table, one per profile of several passes and operation."""
     lines = [
         "| profile | operation | bytes around, of a contribution | of a sum | for one port at line rate | "
         f"values a second of 100 Gbit/s around, {WORKERS} workers |",
@@ -115,16 +115,16 @@ def recirculation_table() -> list[str]:
 
 
 def _recirculated_rate(built: TofinoProfile, operation: LaneOp) -> float:
-    """Values a second that a job of ``WORKERS`` gets through ``PORT_BITS_PER_SECOND`` of the way around."""
+    """Return the values per second of a job of ``WORKERS`` with ``PORT_BITS_PER_SECOND`` of recirculation bandwidth."""
     contribution, harvest = recirculated_bytes(built, operation)
     per_sum = WORKERS * contribution + harvest
     return PORT_BITS_PER_SECOND / 8 / per_sum * rates(built, operation).values_per_packet
 
 
 def slots_table() -> list[str]:
-    """Rows of the page's table of slots by number of jobs: what each gets, and for how long that lasts at 100 Gbit/s.
+    """Return the rows of the table of slots by number of jobs, and their duration at 100 Gbit/s.
 
-    Of any operation: the result, which decides, has the same size for all.
+    The size of a result, which decides, is the same for all operations.
     """
     lines = [
         "| profile | " + " | ".join(f"{jobs} jobs" if jobs > 1 else "1 job" for jobs in JOBS) + " |",
@@ -140,7 +140,7 @@ def slots_table() -> list[str]:
 
 
 def model_table() -> list[str]:
-    """Rows of the page's table of times by size of model: one all-reduce of all values at 100 Gbit/s."""
+    """Return the rows of the table of times by model size: one all-reduce of all values at 100 Gbit/s."""
     lines = [
         "| profile | operation | what decides | " + " | ".join(f"{size} values" for size in MODELS) + " |",
         "|---|---|---|" + "---|" * len(MODELS),
@@ -161,7 +161,7 @@ def _share(used: int, there: int) -> str:
 
 
 def resource_table(measured: dict[str, Resources]) -> list[str]:
-    """Rows of the page's table of resources, one column a profile."""
+    """Return the rows of the resource table, one column per profile."""
     columns = [(profile(name), found) for name, found in measured.items()]
 
     def row(title: str, cells: list[str]) -> str:
@@ -203,7 +203,7 @@ def resource_table(measured: dict[str, Resources]) -> list[str]:
 
 
 def rate_table(capabilities: Mapping[str, Capabilities]) -> list[str]:
-    """Rows of the page's table of rates, one row a profile and operation that adds; ``capabilities`` by profile."""
+    """Return the rows of the rate table, one per profile and adding operation; ``capabilities`` by profile."""
     lines = [
         "| profile | operation | values a packet | frames up / down | values a second | slots for 10 us |",
         "|---|---|---|---|---|---|",
@@ -220,7 +220,7 @@ def rate_table(capabilities: Mapping[str, Capabilities]) -> list[str]:
 
 
 def generated_parts(root: Path) -> dict[str, list[str]]:
-    """Lines of each generated part of the page, by its name."""
+    """Return the lines of each generated part of the page, by its name."""
     folder = root / TOFINO_BUILD_FOLDER
     manifest = json.loads((folder / MANIFEST).read_text())
     measured = read_report(folder / REPORT)
@@ -237,7 +237,7 @@ def generated_parts(root: Path) -> dict[str, list[str]]:
 
 
 def page_with(text: str, parts: dict[str, list[str]]) -> str:
-    """``text`` with what stands between the marks of each part replaced. Raises ValueError where marks are missing."""
+    """Return ``text`` with the generated parts replaced. Raises ValueError if marks are missing."""
     for name, lines in parts.items():
         begin, end = f"<!-- generated: {name} -->\n", f"<!-- end: {name} -->"
         before, found, rest = text.partition(begin)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a Tofino profile takes of its chip, from the assembler's ``context.json``."""
+"""Resources of a Tofino profile, from the assembler's ``context.json``."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-# Of the committed build: what each profile takes.
+# Resources of each committed profile.
 REPORT = "resources.json"
-# Containers that carry headers through the stages; tagalong and dark ones do not.
+# Containers that carry headers through the stages, without tagalong and dark ones.
 _HEADER_CONTAINERS = ("normal", "mocha")
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one pipe of a profile takes. Units of memory are those of ``Chip``.
+    """Resources of one pipe of a profile. Units of memory are those of ``Chip``.
 
     Attributes:
         stages: the last stage in use, plus one.
         stateful_alus, memories, ternary_memories, tables: in all stages together.
-        lane_stages: stages that hold lane registers.
-        header_bits: of the packet header vector, ingress and egress together, tagalong and dark containers left out.
-        ingress_cycles, egress_cycles: of the match-action stages, without parser, queues and deparser.
+        lane_stages: stages with lane registers.
+        header_bits: bits of the packet header vector, ingress and egress together, without tagalong and dark ones.
+        ingress_cycles, egress_cycles: cycles of the match-action stages, without parser, queues and deparser.
     """
 
     stages: int
@@ -55,7 +55,7 @@ def _stage_tables(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def _memory_units(node: Any) -> Iterator[tuple[str, int]]:
-    """(kind, number) of each memory named in a table's allocation."""
+    """Return (kind, number) of each memory in a table's allocation."""
     if isinstance(node, dict):
         if "memory_type" in node:
             for number in _numbers({key: value for key, value in node.items() if key != "memory_type"}):
@@ -83,7 +83,7 @@ def _numbers(node: Any) -> Iterator[int]:
 
 
 def measure(context: dict[str, Any]) -> Resources:
-    """Count what the assembler gave out. Raises KeyError where ``context`` is not the assembler's."""
+    """Count the allocations of the assembler. Raises KeyError for any other ``context``."""
     memories: dict[str, set[tuple[int, int]]] = defaultdict(set)
     alus: set[tuple[int, int]] = set()
     lane_stages: set[int] = set()
@@ -124,5 +124,5 @@ def measure(context: dict[str, Any]) -> Resources:
 
 
 def read_report(path: Path) -> dict[str, Resources]:
-    """What each profile takes, by its name, as ``make tofino`` wrote it."""
+    """Return the resources of each profile by name, as ``make tofino`` wrote them."""
     return {name: Resources(**found) for name, found in json.loads(path.read_text()).items()}

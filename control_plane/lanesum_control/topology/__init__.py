@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies: which hosts hang at which switch port."""
+"""Topologies: hosts, switches and links."""
 
 from lanesum_control.topology.files import TopologyError, available, load
 from lanesum_control.topology.model import Link, Node, Topology

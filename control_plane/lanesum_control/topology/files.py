@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topology files: find, read, and say in which line something is wrong."""
+"""Topology files: find and read them, with errors that name the line."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class TopologyError(ConfigurationError):
 
 
 def available() -> dict[str, Path]:
-    """Topologies that lanesum ships, by name."""
+    """Return the shipped topologies by name."""
     return {path.stem: path for path in sorted(resources.directory("topologies").glob("*.yaml"))}
 
 
 def load(name_or_path: str) -> Topology:
-    """A shipped topology by name, or one from a file. Raises TopologyError with file and line."""
+    """Load a shipped topology by name, or one from a file. Raises TopologyError with file and line."""
     known = available()
     path = known.get(name_or_path, Path(name_or_path))
     try:
@@ -35,5 +35,5 @@ def load(name_or_path: str) -> Topology:
 
 
 def parse(text: str, source: str) -> Topology:
-    """A topology from YAML text; ``source`` is named in errors. Raises TopologyError."""
+    """Parse a topology; ``source`` is named in errors. Raises TopologyError."""
     return yaml_model.parse(Topology, text, source, TopologyError)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The topology model, its checks, and its JSON schema.
+"""Model of a topology, its checks, and its JSON schema.
 
-One switch, or a switch with racks around it: two levels, and one path between any two nodes.
+One switch, or one switch with racks around it: two levels, and one path between any two nodes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BEHIND_SWITCH = 1  # added to the server's port where a switch listens at the s
 
 
 def _wrong(message: str, *path: str | int) -> PydanticCustomError:
-    """An error about the node at ``path`` that only shows when the whole file is looked at."""
+    """Return an error about the node at ``path``, found in a check of the whole file."""
     return PydanticCustomError("topology", "{message}", {"message": message, "path": list(path)})
 
 
@@ -43,7 +43,7 @@ class _Strict(BaseModel):
 
 
 class Node(_Strict):
-    """One box. Hosts have an IPv4 address; a MAC is derived from it unless given."""
+    """A node. Hosts have an IPv4 address; their MAC is derived from it unless given."""
 
     kind: Kind
     ip: ipaddress.IPv4Address | None = Field(default=None, description="IPv4 address; hosts only")
@@ -59,7 +59,7 @@ class Node(_Strict):
 
     @property
     def mac_text(self) -> str:
-        """The MAC address; derived ones are locally administered."""
+        """MAC address; derived ones are locally administered."""
         if self.mac is not None:
             return self.mac
         assert self.ip is not None
@@ -67,13 +67,13 @@ class Node(_Strict):
 
     @property
     def loopback_ip(self) -> str:
-        """The host's address on the loopback runner: the same address below 127."""
+        """Address of the host on the loopback runner: the same address below 127."""
         assert self.ip is not None
         return ".".join([str(_LOOPBACK_FIRST_OCTET), *str(self.ip).split(".")[1:]])
 
 
 class Link(_Strict):
-    """One cable: ``["s1:3", "w3"]`` is port 3 of s1 to w3, ``["s1:5", "s0:1"]`` joins two switches."""
+    """A link: ``["s1:3", "w3"]`` is port 3 of s1 to w3, ``["s1:5", "s0:1"]`` joins two switches."""
 
     endpoints: tuple[str, str] = Field(description="switch:port and host, or switch:port twice; in either order")
     rate_mbit: Annotated[float, Field(gt=0)] | None = Field(default=None, description="rate limit, mininet only")
@@ -89,12 +89,12 @@ class Link(_Strict):
         return self
 
     def parts(self) -> list[tuple[str, int | None]]:
-        """(node, port) of both ends."""
+        """Return (node, port) of both ends."""
         return [(name, int(port) if port else None) for name, _, port in (e.partition(":") for e in self.endpoints)]
 
 
 class Topology(_Strict):
-    """A whole network."""
+    """A network."""
 
     name: Name
     nodes: dict[Name, Node]
@@ -128,7 +128,7 @@ class Topology(_Strict):
                 raise _wrong(f"{name} runs one server already", "servers", index)
 
     def _check_links(self) -> None:
-        """Every link well-formed, every port used once, every host linked once."""
+        """Check that every link is well-formed, every port used once, every host linked once."""
         used: set[tuple[str, int]] = set()
         linked: set[str] = set()
         for index, link in enumerate(self.links):
@@ -153,7 +153,7 @@ class Topology(_Strict):
                 raise _wrong("not linked to a switch", "nodes", name)
 
     def _check_levels(self) -> None:
-        """The switches are a tree, and one of them is next to all others."""
+        """Check that the switches form a tree, with one of them adjacent to all others."""
         group = {name: {name} for name in self.switches()}
         neighbours: dict[str, set[str]] = {name: set() for name in self.switches()}
         for index, link in enumerate(self.links):
@@ -176,31 +176,30 @@ class Topology(_Strict):
                 raise _wrong(f"a third level: {name} is not linked to {middle} itself", "nodes", name)
 
     def to_yaml(self) -> str:
-        """As a file that ``load`` reads."""
+        """Return the topology as a file for ``load``."""
         return self.model_dump_json(indent=2, exclude_none=True) + "\n"
 
     def names(self, kind: Kind) -> list[str]:
-        """Names of all nodes of a kind, in file order."""
+        """Return the names of all nodes of a kind, in file order."""
         return [name for name, node in self.nodes.items() if node.kind == kind]
 
     def switches(self) -> list[str]:
-        """Names of the switches, in file order."""
+        """Return the names of the switches, in file order."""
         return self.names("switch")
 
     def hosts(self) -> list[str]:
-        """Names of workers, servers and controller, in file order."""
+        """Return the names of workers, servers and controller, in file order."""
         return [name for name, node in self.nodes.items() if node.kind != "switch"]
 
     def server_hosts(self) -> list[str]:
-        """Names of the hosts that run an aggregation server; the order is the servers' numbers."""
+        """Return the hosts with an aggregation server; the order defines the servers' numbers."""
         return self.names("server") if self.servers is None else list(self.servers)
 
     def with_servers(self, count: int, *, on_workers: bool = False) -> Topology:
-        """The same network with ``count`` aggregation servers.
+        """Return the same network with ``count`` aggregation servers.
 
-        ``on_workers``: at the first workers' hosts. Otherwise on hosts of their own: the first ones that there are,
-        and new ones beside them, with the next free addresses and switch ports. Raises ValueError when there are not
-        so many.
+        ``on_workers``: on the first workers' hosts. Otherwise on hosts of their own: existing ones first, then new ones
+        with the next free addresses and switch ports. Raises ValueError if there are not enough.
         """
         workers = self.names("worker")
         if not 1 <= count <= (len(workers) if on_workers else MAX_SERVERS):
@@ -216,7 +215,7 @@ class Topology(_Strict):
         return Topology(name=self.name, nodes=nodes, links=links, servers=hosts)
 
     def _another_link(self, hosts: list[str], name: str, links: list[Link]) -> Link:
-        """To the switch of the first of ``hosts``, at a free port, with the same rate."""
+        """Return a link to the switch of the first of ``hosts``, at a free port, with the same rate."""
         like = next((link for link in links if hosts and hosts[0] in link.endpoints), None)
         switch = self.switch
         used = {port for link in links for at, port in link.parts() if at == switch}
@@ -225,15 +224,15 @@ class Topology(_Strict):
 
     @property
     def switch(self) -> str:
-        """The switch that the first server is linked to: the only one, or the one that all racks' packets come to."""
+        """Switch of the first server: the only one, or the upper one."""
         return self.switch_of(self.server_hosts()[0])
 
     def switch_of(self, host: str) -> str:
-        """The switch that a host is linked to."""
+        """Return the switch of a host."""
         return self._cables()[host][0]
 
     def links_between_switches(self) -> list[tuple[str, int, str, int]]:
-        """(switch, port, switch, port) of every link between two switches, in file order."""
+        """Return (switch, port, switch, port) of every link between two switches, in file order."""
         between = []
         for link in self.links:
             (one, port), (other, other_port) = link.parts()
@@ -242,7 +241,7 @@ class Topology(_Strict):
         return between
 
     def _cables(self) -> dict[str, tuple[str, int]]:
-        """(switch, port) that every host is linked to."""
+        """Return the (switch, port) of every host."""
         cables = {}
         for link in self.links:
             ends = link.parts()
@@ -252,25 +251,25 @@ class Topology(_Strict):
         return cables
 
     def ports(self, switch: str | None = None) -> dict[str, int]:
-        """Switch port of every host; only of the hosts at ``switch`` when one is given."""
+        """Return the switch port of every host, or of the hosts at ``switch``."""
         return {host: port for host, (at, port) in self._cables().items() if switch in (None, at)}
 
     def address(self, name: str, *, loopback: bool) -> str:
-        """A host's IPv4 address on the runner."""
+        """Return a host's IPv4 address on the runner."""
         node = self.nodes[name]
         return node.loopback_ip if loopback else str(node.ip)
 
     def server_address(self, host: str | None = None, *, loopback: bool) -> tuple[str, int]:
-        """What the workers' packets to the server at ``host`` (default: the first one) are addressed to."""
+        """Return the destination of workers' packets to the server at ``host`` (default: the first one)."""
         return self.address(self.server_hosts()[0] if host is None else host, loopback=loopback), UDP_PORT
 
     def server_backend(self, host: str | None = None, *, loopback: bool) -> tuple[str, int]:
-        """Where the server process listens: on loopback a switch stands at the server's own address."""
+        """Return the address of the server process: on loopback a switch holds the server's own address."""
         ip, port = self.server_address(host, loopback=loopback)
         return ip, port + (_BEHIND_SWITCH if loopback else 0)
 
     def host_ports(self, switch: str | None = None, *, loopback: bool) -> dict[str, HostPort]:
-        """Every host as ``switch`` (default: the server's) sees it: at a port of its own, or behind another switch."""
+        """Return every host as ``switch`` (default: the server's) sees it: at its port, or behind another switch."""
         here = self.switch if switch is None else switch
         cables, towards = self._cables(), self._towards(here)
         seen = {}
@@ -282,7 +281,7 @@ class Topology(_Strict):
         return seen
 
     def _towards(self, here: str) -> dict[str, int]:
-        """Port of ``here`` on the path to every other switch."""
+        """Return the port of ``here`` on the path to every other switch."""
         ways = [(one, port, other) for one, port, other, _ in self.links_between_switches()]
         ways += [(other, port, one) for one, _, other, port in self.links_between_switches()]
         towards = {other: port for one, port, other in ways if one == here}
@@ -297,11 +296,11 @@ class Topology(_Strict):
 
 
 def _next_address(nodes: Mapping[str, Node], hosts: Sequence[str]) -> ipaddress.IPv4Address:
-    """The first free address after that of the last of ``hosts``, or after the largest. Raises ValueError."""
+    """Return the first free address after the last of ``hosts``, or after the largest. Raises ValueError."""
     used = {node.ip for node in nodes.values() if node.ip is not None}
     last = nodes[hosts[-1]].ip if hosts else max(used)
     assert last is not None
-    network = ipaddress.IPv4Network((last, 24), strict=False)  # what Mininet's hosts take for their own
+    network = ipaddress.IPv4Network((last, 24), strict=False)  # addresses that Mininet's hosts use
     free = [ip for ip in network.hosts() if ip not in used]
     if not free:
         raise ValueError(f"no address of {network} is free")
@@ -309,7 +308,7 @@ def _next_address(nodes: Mapping[str, Node], hosts: Sequence[str]) -> ipaddress.
 
 
 def schema() -> dict[str, Any]:
-    """JSON schema of a topology file, for editors (``topologies/schema.json``)."""
+    """Return the JSON schema of a topology file, for editors (``topologies/schema.json``)."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Topology.model_json_schema()}
 
 

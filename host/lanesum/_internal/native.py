@@ -22,9 +22,7 @@ VARIABLE = "LANESUM_NATIVE"
 _CHOICES = ("auto", "off", "required")
 # Names that this version of lanesum needs. An extension of an earlier version lacks some of them.
 _REQUIRED = (
-    "LATENCY_BUCKETS",
-    "ServerPath",
-    "UdpRounds.gather",
+    "WorkerLoop.gso",
     "BlockKernels",
     "UdpServer",
     "Aggregator.delegate",

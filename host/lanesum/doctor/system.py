@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from lanesum._internal.udp_socket import BUFFER_BYTES, open_udp_socket
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.protocol.spec import MAX_WORKERS
-from lanesum.transport.path import buffer_bytes
+from lanesum.transport.constants import DEFAULT_WINDOW
+from lanesum.transport.path_check import buffer_bytes
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.udp import DEFAULT_WINDOW
 
 _LOOPBACK = ("127.0.0.1", 0)
 # linux/udp.h

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The wire protocol: packet definition, codecs, lane operations."""
+"""Wire protocol: packet format, packing and unpacking, lane operations."""
 
-from lanesum.protocol.lanes import LANE_SHAPES, LaneOp, LaneShape
+from lanesum.protocol.lanes import Combine, LaneOp, LaneShape
 from lanesum.protocol.packet import ChunkBatch, Header, Packet, PacketError
 from lanesum.protocol.spec import HEADER_BYTES, UDP_PORT, VERSION, Flag, Kind
 
 __all__ = [
     "HEADER_BYTES",
-    "LANE_SHAPES",
     "UDP_PORT",
     "VERSION",
     "ChunkBatch",
+    "Combine",
     "Flag",
     "Header",
     "Kind",

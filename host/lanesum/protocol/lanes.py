@@ -1,13 +1,16 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lane operations: what a switch does with the 32-bit words of a contribution.
+"""Lane operations: how an aggregation point combines the 32-bit words of contributions.
 
-A *lane* is the fixed-width integer that belongs to one coordinate. Narrow lanes are packed into 32-bit accumulator
-words; the host keeps ``largest lane value x workers`` below ``2 ** lane_bits``, so that a plain 32-bit addition never
-carries from one lane into the next.
+A *lane* is the fixed-width integer of one coordinate. Narrow lanes are packed into 32-bit accumulator words. The host
+keeps ``largest lane value x workers`` below ``2 ** lane_bits``, so that a 32-bit addition never carries from one lane
+into the next.
 
-What a worker sends are *codes*, often narrower than lanes. A *group* is the least number of uplink words that becomes
-whole accumulator words: the codes of a packet, of a round and of every piece of it fill whole groups.
+Workers send *codes*, which are often narrower than lanes. A *group* is the smallest number of uplink words that becomes
+whole accumulator words. The codes of a packet and of a round fill whole groups.
+
+``LaneOp`` is the one table of operations. The P4 constants and macros, the C++ table, both servers, the embedded switch
+and the tables of the docs follow from it; docs/extending/lane-operation.md lists what else a new operation needs.
 """
 
 from __future__ import annotations
@@ -21,40 +24,33 @@ from lanesum.errors import ConfigurationError
 WORD_BITS = 32
 
 
-class LaneOp(enum.IntEnum):
-    """The operation code in the packet header."""
+class Combine(enum.IntEnum):
+    """How accumulator words of two contributions become one."""
 
-    ADD32 = 0
-    EXPAND8 = 1
-    TABLE8 = 2
-    ADD8X4 = 3
-    OR = 4
-    MAX = 5
-    EXPAND16 = 6
-    EXPAND8TO16 = 7
-    EXPAND3TO8 = 8
-    EXPAND5TO8 = 9
-
-    @property
-    def shape(self) -> LaneShape:
-        return LANE_SHAPES[self]
+    ADD = 0
+    OR = 1
+    MAX = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaneShape:
-    """How uplink words relate to accumulator words.
+    """Layout of uplink words and accumulator words, and how they combine.
 
     Attributes:
         code_bits: width of one code in the uplink words.
         lane_bits: width of one lane in the accumulator words.
-        planes: each uplink word of a group is one bit of all its codes, the least significant bits first. Otherwise
-            the bits of a code lie side by side in one word.
-        description: for the docs.
+        planes: each uplink word of a group is a bit plane: one bit of all its codes, the least significant bits first.
+            Otherwise the bits of a code are adjacent in one word.
+        combine: how accumulator words combine.
+        lookup: codes are replaced by entries of the job's code table before they are combined.
+        description: text for the docs.
     """
 
     code_bits: int
     lane_bits: int
-    planes: bool
+    planes: bool = False
+    combine: Combine = Combine.ADD
+    lookup: bool = False
     description: str
 
     @property
@@ -75,37 +71,111 @@ class LaneShape:
 
     @property
     def widens(self) -> bool:
-        """What is sent is not yet what is summed."""
+        """Codes are narrower than lanes, so uplink words are widened before they are combined."""
         return self.code_bits != self.lane_bits
 
     @property
     def shift(self) -> int:
-        """Bits by which an uplink word moves to the right from one accumulator word of its group to the next."""
+        """Bits that an uplink word is shifted to the right from one accumulator word of its group to the next."""
         return 1 if self.planes else self.code_bits
 
     @property
     def mask(self) -> int:
-        """The bits of a shifted uplink word that belong to an accumulator word, at the low end of each lane."""
+        """Bits of a shifted uplink word that belong to an accumulator word, at the low end of each lane."""
         bits = (1 << self.shift) - 1
         return sum(bits << lane for lane in range(0, WORD_BITS, self.lane_bits))
 
     def fills(self, accumulator_words: int) -> bool:
-        """So many accumulator words are whole groups: a packet of that size can carry the operation."""
+        """Return True if ``accumulator_words`` are whole groups, so that packets of this size can carry it."""
         return accumulator_words % self.accumulator_words_per_group == 0
 
     def uplink_words(self, accumulator_words: int) -> int:
-        """Uplink words of the whole groups that ``accumulator_words`` hold."""
+        """Return the uplink words of the whole groups in ``accumulator_words``."""
         return accumulator_words // self.accumulator_words_per_group * self.uplink_words_per_group
 
     def accumulator_words(self, uplink_words: int) -> int:
-        """Accumulator words that the whole groups in ``uplink_words`` become."""
+        """Return the accumulator words of the whole groups in ``uplink_words``."""
         return uplink_words // self.uplink_words_per_group * self.accumulator_words_per_group
 
 
-def check_carried(whose: str, ops: Iterable[LaneOp], accumulator_words: int) -> None:
-    """Raises ConfigurationError for an operation that packets of so many accumulator words cannot carry.
+class LaneOp(enum.IntEnum):
+    """Operation code in the packet header, with the shape of the operation."""
 
-    ``whose`` begins the message: what the operations are for.
+    shape: LaneShape
+
+    def __new__(cls, code: int, shape: LaneShape | None = None) -> LaneOp:
+        """Return a member whose value is ``code`` alone."""
+        assert shape is not None  # the default is for type checkers: they take the lookup LaneOp(code) for this call
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.shape = shape
+        return member
+
+    ADD32 = (
+        0,
+        LaneShape(code_bits=32, lane_bits=32, description="one 32-bit integer; the sum wraps, it never saturates"),
+    )
+    EXPAND8 = 1, LaneShape(code_bits=4, lane_bits=8, description="eight 4-bit codes, widened to 8-bit lanes and added")
+    TABLE8 = (
+        2,
+        LaneShape(
+            code_bits=4,
+            lane_bits=8,
+            lookup=True,
+            description="eight 4-bit codes, looked up in the job's table of 16 bytes and added",
+        ),
+    )
+    ADD8X4 = 3, LaneShape(code_bits=8, lane_bits=8, description="four 8-bit lanes, added")
+    OR = 4, LaneShape(code_bits=32, lane_bits=32, combine=Combine.OR, description="32 bits, combined with OR")
+    MAX = (
+        5,
+        LaneShape(
+            code_bits=32,
+            lane_bits=32,
+            combine=Combine.MAX,
+            description="one unsigned 32-bit integer; the larger one stays",
+        ),
+    )
+    EXPAND16 = (
+        6,
+        LaneShape(code_bits=4, lane_bits=16, description="eight 4-bit codes, widened to 16-bit lanes and added"),
+    )
+    EXPAND8TO16 = (
+        7,
+        LaneShape(code_bits=8, lane_bits=16, description="four 8-bit codes, widened to 16-bit lanes and added"),
+    )
+    EXPAND3TO8 = (
+        8,
+        LaneShape(
+            code_bits=3,
+            lane_bits=8,
+            planes=True,
+            description="32 codes of 3 bits as three bit planes, widened to 8-bit lanes and added",
+        ),
+    )
+    EXPAND5TO8 = (
+        9,
+        LaneShape(
+            code_bits=5,
+            lane_bits=8,
+            planes=True,
+            description="32 codes of 5 bits as five bit planes, widened to 8-bit lanes and added",
+        ),
+    )
+
+    @property
+    def p4_action(self) -> str:
+        """Action of a P4 program without which the switch does not aggregate the operation."""
+        return self.name.lower() if self.shape.widens else f"{self.shape.combine.name.lower()}_words"
+
+
+def check_carried(whose: str, ops: Iterable[LaneOp], accumulator_words: int) -> None:
+    """Raise ConfigurationError for an operation that packets of ``accumulator_words`` cannot carry.
+
+    Args:
+        whose: subject of the message, for example "Job ticket".
+        ops: operations to check.
+        accumulator_words: accumulator words of a packet.
     """
     for op in ops:
         if not op.shape.fills(accumulator_words):
@@ -118,21 +188,5 @@ def check_carried(whose: str, ops: Iterable[LaneOp], accumulator_words: int) -> 
 
 
 def carried_by(accumulator_words: int) -> tuple[LaneOp, ...]:
-    """The operations that packets of so many accumulator words can carry."""
+    """Return the operations that packets of ``accumulator_words`` can carry."""
     return tuple(op for op in LaneOp if op.shape.fills(accumulator_words))
-
-
-LANE_SHAPES = {
-    LaneOp.ADD32: LaneShape(32, 32, False, "one 32-bit integer; the sum wraps, it never saturates"),
-    LaneOp.EXPAND8: LaneShape(4, 8, False, "eight 4-bit codes, widened to 8-bit lanes and added"),
-    LaneOp.TABLE8: LaneShape(4, 8, False, "eight 4-bit codes, looked up in the job's table of 16 bytes and added"),
-    LaneOp.ADD8X4: LaneShape(8, 8, False, "four 8-bit lanes, added"),
-    LaneOp.OR: LaneShape(32, 32, False, "32 bits, combined with OR"),
-    LaneOp.MAX: LaneShape(32, 32, False, "one unsigned 32-bit integer; the larger one stays"),
-    LaneOp.EXPAND16: LaneShape(4, 16, False, "eight 4-bit codes, widened to 16-bit lanes and added"),
-    LaneOp.EXPAND8TO16: LaneShape(8, 16, False, "four 8-bit codes, widened to 16-bit lanes and added"),
-    LaneOp.EXPAND3TO8: LaneShape(
-        3, 8, True, "32 codes of 3 bits as three bit planes, widened to 8-bit lanes and added"
-    ),
-    LaneOp.EXPAND5TO8: LaneShape(5, 8, True, "32 codes of 5 bits as five bit planes, widened to 8-bit lanes and added"),
-}

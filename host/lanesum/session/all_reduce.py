@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import Codec, Result, Round, Steps
 from lanesum.session.lengths import AppendedLengths
-from lanesum.transport.in_flight import RoundInFlight
+from lanesum.transport.round_in_flight import RoundInFlight
 
 if TYPE_CHECKING:
     import torch

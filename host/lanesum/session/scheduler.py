@@ -81,9 +81,9 @@ class AllReduceScheduler:
             gathered = self._transport.gather(vector, divisor)
             if gathered is None:
                 return None
-            values, over = gathered
-            if over is not None:
-                kernels(few=True).sum_rows(over.result().view(np.float32), divisor, values)
+            values, completed = gathered
+            if completed is not None:
+                kernels(few=True).sum_rows(completed.result().view(np.float32), divisor, values)
             return values
         except BaseException:
             self._transport.abandon()
@@ -109,7 +109,7 @@ class AllReduceScheduler:
         """Advance all all-reduces as far as no wait is needed."""
 
         def work() -> None:
-            self._transport.attend()
+            self._transport.poll()
             while self._queue and self._step(may_wait=False):
                 pass
 
@@ -163,8 +163,8 @@ class AllReduceScheduler:
                 if not self._ticket.quorum:
                     all_reduce.last_checks = [made.last]
                 words, lengths = self._count_round(all_reduce, made)
-                over = exchange(made.op, words)
-                reply = self._aggregate(codec, made, lengths, over.result(), over.contributors)
+                completed = exchange(made.op, words)
+                reply = self._aggregate(codec, made, lengths, completed.result(), completed.contributors)
         except StopIteration as stop:
             all_reduce.result = stop.value
             self._queue.remove(all_reduce)
@@ -192,7 +192,7 @@ class AllReduceScheduler:
         flights = [one.flight for all_reduce in self._queue for one in all_reduce.started if one.result is None]
         assert flights  # else nothing but the deadline would end the wait
         self._transport.wait(flights)
-        return any(flight.finished or flight.ready for flight in flights)
+        return any(flight.complete or flight.ready for flight in flights)
 
     def _step(self, *, may_wait: bool = True) -> bool:
         """Do one piece of work, for the oldest all-reduce first.
@@ -206,9 +206,9 @@ class AllReduceScheduler:
             for one in all_reduce.started:
                 if one.flight.ready:
                     self._transport.decode(one.flight)
-                    self._transport.attend()
+                    self._transport.poll()
                     return True
-                if one.result is None and one.flight.finished:
+                if one.result is None and one.flight.complete:
                     # One by one: a group may have more rounds than can be in flight.
                     one.result = self._transport.finish(one.flight)
                     return True
@@ -250,7 +250,7 @@ class AllReduceScheduler:
                     self._transport.encode(one.flight)
                     return True
                 if one.overlap is not None:
-                    self._transport.attend()
+                    self._transport.poll()
                     one.overlap()
                     one.overlap = None
                     return True
@@ -267,7 +267,7 @@ class AllReduceScheduler:
                     return False  # packets of earlier all-reduces must not wait for a device
                 all_reduce.begun = True
                 if len(self._queue) > 1:
-                    self._transport.attend()  # the encoding takes time, in which earlier rounds progress
+                    self._transport.poll()  # the encoding takes time, in which earlier rounds progress
                 self._advance(all_reduce, functools.partial(next, all_reduce.steps))
                 return True
         return False
@@ -276,7 +276,7 @@ class AllReduceScheduler:
         """Begin and start what a submission allows without a wait."""
         while self._start() or self._begin_next(may_wait=False):
             pass
-        self._transport.attend()
+        self._transport.poll()
 
     def _resume(self, all_reduce: AllReduce) -> None:
         """Hand the aggregates to the codec, which decodes them and makes its next rounds."""

@@ -23,7 +23,8 @@ from lanesum.session.observer import RoundObserver
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
-from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S, WrapSocket
+from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S
+from lanesum.transport.udp import WrapSocket
 
 if TYPE_CHECKING:
     import torch
@@ -282,7 +283,7 @@ class Session(Closing):
             keep_residual=keep_residual,
             parts=tuple(parts),
             complete=not self.ticket.quorum,
-            in_pieces=self._transport.takes_pieces,
+            in_pieces=self._transport.supports_pieces,
             memory=error_feedback,
         )
         names = (name, *[part.key for part in parts])

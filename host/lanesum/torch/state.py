@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import collections
+import concurrent.futures
 import contextlib
 import threading
 import time
@@ -12,23 +13,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
 import torch
 import torch.distributed as dist
 
 from lanesum._internal.closing import Closing
-from lanesum.codecs.base import Codec, Part, Result, as_stateful
+from lanesum.codecs.base import Codec, Part, Result
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.gpu.tensors import adds_error_feedback
 from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
 from lanesum.session import AllReduceHandle, RoundObserver, Session
+from lanesum.torch import checkpoint
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.transport import TransportStats
 from lanesum.transport.congestion import CongestionControl
+from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 from lanesum.transport.errors import SessionClosedError
-from lanesum.transport.udp import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,9 @@ class State(Closing):
         enabled = lossy if error_feedback is None else error_feedback
         self.error_feedback = ErrorFeedbackState() if enabled else None
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
-        self._names: dict[torch.Tensor, str] = {}
-        if model is not None:
-            # The DDP wrapper adds a prefix.
-            self._names = {one: name.removeprefix("module.") for name, one in model.named_parameters()}
+        named = () if model is None else model.named_parameters()
+        # The DDP wrapper adds a prefix.
+        self._names: dict[torch.Tensor, str] = {one: name.removeprefix("module.") for name, one in named}
         self._skipped: str | None = None
         self._thread = CommunicationThread(
             f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close, session.wake
@@ -225,15 +225,8 @@ class State(Closing):
         return skipped
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state for a checkpoint: ``{"codec": name, "memory": {parameter: flat float32 tensor}}``.
-
-        ``"memory"`` is the error feedback. It differs between workers, so every rank saves its own. ``"state"`` is the
-        codec's own state, for codecs that have one. Call it between steps.
-        """
-        feedback = self.error_feedback
-        state = {"codec": self.codec.name, "memory": {} if feedback is None else feedback.state_dict()}
-        codec = as_stateful(self.codec)
-        return state if codec is None else {**state, "state": _with_tensors(codec.state_dict())}
+        """Return the state for a checkpoint; see :func:`lanesum.torch.checkpoint.state_dict`. Call it between steps."""
+        return checkpoint.state_dict(self.codec, self.error_feedback)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Replace the state by a :meth:`state_dict`.
@@ -241,27 +234,7 @@ class State(Closing):
         Raises:
             ConfigurationError: it does not fit this state, which is unchanged then.
         """
-        feedback = state.get("memory")
-        if not isinstance(feedback, Mapping):
-            raise ConfigurationError(
-                "This is not the state of a lanesum hook: it has no 'memory'.", "Load what state_dict() has returned."
-            )
-        if state.get("codec") != self.codec.name:
-            raise ConfigurationError(
-                f"This state is of codec {state.get('codec')!r}, not {self.codec.name!r}.",
-                "Use the codec it was saved with, or start without it.",
-            )
-        if self.error_feedback is None and feedback:
-            raise ConfigurationError(
-                "This state contains error feedback, but error feedback is off.", "Build State(error_feedback=True)."
-            )
-        codec = as_stateful(self.codec)
-        if codec is not None:
-            if not isinstance(state.get("state"), Mapping):
-                raise ConfigurationError(f"This state lacks that of codec {self.codec.name!r}.", "Start without it.")
-            codec.load_state_dict(state["state"])
-        if self.error_feedback is not None:
-            self.error_feedback.load_state_dict(feedback)
+        checkpoint.load_state_dict(self.codec, self.error_feedback, state)
 
     def leave(self) -> bool:
         """End the job together with all other workers, after the same bucket; return True if all of them have left.
@@ -272,26 +245,20 @@ class State(Closing):
         Raises:
             LanesumError: the exceptions of :meth:`lanesum.session.Session.leave`.
         """
-        outcome: list[bool | Exception] = []
-        done = threading.Event()
+        left: concurrent.futures.Future[bool] = concurrent.futures.Future()
 
         def leave_session() -> None:
             try:
-                outcome.append(self.error is None and self.session.leave())
-            except Exception as error:
-                outcome.append(error)
-            finally:
-                done.set()
+                left.set_result(self.error is None and self.session.leave())
+            except BaseException as error:
+                left.set_exception(error)
 
         if self.error is None:
             # In the communication thread, because a session takes one call at a time.
             self._thread.submit(leave_session, alone=True)
-            done.wait()
+            concurrent.futures.wait([left])
         self.close()
-        for result in outcome:
-            if isinstance(result, Exception):
-                raise result
-        return outcome == [True]
+        return left.done() and left.result()
 
     def close(self) -> None:
         """End the thread and the session; idempotent. A later backward raises SessionClosedError."""
@@ -431,10 +398,3 @@ class _Bucket:
             self._future.set_exception(self._state.error)  # type: ignore[arg-type]
         finally:
             self.done.set()
-
-
-def _with_tensors(state: Any) -> Any:
-    """Return ``state`` with tensors instead of arrays, so that ``torch.load`` accepts it."""
-    if isinstance(state, dict):
-        return {key: _with_tensors(one) for key, one in state.items()}
-    return torch.from_numpy(state) if isinstance(state, np.ndarray) else state

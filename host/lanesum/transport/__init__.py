@@ -1,11 +1,14 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Transport: rounds of packets over UDP with a sliding window over a job's slots."""
+"""Transport: rounds of packets over UDP, with congestion control over a job's slots.
 
-from lanesum.transport.rounds import RoundSequence
+Vocabulary: docs/native.md, "The worker's transport".
+"""
+
+from lanesum.transport.round_sequence import RoundSequence
+from lanesum.transport.round_state import RoundState
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.udp import UdpTransport
-from lanesum.transport.window import RoundWindow
 
-__all__ = ["JobTicket", "RoundSequence", "RoundWindow", "TransportStats", "UdpTransport"]
+__all__ = ["JobTicket", "RoundSequence", "RoundState", "TransportStats", "UdpTransport"]

@@ -1,145 +1,100 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much a worker may have under way: on the link, and in slots that it shares with other jobs.
+"""Congestion control: the congestion window of a worker's link.
 
-The two are kept apart because they say different things. A full queue is this worker's own path's business: the link
-window answers to it, and every worker's may differ. A slot that another job holds is the same slot for all workers of
-the job, so what follows from it has to be the same for all of them.
+It is separate from ``slot_backoff``, because the two answer different questions. A full queue concerns this worker's
+own path, so every worker's congestion window may differ. A slot that another job holds is the same slot for all workers
+of the job, so all of them must react alike.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from lanesum.errors import ConfigurationError
 
-_LONGEST_BYPASS = 16
-
 
 class CongestionControl(Protocol):
-    """The link window. Sends carry a running number, over all rounds of the session."""
+    """A congestion window, in packets. Sequence numbers count the packets of all rounds of the session."""
 
     @property
-    def packets(self) -> int:
-        """Packets under way at most; 1 or more."""
+    def congestion_window(self) -> int:
+        """Packets in flight, at most; 1 or more."""
 
-    def result(self, sent: int, following: int, marked: bool) -> None:
-        """A chunk that was first sent as number ``sent`` has its result; ``marked``: it tells of a full queue.
+    def on_packet_acked(self, sent: int, next_sequence: int, marked: bool) -> None:
+        """Take the result of a chunk that was first sent as number ``sent``.
 
-        ``following`` is the number of the next packet to be sent.
+        ``next_sequence``: number of the next packet to be sent. ``marked``: the result reports a full queue (ECN).
         """
 
-    def loss(self, sent: int, following: int) -> None:
-        """Send number ``sent`` was lost while a queue stood on its path."""
+    def on_packet_lost(self, sent: int, next_sequence: int) -> None:
+        """Take the loss of packet ``sent`` while a queue stood on its path."""
 
-    def silence(self, following: int, under_way: int) -> None:
-        """Nothing at all was heard, to several tries, with ``under_way`` packets under way."""
+    def on_persistent_congestion(self, next_sequence: int, in_flight: int) -> None:
+        """Take several probe timeouts without any answer, with ``in_flight`` packets in flight."""
 
 
-class Fixed:
-    """Always the same window of ``packets`` packets."""
+class FixedWindow:
+    """A constant congestion window."""
 
     def __init__(self, packets: int) -> None:
-        self.packets = packets
+        self.congestion_window = packets
 
-    def result(self, sent: int, following: int, marked: bool) -> None:
-        """Nothing changes the window."""
+    def on_packet_acked(self, sent: int, next_sequence: int, marked: bool) -> None:
+        """Keep the window."""
 
-    def loss(self, sent: int, following: int) -> None:
-        """Nothing changes the window."""
+    def on_packet_lost(self, sent: int, next_sequence: int) -> None:
+        """Keep the window."""
 
-    def silence(self, following: int, under_way: int) -> None:
-        """Nothing changes the window."""
+    def on_persistent_congestion(self, next_sequence: int, in_flight: int) -> None:
+        """Keep the window."""
 
 
 class Aimd:
-    """One packet more for every window of clean results, half of it when a queue is full; between 1 and ``most``.
+    """Additive increase, multiplicative decrease, between 1 and ``max_window`` packets.
 
-    A queue is full when it marks, or when packets are lost while round trips tell that it stands: a wire that drops at
-    random is not congested, and what is lost there changes nothing. It begins with ``most``, because the option
-    ``window`` says what the path is known to hold.
+    The window grows by one packet for every window of clean results, and halves when a queue is full. A queue is full
+    when it marks, or when packets are lost while round trips show that it stands. Losses without a queue change
+    nothing: a wire that drops at random is not congested. The window begins with ``max_window``, because the option
+    ``window`` tells how many packets the path holds.
     """
 
-    def __init__(self, most: int) -> None:
-        self.packets = most
-        self._most = most
+    def __init__(self, max_window: int) -> None:
+        self.congestion_window = max_window
+        self._max_window = max_window
         self._clean = 0  # results since the window last changed
         self._reduced_at = 0  # the first number sent with the halved window
 
-    def result(self, sent: int, following: int, marked: bool) -> None:
-        """Grow, or halve: at most once per window, since results of earlier sends tell of the same queue again."""
+    def on_packet_acked(self, sent: int, next_sequence: int, marked: bool) -> None:
+        """Grow, or halve at most once per window: results of earlier packets report the same queue again."""
         if marked:
-            self.loss(sent, following)
+            self.on_packet_lost(sent, next_sequence)
             return
         self._clean += 1
-        if self._clean >= self.packets:
+        if self._clean >= self.congestion_window:
             self._clean = 0
-            self.packets = min(self._most, self.packets + 1)
+            self.congestion_window = min(self._max_window, self.congestion_window + 1)
 
-    def loss(self, sent: int, following: int) -> None:
-        """Halve: at most once per window, as after a mark."""
+    def on_packet_lost(self, sent: int, next_sequence: int) -> None:
+        """Halve at most once per window, as after a mark."""
         if sent >= self._reduced_at:
-            self._halve(following)
+            self._halve(next_sequence)
 
-    def silence(self, following: int, under_way: int) -> None:
-        """Halve, if the window was used: that one packet is lost says nothing about a window of many."""
-        if 2 * under_way > self.packets:
-            self._halve(following)
+    def on_persistent_congestion(self, next_sequence: int, in_flight: int) -> None:
+        """Halve if the window was used: the loss of one packet says nothing about a window of many."""
+        if 2 * in_flight > self.congestion_window:
+            self._halve(next_sequence)
 
-    def _halve(self, following: int) -> None:
-        self.packets = max(1, self.packets // 2)
+    def _halve(self, next_sequence: int) -> None:
+        self.congestion_window = max(1, self.congestion_window // 2)
         self._clean = 0
-        self._reduced_at = following
+        self._reduced_at = next_sequence
 
 
-def congestion_control(name: str, most: int) -> CongestionControl:
-    """``"aimd"`` or ``"fixed"``, with at most ``most`` packets. Raises ConfigurationError for another name."""
+def congestion_control(name: str, max_window: int) -> CongestionControl:
+    """Return the congestion control ``"aimd"`` or ``"fixed"``. Raises ConfigurationError for another name."""
     if name == "aimd":
-        return Aimd(most)
+        return Aimd(max_window)
     if name == "fixed":
-        return Fixed(most)
+        return FixedWindow(max_window)
     raise ConfigurationError(f"There is no congestion control {name!r}.", 'Use "aimd" or "fixed".')
-
-
-@dataclass(slots=True)
-class _Avoided:
-    """A slot whose last contribution through the switch met another job."""
-
-    turns: int  # how long it is avoided this time
-    left: int
-
-
-class SlotWindow:
-    """Which slots of a shared pool are worth offering to the switch.
-
-    When the result of a slot says that another job held it, the slot's next 1, 2, 4, up to 16 turns go past the
-    switches; a turn through the switch without a collision ends that. A slot's state is a function of the sequence of
-    results of that slot alone, and nothing else, no clock and no loss: a slot is used again only with the result of its
-    last turn, so all workers have seen the same results before they choose, and choose alike. Were it otherwise, one
-    worker's contribution would go to the server and another's to the switch, and the chunk would wait for a timer.
-    (After two points have made the same result workers may differ for a while. That costs time, never a sum.)
-    """
-
-    def __init__(self) -> None:
-        self._avoided: dict[int, _Avoided] = {}
-
-    def bypass(self, slot: int) -> bool:
-        """The slot's next contribution goes past the switches."""
-        avoided = self._avoided.get(slot)
-        return avoided is not None and avoided.left > 0
-
-    def result(self, slot: int, collided: bool) -> None:
-        """The slot's turn is over."""
-        avoided = self._avoided.get(slot)
-        if avoided is None:
-            if collided:
-                self._avoided[slot] = _Avoided(1, 1)
-        elif avoided.left:
-            # It did not meet anybody in this turn, whatever the flag says of a contribution that went astray.
-            avoided.left -= 1
-        elif collided:
-            turns = min(2 * avoided.turns, _LONGEST_BYPASS)
-            self._avoided[slot] = _Avoided(turns, turns)
-        else:
-            del self._avoided[slot]

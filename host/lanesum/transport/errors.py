@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong between a worker and the aggregation point."""
+"""Errors of the worker's transport."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from lanesum.transport.ticket import JobTicket
 
 
 class TransportError(LanesumError):
-    """Base of the transport's errors."""
+    """Base class of the transport's errors."""
 
 
 class AggregationTimeoutError(TransportError):
-    """No progress until the deadline. ``missing``: workers (by number) that the aggregation point still waits for;
-    empty when it never answered at all."""
+    """No progress until the deadline.
+
+    Attributes:
+        missing: workers, by number, that the aggregation point still waits for; empty if it never answered.
+    """
 
     def __init__(self, what: str, next_step: str, missing: tuple[int, ...]) -> None:
         super().__init__(what, next_step)
@@ -31,12 +34,12 @@ class SessionClosedError(TransportError):
 
 
 class ResultGoneError(TransportError):
-    """A quorum went on without this worker, so long ago that nobody keeps the result any more."""
+    """A quorum continued without this worker, so long ago that the server has evicted the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundSize:
-    """What a worker brings to a round: operation (its code) and uplink words of the whole round."""
+    """A worker's part in a round: code of the operation, and uplink words of the whole round."""
 
     op: int
     words: int
@@ -47,13 +50,13 @@ class RoundSize:
 
 
 class MismatchError(TransportError):
-    """Two workers brought different things to the same round.
+    """Two workers brought different operations or sizes to the same round.
 
     Attributes:
-        worker: number of the worker that disagreed with those before it; None where only its rack is known.
-        brought: what that worker brought.
-        expected: what those before it had brought. Where vectors differ that codecs pad to as many words, the two are
-            the largest and the smallest number of values.
+        worker: number of the worker that disagreed with those before it; None if only its rack is known.
+        brought: its operation and words.
+        expected: those of the workers before it. Vectors of different lengths may be padded to the same words: then the
+            two are the largest and the smallest number of values.
     """
 
     def __init__(self, what: str, next_step: str, worker: int | None, brought: RoundSize, expected: RoundSize) -> None:
@@ -64,16 +67,16 @@ class MismatchError(TransportError):
 
 
 def gone_error(ticket: JobTicket, header: Header) -> ResultGoneError:
-    """What a pending answer with GONE means to the worker that has the ticket."""
+    """Return the error that a pending answer with GONE means for the ticket's worker."""
     return ResultGoneError(
-        f"Job {ticket.job}, round {header.epoch}: worker {ticket.worker} is too late; the quorum went on without it, "
-        "and the result is no longer kept.",
-        "Join the job again, with the state of a worker that is up to date.",
+        f"Job {ticket.job}, round {header.epoch}: worker {ticket.worker} is too late; the quorum continued without it, "
+        "and the server has evicted the result.",
+        "Join the job again, with the state of an up-to-date worker.",
     )
 
 
 def mismatch_error(ticket: JobTicket, header: Header, own: RoundSize | None) -> MismatchError:
-    """What a conflict means; ``own``: what the worker that has the ticket brought to that round, if it is in it."""
+    """Return the error that a conflict means; ``own``: the part of the ticket's worker in that round, if any."""
     brought = RoundSize(header.fan_in_racks, header.workers)
     expected = RoundSize(header.op, header.racks)
     # Between racks the offender is a rack's aggregate, which has no worker's number; and the field has 8 bits.
@@ -88,3 +91,38 @@ def mismatch_error(ticket: JobTicket, header: Header, own: RoundSize | None) -> 
         brought,
         expected,
     )
+
+
+def timeout_error(
+    ticket: JobTicket, epoch: int, deadline_s: float, *, missing: tuple[int, ...], refused: bool, answered: bool
+) -> AggregationTimeoutError:
+    """Return the error of a round that made no progress until the deadline.
+
+    Args:
+        ticket: of the worker that waited.
+        epoch: number of the round.
+        deadline_s: the deadline.
+        missing: workers that the aggregation point reported missing.
+        refused: results arrived and were refused.
+        answered: any answer of the round arrived.
+    """
+    what = f"Job {ticket.job}, round {epoch}: no progress for {deadline_s:g} s at worker {ticket.worker}"
+    same_servers = ""
+    if len(ticket.servers) > 1:
+        same_servers = f" All workers need the same servers in the same order; this one has {ticket.server_names}."
+    if missing:
+        names = ", ".join(map(str, missing))
+        what, next_step = f"{what}; still missing: worker {names}.", f"Check the logs of these workers.{same_servers}"
+    elif refused:
+        what = f"{what}; results arrived with other contributors than the job's {ticket.workers} workers."
+        next_step = "The aggregation point holds another membership of this job: admit the job again."
+    elif answered:
+        what = f"{what}, although answers arrived before."
+        next_step = f"Check the path to the switch and its drops.{same_servers}"
+    else:
+        what = f"{what}; no answer ever arrived from {ticket.server_names}."
+        next_step = (
+            "Check that the switch runs, that the job is admitted there with this worker's address, and that no worker "
+            "has joined it anew since."
+        )
+    return AggregationTimeoutError(what, next_step, missing)

@@ -1,74 +1,78 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What all rounds of a session share: about the job, about the worker's link, and about the path to every server.
+"""State that all rounds of a session share: job, congestion window, counters, and the path to every server.
 
-A path is what packets to and from one server share. Only on one path do packets keep their order, and only there is
-one round trip like another; another server may be nearer, or less busy. The link window is one for all paths, because
-they meet at the worker's own link, which is mostly where there is no more room.
+A path carries the packets to and from one server. Only packets of one path keep their order and have comparable round
+trips; another server may be nearer or less busy. The congestion window is one for all paths, because they meet at the
+worker's own link, which is mostly the bottleneck.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lanesum.transport.congestion import CongestionControl, SlotWindow
+from lanesum.transport.congestion import CongestionControl
+from lanesum.transport.constants import MIN_PTO_S
 from lanesum.transport.membership import Membership
 from lanesum.transport.pacing import Pacer
-from lanesum.transport.rtt import MIN_RTO_S, RttEstimator
+from lanesum.transport.rtt import RttEstimator
+from lanesum.transport.slot_backoff import SlotBackoff
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 
 
 @dataclass(slots=True)
 class ServerPath:
-    """A worker's knowledge of its path to one server, or to a switch that answers for that one.
+    """The path to one server, or to a switch that answers in that server's name.
 
     Attributes:
-        sequence: running number that the next packet sent on this path gets.
+        sequence: number of the next packet sent on this path.
     """
 
     rtt: RttEstimator = field(default_factory=RttEstimator)
     sequence: int = 0
 
     @property
-    def answer_interval_s(self) -> float:
-        """A contribution that was sent so recently may be under way still: asking for it again changes nothing.
+    def min_request_interval_s(self) -> float:
+        """Shortest time between two retransmissions on request: a round trip, as far as one was measured.
 
-        A round trip, as far as one was measured: what waited for other workers may have taken much longer.
+        A contribution sent more recently may still be in flight. Round trips that waited for other workers may be much
+        longer, so the interval has an upper bound.
         """
         shortest_s = self.rtt.shortest_s
-        return MIN_RTO_S if shortest_s is None else min(MIN_RTO_S, shortest_s)
+        return MIN_PTO_S if shortest_s is None else min(MIN_PTO_S, shortest_s)
 
 
 @dataclass(slots=True)
 class Link:
-    """A worker's knowledge of its link and its job.
+    """A worker's link: state of its job and its paths.
 
     Attributes:
-        pacer: spaces first sends, if there is one; on all paths together, which meet at the worker's own link.
+        pacer: spaces first transmissions, if pacing is on; one for all paths, as the congestion window.
+        slot_backoff: slots that bypass the switches after collisions.
         paths: one for every server, in the ticket's order; slot ``s`` has path ``s mod servers``.
-        sequence: running number that the next packet sent gets, on whichever path.
-        unanswered: timers that ran out since the aggregation point last said anything.
+        sequence: number of the next packet sent, on any path.
+        unanswered_probes: probe timeouts since the last answer of an aggregation point.
     """
 
     ticket: JobTicket
     membership: Membership
     congestion: CongestionControl
     pacer: Pacer | None = None
-    slots: SlotWindow = field(default_factory=SlotWindow)
+    slot_backoff: SlotBackoff = field(default_factory=SlotBackoff)
     paths: list[ServerPath] = field(init=False)
     stats: TransportStats = field(default_factory=TransportStats)
     sequence: int = 0
-    unanswered: int = 0
+    unanswered_probes: int = 0
 
     def __post_init__(self) -> None:
         self.paths = [ServerPath() for _ in self.ticket.servers]
 
-    def count_sent(self, size: int, *, again: bool, bypass: bool, asked: bool = False) -> None:
+    def count_sent(self, size: int, *, retransmission: bool, bypass: bool, requested: bool = False) -> None:
         """Count a contribution of ``size`` bytes."""
         stats = self.stats
         stats.packets_sent += 1
         stats.bytes_sent += size
-        stats.retransmissions += again
+        stats.retransmissions += retransmission
         stats.bypasses += bypass
-        stats.answered_pendings += asked
+        stats.answered_pendings += requested

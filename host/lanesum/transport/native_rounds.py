@@ -1,12 +1,14 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's rounds with their compiled part; to be used like those in ``lanesum.transport.rounds``."""
+"""Rounds of the native extension, with the interface of ``lanesum.transport.round_sequence``.
+
+The module is imported without the extension too; only objects need it.
+"""
 
 from __future__ import annotations
 
 import collections
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,112 +18,128 @@ from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import MAX_SLOTS, Kind
 from lanesum.transport.congestion import congestion_control
 from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize, gone_error, mismatch_error
-from lanesum.transport.latency import Latency
+from lanesum.transport.latency import LatencyHistogram
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 
+if TYPE_CHECKING:
+    from lanesum_native import _core
 
-class NativeWindow:
-    """Looks and behaves like ``RoundWindow``; made by ``NativeRounds.start``.
 
-    What ``result`` and ``contributors`` return are views of the round's own memory, which lives as long as they do.
+class NativeRoundState:
+    """A round with the interface of ``RoundState``; made by ``NativeRoundSequence.start``.
+
+    ``result`` and ``contributors`` return views of the round's own memory, which lives as long as they do.
+
+    Attributes:
+        core: the round in the native extension.
+        words: uplink words, which the native extension reads until the round is retired; None afterwards.
     """
 
-    def __init__(self, core: Any, size: RoundSize, words: NDArray[np.uint32], accumulator_words: int) -> None:
+    def __init__(
+        self, core: _core.RoundState, size: RoundSize, words: NDArray[np.uint32], accumulator_words: int
+    ) -> None:
         self.core = core
         self._accumulator_words = accumulator_words
         self._packet_words = LaneOp(size.op).shape.uplink_words(accumulator_words)
-        self.chunks: int = core.chunks
-        self.epoch: int = core.epoch
+        self.chunks = core.chunks
+        self.epoch = core.epoch
         self.size = size
-        self.words: NDArray[np.uint32] | None = words  # the compiled part reads them until the round is over
+        self.words: NDArray[np.uint32] | None = words
 
     @property
-    def finished(self) -> bool:
-        return bool(self.core.finished)
+    def complete(self) -> bool:
+        """See ``RoundState.complete``."""
+        return self.core.complete
 
     @property
     def answered(self) -> bool:
-        return bool(self.core.answered)
+        """See ``RoundState.answered``."""
+        return self.core.answered
 
     @property
-    def strangers(self) -> int:
-        return int(self.core.strangers)
+    def refused_results(self) -> int:
+        """See ``RoundState``."""
+        return self.core.refused_results
 
     def is_done(self, chunk: int) -> bool:
-        return bool(self.core.is_done(chunk))
+        """See ``RoundState.is_done``."""
+        return self.core.is_done(chunk)
 
     def missing_workers(self) -> tuple[int, ...]:
+        """See ``RoundState.missing_workers``."""
         return tuple(self.core.missing_workers())
 
-    def offer(self, words: int) -> None:
-        """The first ``words`` of a round that was started ``withheld`` are as they are to be sent."""
+    def release(self, words: int) -> None:
+        """Allow to send the first ``words`` of a round that was started ``withheld``."""
         # The last packet is padded.
-        self.core.offer(self.chunks if words == self.size.words else words // self._packet_words)
+        self.core.release(self.chunks if words == self.size.words else words // self._packet_words)
 
     @property
-    def over(self) -> bool:
+    def retired(self) -> bool:
+        """See ``RoundState``."""
         return self.words is None
 
     @property
     def done_chunks(self) -> int:
-        return int(self.core.done_chunks)
+        """See ``RoundState.done_chunks``."""
+        return self.core.done_chunks
 
     @property
     def done_words(self) -> int:
-        """Accumulator words at the beginning of the round that ``arriving`` has already."""
+        """Number of leading accumulator words of ``arriving`` that have arrived."""
         return self.done_chunks * self._accumulator_words
 
     def chunks_of(self, words: int) -> int:
-        """Chunks that hold the first ``words`` accumulator words."""
+        """Return the number of chunks that hold the first ``words`` accumulator words."""
         return min(self.chunks, -(-words // self._accumulator_words))
 
     def arriving(self) -> NDArray[np.uint32]:
-        """All accumulator words, of which only the first ``done_words`` are there."""
-        words: NDArray[np.uint32] = self.core.result()
-        return words
+        """Return all accumulator words, of which the first ``done_words`` have arrived."""
+        return self.core.result()
 
     def result(self) -> NDArray[np.uint32]:
-        assert self.finished
+        """See ``RoundState.result``."""
+        assert self.complete
         return self.arriving()
 
     def contributors(self) -> NDArray[np.uint32]:
-        bitmaps: NDArray[np.uint32] = self.core.contributors()
-        return bitmaps
+        """See ``RoundState.contributors``."""
+        return self.core.contributors()
 
 
 def as_sent(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Words of a round as the compiled part takes them. Raises PacketError for more than a header can tell of."""
+    """Return words of a round as the native extension reads them. Raises PacketError for more than a header allows."""
     if words.size >> 32:
-        Header(racks=words.size).pack()  # says what is wrong with that
+        Header(racks=words.size).pack()  # raises the error
     return np.ascontiguousarray(words, np.uint32)
 
 
-class NativeRounds:
-    """Looks and behaves like ``RoundSequence``, except that words are not copied: they must not change in their round.
+class NativeRoundSequence:
+    """Rounds with the interface of ``RoundSequence``. Words are not copied: they must not change during their round.
 
     Args:
-        native: the compiled module.
         ticket, window, pacing: see ``RoundSequence``.
         congestion: ``"aimd"`` or ``"fixed"``.
 
     Attributes:
-        core: the compiled rounds.
+        core: the rounds in the native extension.
 
-    Raises ConfigurationError for an unknown congestion control.
+    Raises ConfigurationError for an unknown congestion control, ImportError without the native extension.
     """
 
     def __init__(
         self,
-        native: ModuleType,
         ticket: JobTicket,
         *,
         window: int = MAX_SLOTS,
         congestion: str = "aimd",
         pacing: bool = False,
     ) -> None:
+        from lanesum_native import _core
+
         congestion_control(congestion, window)
-        self.core = native.RoundSequence(
+        self.core = _core.RoundSequence(
             job=ticket.job,
             tag=ticket.tag,
             worker=ticket.worker,
@@ -136,33 +154,36 @@ class NativeRounds:
             congestion=congestion,
             pacing=pacing,
         )
-        self._completed: int = native.TAKEN_COMPLETED
+        self._outcome = _core.ReceiveOutcome
         self._link = self.core.link
         self._ticket = ticket
-        self._windows: collections.deque[NativeWindow] = collections.deque()
+        self._rounds: collections.deque[NativeRoundState] = collections.deque()
 
     @property
     def stats(self) -> TransportStats:
         """Counts since the beginning; a copy, which any thread may ask for."""
-        return TransportStats(**self.core.stats(), latency=Latency(self.core.latency()))
+        return TransportStats(**self.core.stats(), latency=LatencyHistogram(self.core.latency()))
 
     @property
     def epoch(self) -> int:
-        return int(self.core.epoch)
+        """See ``RoundSequence.epoch``."""
+        return self.core.epoch
 
     @property
     def position(self) -> int:
-        return int(self.core.position)
+        """See ``RoundSequence.position``."""
+        return self.core.position
 
     @property
     def can_start(self) -> bool:
-        return bool(self.core.can_start)
+        """See ``RoundSequence.can_start``."""
+        return self.core.can_start
 
-    def start(self, op: LaneOp, words: NDArray[np.uint32], *, withheld: bool = False) -> NativeWindow:
-        """See ``RoundSequence.start``; ``words`` must not change until the round is over.
+    def start(self, op: LaneOp, words: NDArray[np.uint32], *, withheld: bool = False) -> NativeRoundState:
+        """Start the next round; see ``RoundSequence.start``. ``words`` must not change until the round is retired.
 
-        ``withheld``: they are still being made, and none is sent before it is offered (``NativeWindow.offer``); all
-        have to be before the next round starts.
+        ``withheld``: the words are still being encoded. None is sent before ``NativeRoundState.release``; all have to
+        be released before the next round starts.
         """
         assert self.can_start
         words = as_sent(words)
@@ -171,52 +192,50 @@ class NativeRounds:
             core.withhold()
         return self.adopt(core, op, words)
 
-    def adopt(self, core: Any, op: LaneOp, words: NDArray[np.uint32]) -> NativeWindow:
-        """The round that ``core`` has been started as, with ``words`` that are ``as_sent``."""
-        self._windows.append(NativeWindow(core, RoundSize(op, words.size), words, self._ticket.accumulator_words))
-        return self._windows[-1]
+    def adopt(self, core: _core.RoundState, op: LaneOp, words: NDArray[np.uint32]) -> NativeRoundState:
+        """Return the round that the native extension has started as ``core``, with ``words`` that are ``as_sent``."""
+        self._rounds.append(NativeRoundState(core, RoundSize(op, words.size), words, self._ticket.accumulator_words))
+        return self._rounds[-1]
 
-    def finish(self, window: NativeWindow) -> None:
+    def finish(self, round_: NativeRoundState) -> None:
         """See ``RoundSequence.finish``."""
-        assert window in self._windows and window.finished and not window.over
-        self.core.finish(window.core)
-        window.words = None
-        while self._windows and self._windows[0].over:
-            self._windows.popleft()
+        assert round_ in self._rounds and round_.complete and not round_.retired
+        self.core.finish(round_.core)
+        round_.words = None
+        while self._rounds and self._rounds[0].retired:
+            self._rounds.popleft()
 
     def due(self, now: float) -> list[memoryview]:
         """See ``RoundSequence.due``."""
-        datagrams: list[memoryview] = self.core.due(now)
-        return datagrams
+        return self.core.due(now)
 
     def next_timeout(self, now: float) -> float | None:
         """See ``RoundSequence.next_timeout``."""
-        left_s: float | None = self.core.next_timeout(now)
-        return left_s
+        return self.core.next_timeout(now)
 
     def receive(self, datagram: bytes | memoryview, now: float) -> bool:
         """See ``RoundSequence.receive``."""
-        taken: int = self.core.receive(datagram, now)
-        if taken > self._completed:
-            raise self.verdict(datagram)
-        return taken == self._completed
+        outcome = self.core.receive(datagram, now)
+        if outcome in (self._outcome.CONFLICT, self._outcome.GONE):
+            raise self.fatal_error(datagram)
+        return outcome == self._outcome.COMPLETED
 
-    def verdict(self, datagram: bytes | memoryview) -> MismatchError | ResultGoneError:
-        """What a datagram means that the compiled part has taken for the end of the session."""
+    def fatal_error(self, datagram: bytes | memoryview) -> MismatchError | ResultGoneError:
+        """Return the error that a datagram means with which the native extension ended the session."""
         header = Header.unpack(datagram)
         if header.kind == Kind.PENDING:
             return gone_error(self._ticket, header)
-        sizes = (window.size for window in self._windows if window.epoch == header.epoch)
+        sizes = (round_.size for round_ in self._rounds if round_.epoch == header.epoch)
         return mismatch_error(self._ticket, header, next(sizes, None))
 
-    def last_words(self) -> list[memoryview]:
-        """See ``RoundSequence.last_words``."""
-        datagrams: list[memoryview] = self.core.last_words()
-        return datagrams
+    def final_datagrams(self) -> list[memoryview]:
+        """See ``RoundSequence.final_datagrams``."""
+        return self.core.final_datagrams()
 
     @property
     def answered(self) -> bool:
-        return bool(self.core.answered)
+        """See ``RoundSequence.answered``."""
+        return self.core.answered
 
     def missing_workers(self) -> tuple[int, ...]:
         """See ``RoundSequence.missing_workers``."""

@@ -1,61 +1,61 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Retransmission timeout from measured round-trip times.
+"""Timeouts from measured round-trip times, in the terms of RFC 9002.
 
-A result also waits for the slowest worker and for *its* retransmissions, so the usual smoothed time plus variation
-(RFC 6298) would take other workers' losses for a slow path and grow without need. What tells about the path is the
-shortest time of late: the timeout is a multiple of it.
+A result also waits for the slowest worker and for *its* retransmissions. The usual smoothed time plus variation
+(RFC 6298) would therefore take other workers' losses for a slow path and grow without need. The shortest recent time
+describes the path, so timeouts are multiples of it.
 """
 
 from __future__ import annotations
 
-MIN_RTO_S = 0.02
-MAX_RTO_S = 1.0
-INITIAL_RTO_S = 0.1
-# Queues behind a full window stretch a round trip by a small factor.
-_RTO_FACTOR = 4
-_SAMPLES_PER_EPISODE = 64
-# So many times the shortest round trip of all, and a little more for hosts that are busy, is time spent in a queue.
-_QUEUED_FACTOR = 2
-_QUEUED_S = 2e-3
+from lanesum.transport.constants import (
+    INITIAL_PTO_S,
+    MAX_PTO_S,
+    MIN_PTO_S,
+    PTO_RTT_FACTOR,
+    QUEUED_MARGIN_S,
+    QUEUED_RTT_FACTOR,
+    RTT_SAMPLES_PER_EPISODE,
+)
 
 
 class RttEstimator:
     """Shortest round-trip time of the last one to two episodes of 64 samples, in seconds.
 
-    Karn's rule is the caller's: no samples of resent packets.
+    The caller applies Karn's rule: it takes no samples of retransmitted packets.
     """
 
     def __init__(self) -> None:
-        self._current = self._previous = self._least = float("inf")
+        self._current = self._previous = self._shortest_ever = float("inf")
         self._samples = 0
 
     def sample(self, rtt_s: float) -> None:
         """Take one measurement."""
         self._current = min(self._current, rtt_s)
-        self._least = min(self._least, rtt_s)
+        self._shortest_ever = min(self._shortest_ever, rtt_s)
         self._samples += 1
-        if self._samples % _SAMPLES_PER_EPISODE == 0:
+        if self._samples % RTT_SAMPLES_PER_EPISODE == 0:
             self._previous, self._current = self._current, float("inf")
 
     @property
     def shortest_s(self) -> float | None:
-        """The shortest round trip of late; None before the first sample."""
+        """The shortest recent round trip; None before the first sample."""
         shortest = min(self._current, self._previous)
         return None if shortest == float("inf") else shortest
 
     @property
     def queued(self) -> bool:
-        """A queue stands on the path: none of the late round trips was nearly as short as the shortest of all."""
+        """A standing queue: no recent round trip was nearly as short as the shortest of all."""
         shortest_s = self.shortest_s
-        return shortest_s is not None and shortest_s > _QUEUED_FACTOR * self._least + _QUEUED_S
+        return shortest_s is not None and shortest_s > QUEUED_RTT_FACTOR * self._shortest_ever + QUEUED_MARGIN_S
 
     @property
-    def quick_timeout_s(self) -> float:
-        """The timeout where only a loss can be the reason for silence, not another worker that is late."""
-        return INITIAL_RTO_S if self.shortest_s is None else min(MAX_RTO_S, _RTO_FACTOR * self.shortest_s)
+    def loss_delay_s(self) -> float:
+        """Time threshold of loss detection (RFC 9002, 6.1.2), where no late worker explains silence."""
+        return INITIAL_PTO_S if self.shortest_s is None else min(MAX_PTO_S, PTO_RTT_FACTOR * self.shortest_s)
 
     @property
-    def timeout_s(self) -> float:
-        """The retransmission timeout before any back-off."""
-        return max(MIN_RTO_S, self.quick_timeout_s)
+    def probe_timeout_s(self) -> float:
+        """The probe timeout (PTO) before any back-off."""
+        return max(MIN_PTO_S, self.loss_delay_s)

@@ -7,33 +7,46 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Protocol
 
 from lanesum._internal.closing import Closing
 from lanesum._internal.udp_socket import Address, open_udp_socket
 from lanesum.protocol.packet import server_of
 
-# So many datagrams of one server are taken before those of the next one have their turn.
-_TURN = 16
+# Datagrams of one server received in a row, at most, before the next server's turn.
+_MAX_TURN = 16
 
-# What stands between the transport and a socket: an object with the socket's send, recv_into, fileno and close.
-WrapSocket = Callable[[socket.socket], Any]
+
+class DatagramSocket(Protocol):
+    """The methods of a connected socket that the transport uses."""
+
+    def send(self, data: bytes | memoryview, /) -> int: ...
+    def recv_into(self, buffer: bytearray | memoryview, /) -> int: ...
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
+
+
+# Wraps a socket, for tests.
+WrapSocket = Callable[[socket.socket], DatagramSocket]
 
 
 class ServerSockets(Closing):
     """Connected, non-blocking UDP sockets from ``local`` to each of ``servers``, in their order.
 
-    Each receives what bears its server's address and nothing else, whoever has made it: a switch answers in the
-    server's name. Use as a context manager, or call ``close``.
+    Each receives datagrams from its server's address only. A switch answers in the server's name. Use as a context
+    manager, or call ``close``.
 
     Args:
         local: IPv4 address and UDP port to send from; port 0 picks one, the same for all.
         servers: addresses of the job's servers, one or more, all different.
-        shared: other sockets of this host have ``local`` too, each with a peer of its own. Otherwise nobody may.
-        ecn: say that packets may be marked instead of dropped.
-        wrap_socket: for tests: takes each socket, and returns what is used in its place.
+        shared: other sockets of this host have ``local`` too, each with a peer of its own; otherwise none may.
+        ecn: mark packets as ECN-capable: queues may mark them instead of dropping them.
+        wrap_socket: for tests: takes each socket, and returns the object to use in its place.
 
-    Raises OSError; nothing is left open then.
+    Attributes:
+        local: address and port of all sockets.
+
+    Raises OSError, and leaves nothing open then.
     """
 
     def __init__(
@@ -48,7 +61,7 @@ class ServerSockets(Closing):
         opened: list[socket.socket] = []
         try:
             for server in servers:
-                # The first one tells whether the address is free, and only then lets the others have it too.
+                # The first socket checks that the address is free. Only then is it shared with the others.
                 sock = open_udp_socket(local, peer=server, shared=shared or bool(opened), ecn=ecn)
                 opened.append(sock)
                 local = sock.getsockname()
@@ -59,9 +72,11 @@ class ServerSockets(Closing):
                 sock.close()
             raise
         self.local: Address = local
-        self._sockets: list[Any] = opened if wrap_socket is None else [wrap_socket(sock) for sock in opened]
-        self._at = 0  # whose turn it is
-        self._taken = 0  # in this turn
+        self._sockets: Sequence[DatagramSocket] = opened
+        if wrap_socket is not None:
+            self._sockets = [wrap_socket(sock) for sock in opened]
+        self._turn = 0  # number of the server whose turn it is
+        self._received = 0  # in this turn
 
     def __len__(self) -> int:
         return len(self._sockets)
@@ -71,28 +86,28 @@ class ServerSockets(Closing):
         self._sockets[server_of(datagram, len(self._sockets))].send(datagram)
 
     def receive_into(self, buffer: bytearray | memoryview) -> int:
-        """The next datagram that waits at any of the sockets; returns its size.
+        """Receive the next datagram that waits at any of the sockets, and return its size.
 
-        Raises BlockingIOError when none waits, and other OSErrors as a socket does; either way it can be called again.
+        Raises BlockingIOError if none waits, and other OSErrors as a socket does; it can be called again after either.
         """
         for _ in self._sockets:
-            if self._taken < _TURN:
+            if self._received < _MAX_TURN:
                 with contextlib.suppress(BlockingIOError):
-                    size: int = self._sockets[self._at].recv_into(buffer)
-                    self._taken += 1
+                    size = self._sockets[self._turn].recv_into(buffer)
+                    self._received += 1
                     return size
-            self._at = (self._at + 1) % len(self._sockets)
-            self._taken = 0
-        size = self._sockets[self._at].recv_into(buffer)
-        self._taken = 1
+            self._turn = (self._turn + 1) % len(self._sockets)
+            self._received = 0
+        size = self._sockets[self._turn].recv_into(buffer)
+        self._received = 1
         return size
 
     def filenos(self) -> list[int]:
-        """Descriptors to wait at, in the servers' order."""
+        """Return the file descriptors, in the servers' order."""
         return [sock.fileno() for sock in self._sockets]
 
     def close(self) -> None:
-        """Give the sockets back; idempotent."""
+        """Close the sockets; idempotent."""
         for sock in self._sockets:
             with contextlib.suppress(OSError):
                 sock.close()

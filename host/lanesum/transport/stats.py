@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker counts of its packets."""
+"""Packet counters of a worker."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
 
-from lanesum.transport.latency import Latency
+from lanesum.transport.latency import LatencyHistogram
 
 
 @dataclass(slots=True)
@@ -22,35 +21,35 @@ class TransportStats:
     packets_received: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
-    retransmissions: int = 0  # contributions sent again, for whatever reason
-    answered_pendings: int = 0  # those of them that a pending answer asked for
-    bypasses: int = 0  # contributions that no switch was to take
-    duplicate_results: int = 0  # of a chunk of this round that has its result
+    retransmissions: int = 0  # of contributions, for any reason
+    answered_pendings: int = 0  # of them, retransmissions that a pending answer requested
+    bypasses: int = 0  # contributions that bypass the switches
+    duplicate_results: int = 0  # results of chunks that have theirs already
     pending_replies: int = 0
     conflicts: int = 0
-    foreign_packets: int = 0  # another job, tag, epoch or version, other contributors, or malformed: ignored
-    partial_results: int = 0  # made by a quorum, without everybody
-    ecn_marks: int = 0  # results that tell of a full queue
+    foreign_packets: int = 0  # of another job, tag, epoch or version, unexpected contributors, or malformed: ignored
+    partial_results: int = 0  # results of a quorum, without all workers
+    ecn_marks: int = 0  # results that report a full queue
     collisions: int = 0  # results whose slot another job held
     rounds: int = 0
-    latency: Latency = field(default_factory=Latency)  # of chunks, from their first send to their result
+    latency: LatencyHistogram = field(default_factory=LatencyHistogram)  # of chunks, from first transmission to result
 
     def __add__(self, other: TransportStats) -> TransportStats:
         return TransportStats(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def __sub__(self, earlier: TransportStats) -> TransportStats:
-        """What was counted since ``earlier``."""
+        """Return the counts since ``earlier``."""
         return TransportStats(*(getattr(self, f.name) - getattr(earlier, f.name) for f in fields(self)))
 
     def copy(self) -> TransportStats:
-        """A snapshot: counts that change no more."""
-        return replace(self, latency=Latency(bytes(self.latency)))
+        """Return a snapshot."""
+        return replace(self, latency=LatencyHistogram(bytes(self.latency)))
 
     def counts(self) -> dict[str, int]:
-        """All counts by name, without ``latency``."""
+        """Return all counts by name, without ``latency``."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "latency"}
 
-    def figures(self) -> dict[str, Any]:
-        """A JSON-ready object: all counts, and what ``latency`` comes to."""
+    def figures(self) -> dict[str, object]:
+        """Return a JSON-ready object: all counts, and the number of chunks and percentiles of ``latency``."""
         latency = self.latency
         return {**self.counts(), "latency": {"chunks": latency.count, "p50_s": latency.p50, "p99_s": latency.p99}}

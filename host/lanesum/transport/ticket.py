@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ticket: everything one worker must know to take part in a job."""
+"""Job tickets: all data that a worker needs to take part in a job."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from lanesum.protocol.spec import (
     UDP_PORT,
 )
 
-MAX_SERVERS = 256  # a socket each, at every worker
+MAX_SERVERS = 256  # every worker has a socket for each
 
 
 def name_racks(places: Iterable[tuple[int, int, int]]) -> bool:
-    """Whether results name racks and not workers; ``places`` are (worker, rack, bit) of a whole job.
+    """Return True if results name racks instead of workers; ``places``: (worker, rack, bit) of a whole job.
 
-    They do as soon as one worker's place is not just its number. Workers and server go by the same rule.
+    They do if one worker's place is not just its number. Workers and server use the same rule.
     """
     return any((rack, bit) != (0, worker) for worker, rack, bit in places)
 
@@ -43,16 +43,16 @@ class JobTicket:
         tag: verification tag of this incarnation, 32 bits.
         worker: this worker's number, from 0; its bit in the bitmap is ``1 << worker``.
         workers: number of workers, the fan-in.
-        slots: slots of the job; at most that many packets are under way at once.
+        slots: slots of the job, and so packets in flight at most.
         accumulator_words: 32-bit words of a result packet.
-        servers: IPv4 address and UDP port of every aggregation server; a packet is addressed to the one that has its
-            slot, see ``server_for``. The same list, in the same order, at all workers.
-        local: IPv4 address and UDP port to send from; the switch knows members by it.
+        servers: IPv4 address and UDP port of every aggregation server; a packet is addressed to the one of its slot,
+            see ``server_for``. The same list, in the same order, at all workers.
+        local: IPv4 address and UDP port to send from; the switch identifies members by it.
         seed: seed of the job's shared random bits, 64 bits.
-        ops: lane operations that the job may use; where none is named, all that its packets can carry.
-        code_table: the 16 bytes that the aggregation point looks codes up in; None without TABLE8.
+        ops: lane operations that the job may use; if empty, all that its packets can carry.
+        code_table: 16 bytes, the aggregation point's lookup table for codes; None without TABLE8.
         epoch: number of the job's first round, 32 bits.
-        quorum: contributions that make a result; 0 means all workers'.
+        quorum: contributions that complete a chunk; 0 means all workers'.
         places: (rack, bit) of every worker by its number; empty with one level, where a worker's bit is its number.
     """
 
@@ -85,40 +85,44 @@ class JobTicket:
         for name, (low, high) in limits.items():
             value = getattr(self, name)
             if not low <= value <= high:
-                raise ConfigurationError(f"Job ticket: {name} = {value} is not between {low} and {high}.")
+                raise ConfigurationError(f"Job ticket: {name} = {value}: expected {low} to {high}.")
         if not self.ops:
             object.__setattr__(self, "ops", carried_by(self.accumulator_words))
         check_carried("Job ticket", self.ops, self.accumulator_words)
         self._check_places()
         if not 1 <= len(self.servers) <= MAX_SERVERS or len(set(self.servers)) != len(self.servers):
             raise ConfigurationError(
-                f"Job ticket: {list(self.servers)} are not 1 to {MAX_SERVERS} different addresses of servers."
+                f"Job ticket: servers = {list(self.servers)}: expected 1 to {MAX_SERVERS} different addresses."
             )
         if self.code_table is not None and len(self.code_table) != CODE_TABLE_ENTRIES:
-            raise ConfigurationError(f"Job ticket: a code table has {CODE_TABLE_ENTRIES} bytes.")
+            raise ConfigurationError(
+                f"Job ticket: code table of {len(self.code_table)} bytes: expected {CODE_TABLE_ENTRIES} bytes."
+            )
 
     def _check_places(self) -> None:
         if not self.places:
             return
         if len(self.places) != self.workers or len(set(self.places)) != self.workers:
             raise ConfigurationError(
-                f"Job ticket: {self.workers} workers need as many different places, not {list(self.places)}."
+                f"Job ticket: places = {list(self.places)}: expected {self.workers} different places, one per worker."
             )
         if any(not (0 <= rack < MAX_RACKS and 0 <= bit < MAX_WORKERS) for rack, bit in self.places):
-            raise ConfigurationError(f"Job ticket: places {list(self.places)} go beyond {MAX_RACKS} x {MAX_WORKERS}.")
+            raise ConfigurationError(
+                f"Job ticket: places = {list(self.places)}: expected racks < {MAX_RACKS} and bits < {MAX_WORKERS}."
+            )
 
     @property
     def server(self) -> Address:
-        """The first of the servers, for jobs that have one."""
+        """The first server, for jobs with one."""
         return self.servers[0]
 
     @property
     def server_names(self) -> str:
-        """All of them, for messages."""
+        """Addresses of all servers, for messages."""
         return ", ".join(f"{ip}:{port}" for ip, port in self.servers)
 
     def server_for(self, datagram: bytes | memoryview) -> Address:
-        """Where a contribution is addressed to."""
+        """Return the address of the server of a contribution's slot."""
         return self.servers[server_of(datagram, len(self.servers))]
 
     @property
@@ -137,14 +141,14 @@ class JobTicket:
         return tuple(bitmaps)
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """Return one line of JSON."""
         fields = dataclasses.asdict(self)
         fields["code_table"] = None if self.code_table is None else self.code_table.hex()
         return json.dumps(fields)
 
     @classmethod
     def from_json(cls, text: str) -> JobTicket:
-        """Raises ConfigurationError for text that is no ticket."""
+        """Return the ticket of ``to_json``. Raises ConfigurationError for other text."""
         try:
             fields = json.loads(text)
             fields["servers"] = tuple((ip, port) for ip, port in fields["servers"])
@@ -156,5 +160,5 @@ class JobTicket:
             return cls(**fields)
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(
-                f"Not a job ticket: {error}.", "Take the ticket as the controller wrote it, unchanged."
+                f"Invalid job ticket: {error}.", "Pass the ticket unchanged, as the controller wrote it."
             ) from error

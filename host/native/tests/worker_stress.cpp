@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// A worker's rounds on a socket, whose peer answers for the server, at random wrongly, while other threads read the
-// counts, one wakes the loop and one closes it at any moment.
+// Rounds of a worker on a socket whose peer answers as the server, with random errors. Meanwhile one thread reads the
+// counters, one wakes the loop and one closes it at a random moment.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -21,12 +21,12 @@
 
 #include "io/datagrams.hpp"
 #include "protocol/header.hpp"
-#include "transport/udp_rounds.hpp"
+#include "transport/worker_loop.hpp"
 
 namespace {
 
 using namespace lanesum;
-using transport::Pause;
+using transport::LoopExit;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t SLOTS = 16;
@@ -109,7 +109,7 @@ void session(std::mt19937 &random) {
     transport::RoundSequence rounds(ticket, SLOTS, transport::congestion_control("aimd", SLOTS),
                                     random() % 2 == 0);
     const int fds[] = {pair.near};
-    transport::UdpRounds loop(rounds, fds, random() % 2 == 0, random() % 2 == 0, random() % 2 == 0 ? 0 : 1e-4);
+    transport::WorkerLoop loop(rounds, fds, random() % 2 == 0, random() % 2 == 0, random() % 2 == 0 ? 0 : 1e-4);
     std::atomic<bool> stop = false;
     std::thread server(answer, pair.far, std::cref(stop), static_cast<unsigned>(random()));
     std::thread reader([&] {
@@ -135,33 +135,32 @@ void session(std::mt19937 &random) {
     for (auto &word : words) {
         word = static_cast<std::uint32_t>(random());
     }
-    // A few rounds are under way; the first of them that is through makes room for the next, unless so many that are
-    // through wait behind one that is not.
-    std::deque<std::shared_ptr<transport::RoundWindow>> windows;
+    // A few rounds are in flight. A complete one makes room for the next, unless too many wait behind an incomplete one.
+    std::deque<std::shared_ptr<transport::RoundState>> started;
     const std::size_t in_flight = 1 + random() % 3;
     for (bool closed = false; !closed;) {
-        while (windows.size() < in_flight && rounds.can_start()) {
-            windows.push_back(rounds.start(LaneOp::ADD32, words));
-            windows.back()->await(windows.back()->chunks());
+        while (started.size() < in_flight && rounds.can_start()) {
+            started.push_back(rounds.start(LaneOp::ADD32, words));
+            started.back()->set_target(started.back()->chunks());
         }
         loop.send();
         loop.begin(60, std::numeric_limits<double>::infinity());
-        Pause pause = Pause::slice;
-        while (pause == Pause::slice || pause == Pause::woken) {
-            pause = loop.run(0.01);
+        LoopExit reason = LoopExit::slice;
+        while (reason == LoopExit::slice || reason == LoopExit::woken) {
+            reason = loop.run(0.01);
         }
-        closed = pause == Pause::closed;
-        expect(closed || pause == Pause::reached, "a round ended otherwise");
-        for (auto at = windows.begin(); !closed && at != windows.end();) {
-            if ((*at)->finished()) {
+        closed = reason == LoopExit::closed;
+        expect(closed || reason == LoopExit::reached, "a round ended for another reason");
+        for (auto at = started.begin(); !closed && at != started.end();) {
+            if ((*at)->complete()) {
                 expect(std::ranges::equal((*at)->result(), words), "the sum is wrong");
                 rounds.finish(**at);
-                at = windows.erase(at);
+                at = started.erase(at);
             } else {
                 ++at;
             }
         }
-        loop.attend();
+        loop.poll();
     }
     stop = true;
     for (std::thread *one : {&server, &reader, &waker, &closer}) {

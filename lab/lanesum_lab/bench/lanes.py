@@ -54,7 +54,7 @@ def _python(op: LaneOp, words: int, seconds: float) -> Rates:
     uplink = np.random.default_rng(1).integers(0, 1 << 32, op.shape.uplink_words(words), np.uint32)
     payload = uplink.astype(">u4")
     accumulator = np.zeros(words, np.uint32)
-    table = _TABLE if op is LaneOp.TABLE8 else None
+    table = _TABLE if op.shape.lookup else None
 
     def add() -> None:
         combine(op, accumulator, expand(op, payload.astype(np.uint32), table))

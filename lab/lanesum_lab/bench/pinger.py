@@ -19,7 +19,7 @@ from lanesum.codecs import get
 from lanesum.protocol.lanes import LaneOp
 from lanesum.session import Session
 from lanesum.transport import JobTicket, UdpTransport
-from lanesum.transport.latency import Latency
+from lanesum.transport.latency import LatencyHistogram
 from lanesum_lab.bench.agents import serve
 from lanesum_lab.bench.aggregation import cpu_seconds
 from lanesum_lab.bench.errors import BenchError
@@ -75,7 +75,7 @@ class Flowed:
     sent: int
     received: int
     retransmissions: int
-    latency: Latency
+    latency: LatencyHistogram
 
 
 class Pinger:
@@ -124,11 +124,11 @@ class Pinger:
     def _rounds(self, task: Pings) -> list[float]:
         transport = self._transports[ROUND]
         words = np.arange(task.values, dtype=np.uint32)
-        transport.all_reduce_words(LaneOp.ADD32, words)
+        transport.exchange(LaneOp.ADD32, words)
         taken = []
         for _ in range(task.count):
             begin = time.perf_counter()
-            sums, _ = transport.all_reduce_words(LaneOp.ADD32, words)
+            sums = transport.exchange(LaneOp.ADD32, words).result()
             taken.append(time.perf_counter() - begin)
         _check(sums, words, transport.ticket.workers)
         return taken
@@ -139,7 +139,7 @@ class Pinger:
         before = transport.stats
         cpu, begin = cpu_seconds(), time.perf_counter()
         for _ in range(task.rounds):
-            sums, _ = transport.all_reduce_words(LaneOp.ADD32, words)
+            sums = transport.exchange(LaneOp.ADD32, words).result()
         taken, used = time.perf_counter() - begin, cpu_seconds() - cpu
         _check(sums, words, transport.ticket.workers)
         did = transport.stats - before

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from lanesum._internal.udp_socket import Address
 from lanesum.codecs.base import Codec
-from lanesum.protocol.lanes import LaneOp, carried_by
+from lanesum.protocol.lanes import carried_by
 from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, WORD_BYTES
 from lanesum.transport import JobTicket
 from lanesum_lab.bench.errors import BenchError
@@ -106,7 +106,7 @@ def make_tickets(
     """
     tag, seed = secrets.randbits(32), secrets.randbits(64)
     table = None if codec is None or codec.code_table is None else codec.code_table.tobytes()
-    ops = tuple(op for op in carried_by(accumulator_words) if table is not None or op is not LaneOp.TABLE8)
+    ops = tuple(op for op in carried_by(accumulator_words) if table is not None or not op.shape.lookup)
     return [
         JobTicket(
             job=job,

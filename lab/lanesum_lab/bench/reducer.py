@@ -18,7 +18,7 @@ from lanesum._internal.offload import Offload
 from lanesum.codecs import get
 from lanesum.session import ObservedRound, Session
 from lanesum.transport import JobTicket
-from lanesum.transport.latency import Latency
+from lanesum.transport.latency import LatencyHistogram
 from lanesum_lab.bench.agents import serve
 from lanesum_lab.bench.aggregation import cpu_seconds
 from lanesum_lab.bench.timed import Phases, TimedCodec
@@ -95,7 +95,7 @@ class Reduced:
     expected: str | None = None
     error: float | None = None
     words: int = 0
-    latency: Latency = field(default_factory=Latency)
+    latency: LatencyHistogram = field(default_factory=LatencyHistogram)
 
 
 class Reducer:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from lanesum import codecs
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum.transport.udp import DEFAULT_DEADLINE_S
+from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.controller import worker_names
 from lanesum_control.jobs import DEFAULT_SLOTS
 from lanesum_control.topology import Topology, load
@@ -125,18 +125,18 @@ def make_plan(
     Args:
         topology: a shipped topology's name or a YAML file; also ``loopback`` or ``mininet``, which mean star4 there.
         runner: ``loopback``, ``mininet``, or None to choose.
-        workers: how many of the topology's workers take part; None for all.
+        workers: number of the topology's workers that take part; None for all.
         codec: name of a codec.
         epochs: passes over the training data.
         out: folder for report and logs.
-        switch: name of a switch target (:mod:`lanesum_lab.targets`), ``none`` (the aggregation server sums), or None
-            to choose.
-        quorum: contributions that make a result; 0 means all workers'.
-        seed: of everything that is drawn at random.
+        switch: name of a switch target (:mod:`lanesum_lab.targets`), ``none`` (the aggregation server sums), or None to
+            choose.
+        quorum: contributions that complete a result; 0 means those of all workers.
+        seed: seed of all random values.
         deadline_s: seconds without progress before the workers give up.
         faults: a shipped fault plan's name or a YAML file.
-        servers: how many aggregation servers; None for those of the topology.
-        on_workers: they are at the first workers' hosts instead of hosts of their own.
+        servers: number of aggregation servers; None for those of the topology.
+        on_workers: run the servers on the first workers' hosts instead of hosts of their own.
 
     Raises ConfigurationError, MissingToolError, AdmissionError, TopologyError.
     """

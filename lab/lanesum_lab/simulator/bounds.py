@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from lanesum.transport.rtt import MAX_RTO_S
+from lanesum.transport.constants import MAX_PTO_S
 from lanesum_lab.simulator.network import MAX_LOSSES
 from lanesum_lab.simulator.scenario import RACKS, SERVER_ALONE, JobPlan, Scenario
 
@@ -28,7 +28,7 @@ def bounds(scenario: Scenario) -> tuple[float, int]:
         total_s += line.start_s
         for job in line.jobs:
             idle = _idle_s(job)
-            try_s = MAX_RTO_S + scenario.rates.longest_delay_s + 2e-3 + 4 * scenario.trunk_s
+            try_s = MAX_PTO_S + scenario.rates.longest_delay_s + 2e-3 + 4 * scenario.trunk_s
             try_s += max(2 * one.latency_s + 3 * one.pace_s for one in job.workers)
             chunks = sum(one.words for one in job.rounds) + len(job.rounds)
             again = disturbances * min(chunks, 2 * job.slots)

@@ -33,7 +33,7 @@ from lanesum_lab.simulator.strays import KINDS, KINDS_WITHOUT_SWITCHES
 
 _OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.TABLE8, LaneOp.ADD8X4, LaneOp.OR, LaneOp.MAX)
 # Operations added later; some of them need packets of four or eight words.
-_LATER_OPS = (LaneOp.EXPAND16, LaneOp.EXPAND8TO16, LaneOp.EXPAND3TO8, LaneOp.EXPAND5TO8)
+_LATER_OPS = tuple(op for op in LaneOp if op not in _OPS)
 # Contributions of a scenario without faults; many workers get few chunks.
 _CONTRIBUTIONS = {SERVER_ALONE: 14, ONE_SWITCH: 11, RACKS: 10}
 # Cheap networks more often: a switch costs frame headers, racks cost two switches.
@@ -254,8 +254,8 @@ class _Drawing:
             size = min(chunks, rng.choice((1, 1, 2, 3, 5, chunks)))
             chunks -= size
             op = rng.choice(_OPS)
-            # The smallest packets: two accumulator words, one uplink word where the operation widens.
-            per_packet = 1 if op in (LaneOp.EXPAND8, LaneOp.TABLE8) else 2
+            # The smallest packets have two accumulator words.
+            per_packet = op.shape.uplink_words(2)
             rounds.append(RoundPlan(op, max(1, size * per_packet - rng.choice((0, 0, 1)))))
             if rng.random() < 0.05:
                 rounds.append(RoundPlan(op, 0))

@@ -14,9 +14,9 @@ from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.factory import AnyAggregator
 from lanesum.server.native_aggregator import NativeAggregator
-from lanesum.transport.choose import AnyRounds
-from lanesum.transport.native_rounds import NativeRounds
-from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.native_rounds import NativeRoundSequence
+from lanesum.transport.round_factory import AnyRoundSequence
+from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum_lab.targets import SwitchTarget
 from lanesum_lab.targets.embedded import EMBEDDED
@@ -52,11 +52,11 @@ class Parts:
             return Aggregator(folder)
         return NativeAggregator(_core("server"), folder)
 
-    def rounds(self, ticket: JobTicket, *, window: int, congestion: str) -> AnyRounds:
+    def rounds(self, ticket: JobTicket, *, window: int, congestion: str) -> AnyRoundSequence:
         """Return the rounds of a new worker. Raises ConfigurationError if the native ones are missing."""
         if not self.native_workers:
             return RoundSequence(ticket, window=window, congestion=congestion)
-        return NativeRounds(_core("workers"), ticket, window=window, congestion=congestion)
+        return NativeRoundSequence(ticket, window=window, congestion=congestion)
 
     def check(self) -> None:
         """Raise ConfigurationError if a native implementation is missing."""

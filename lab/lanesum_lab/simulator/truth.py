@@ -4,14 +4,21 @@
 
 from __future__ import annotations
 
+import operator
 import struct
+from collections.abc import Callable
 
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import Combine, LaneOp
 from lanesum_lab.simulator.scenario import JobPlan
 from lanesum_lab.simulator.wire import EPOCHS
 
 _MASK = 0xFFFFFFFF
 _MASK64 = (1 << 64) - 1
+_COMBINE: dict[Combine, Callable[[int, int], int]] = {
+    Combine.ADD: lambda a, b: (a + b) & _MASK,
+    Combine.OR: operator.or_,
+    Combine.MAX: max,
+}
 
 
 def random_words(count: int, *key: int) -> list[int]:
@@ -42,18 +49,15 @@ def expand(op: LaneOp, words: list[int], code_table: bytes) -> list[int]:
                     code = sum((plane >> lane + number & 1) << bit for bit, plane in enumerate(group))
                 else:
                     code = group[0] >> lane + number * shape.code_bits & (1 << shape.code_bits) - 1
-                total |= (code_table[code] if op is LaneOp.TABLE8 else code) << lane
+                total |= (code_table[code] if shape.lookup else code) << lane
             wide.append(total)
     return wide
 
 
 def combine(op: LaneOp, first: list[int], second: list[int]) -> list[int]:
     """Combine two accumulators."""
-    if op is LaneOp.OR:
-        return [a | b for a, b in zip(first, second, strict=True)]
-    if op is LaneOp.MAX:
-        return [max(a, b) for a, b in zip(first, second, strict=True)]
-    return [(a + b) & _MASK for a, b in zip(first, second, strict=True)]
+    how = _COMBINE[op.shape.combine]
+    return [how(a, b) for a, b in zip(first, second, strict=True)]
 
 
 class JobTruth:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from lanesum.transport.choose import AnyWindow
 from lanesum.transport.errors import MismatchError, ResultGoneError
+from lanesum.transport.round_factory import AnyRoundState
 from lanesum_lab.simulator.job import JobRun
 from lanesum_lab.simulator.parts import Parts
 from lanesum_lab.simulator.truth import random_words
@@ -71,7 +71,7 @@ class SimulatedWorker:
         self.counted: collections.Counter[str] = collections.Counter()
         self.ticket = run.placement.ticket(worker)
         self._rounds = parts.rounds(self.ticket, window=plan.window, congestion=plan.congestion)
-        self._windows: dict[int, AnyWindow] = {}  # rounds in flight, by number, in order
+        self._rounds_in_flight: dict[int, AnyRoundState] = {}  # rounds in flight, by number, in order
         self._begun = self._finished = 0  # rounds
         self._odd = plan.mismatch is not None and plan.mismatch.worker == worker
         # A disagreeing round must not change the positions of later rounds.
@@ -106,8 +106,8 @@ class SimulatedWorker:
             if not self._take(self.inbox.popleft(), now):
                 self._end()
                 return
-        for number in [number for number, window in self._windows.items() if window.finished]:
-            self._finish_round(number, self._windows.pop(number))
+        for number in [number for number, round_ in self._rounds_in_flight.items() if round_.complete]:
+            self._finish_round(number, self._rounds_in_flight.pop(number))
         self._send(now)
         left_s = self._rounds.next_timeout(now)
         if self.inbox or self._may_start:
@@ -131,14 +131,14 @@ class SimulatedWorker:
     @property
     def _number(self) -> int:
         """Return the number of the first round in flight, or of the next one."""
-        return next(iter(self._windows), self._begun)
+        return next(iter(self._rounds_in_flight), self._begun)
 
     @property
     def _may_start(self) -> bool:
         """Return True if a round can begin, or the end must be noticed."""
-        if self.done or len(self._windows) >= self._in_flight or not self._rounds.can_start:
+        if self.done or len(self._rounds_in_flight) >= self._in_flight or not self._rounds.can_start:
             return False
-        return self._begun < len(self.run.plan.rounds) or not self._windows
+        return self._begun < len(self.run.plan.rounds) or not self._rounds_in_flight
 
     def _start_round(self) -> None:
         plan = self.run.plan
@@ -151,7 +151,7 @@ class SimulatedWorker:
         odd = plan.mismatch
         if odd is not None and self._is_odd:
             op, words = odd.op, random_words(odd.words, 7, self.worker)
-        self._windows[number] = self._rounds.start(op, np.array(words, np.uint32))
+        self._rounds_in_flight[number] = self._rounds.start(op, np.array(words, np.uint32))
         self._begun += 1
 
     @property
@@ -202,7 +202,7 @@ class SimulatedWorker:
             return
         if seen.flags & RETRANSMISSION:
             raise Violation(Invariant.SENDING, f"{self} marks a first transmission as retransmitted: {seen}")
-        if truth.round_of[position] not in self._windows:
+        if truth.round_of[position] not in self._rounds_in_flight:
             raise Violation(Invariant.SENDING, f"{self} sends position {position} out of turn")
         if position >= plan.slots and position - plan.slots not in self._accepted:
             raise Violation(Invariant.SENDING, f"{self} sends {seen} before the result in the other shadow set")
@@ -261,7 +261,7 @@ class SimulatedWorker:
             accepted = self._rounds.receive(datagram, now)
         except MismatchError as error:
             self._check_mismatch(error)
-            self._send_all(self._rounds.last_words())
+            self._send_all(self._rounds.final_datagrams())
             return False
         except ResultGoneError:
             if meaning != "gone":
@@ -296,7 +296,11 @@ class SimulatedWorker:
             return "foreign", -1, 0
         seen = read(datagram)
         number = (seen.epoch - plan.first_epoch) % EPOCHS
-        if (seen.version_kind >> 4, seen.job, seen.tag) != (VERSION, plan.job, plan.tag) or number not in self._windows:
+        if (seen.version_kind >> 4, seen.job, seen.tag) != (
+            VERSION,
+            plan.job,
+            plan.tag,
+        ) or number not in self._rounds_in_flight:
             return "foreign", -1, 0
         odd = plan.mismatch if self._is_odd else None
         if seen.op != (plan.rounds[number].op if odd is None else odd.op):
@@ -353,17 +357,17 @@ class SimulatedWorker:
             raise Violation(Invariant.EXACTNESS, f"{self} is told of another mismatch than there is: {error}")
         run.mismatched = True
 
-    def _finish_round(self, number: int, window: AnyWindow) -> None:
+    def _finish_round(self, number: int, round_: AnyRoundState) -> None:
         truth = self.run.truth
         begin = truth.starts[number]
         if any(position not in self._accepted for position in range(begin, begin + truth.chunks(number))):
             raise Violation(Invariant.EXACTNESS, f"{self} has finished round {number} without all results")
         words, contributors = self.run.result(number)
-        if window.result().astype(">u4").tobytes() != words:
+        if round_.result().astype(">u4").tobytes() != words:
             raise Violation(Invariant.EXACTNESS, f"{self} hands out another result than it was given")
-        if [tuple(map(int, row)) for row in window.contributors()] != list(map(self._bitmaps, contributors)):
+        if [tuple(map(int, row)) for row in round_.contributors()] != list(map(self._bitmaps, contributors)):
             raise Violation(Invariant.EXACTNESS, f"{self} names other contributors than it was told")
-        self._rounds.finish(window)
+        self._rounds.finish(round_)
         self._finished += 1
         self._check_counters()
 

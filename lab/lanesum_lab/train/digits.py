@@ -28,7 +28,7 @@ import lanesum.torch
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.join import take_ticket
 from lanesum.session import Session
-from lanesum.transport.udp import DEFAULT_DEADLINE_S
+from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_lab.train.ending import end_process
 from lanesum_lab.train.loop import Curve, Settings, train
 from lanesum_lab.train.report import Report

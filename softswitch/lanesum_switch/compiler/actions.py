@@ -27,7 +27,7 @@ from lanesum_switch.compiler.lane_code import write_vector, write_vector_out_of_
 from lanesum_switch.compiler.lane_expressions import VectorStatement
 from lanesum_switch.compiler.layout import Value, cut_to
 from lanesum_switch.compiler.primitives import Primitives
-from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
+from lanesum_switch.compiler.structuring import END, Goto, Node, NodeKey, Structurer
 
 
 class Actions(Primitives):
@@ -55,10 +55,10 @@ class Actions(Primitives):
             return
         starts = {start for start, _ in blocks}
 
-        def key(position: int) -> Target:
+        def key(position: int) -> NodeKey:
             return position if position in starts else END
 
-        nodes: dict[Target, Node] = {}
+        nodes: dict[NodeKey, Node] = {}
         for start, end in blocks:
             last = body[end - 1]
             if last.op == "_jump":
@@ -73,10 +73,10 @@ class Actions(Primitives):
                 nodes[start] = Node([key(end)], self._jump(action, start, end, key(end), scope))
         Structurer(self.context.writer, nodes, 0, self.context.names.fresh("at")).write()
 
-    def _jump(self, action: ir.Action, start: int, end: int, target: Target, scope: Scope) -> Callable[[Go], None]:
-        def emit(go: Go) -> None:
+    def _jump(self, action: ir.Action, start: int, end: int, target: NodeKey, scope: Scope) -> Callable[[Goto], None]:
+        def emit(goto: Goto) -> None:
             self._block(action, start, end, scope)
-            go(target)
+            goto(target)
 
         return emit
 
@@ -87,17 +87,17 @@ class Actions(Primitives):
         end: int,
         test: ir.Primitive,
         following: int,
-        other: Target,
+        other: NodeKey,
         scope: Scope,
-        key: Callable[[int], Target],
-    ) -> Callable[[Go], None]:
-        def emit(go: Go) -> None:
+        key: Callable[[int], NodeKey],
+    ) -> Callable[[Goto], None]:
+        def emit(goto: Goto) -> None:
             self._block(action, start, end, scope)
             writer = self.context.writer
             with writer.block(f"if {self.expressions.condition(test.args[0], scope)}:"):
-                go(key(following))
+                goto(key(following))
             with writer.block("else:"):
-                go(other)
+                goto(other)
 
         return emit
 

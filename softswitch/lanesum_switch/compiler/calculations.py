@@ -7,11 +7,26 @@ BMv2 JSON format, sections ``calculations`` and ``checksums``.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
-from lanesum_switch.compiler.layout import Segment
+from lanesum_switch.compiler.header_segments import Segment
+
+
+class _Term(NamedTuple):
+    """An input of a calculation as code.
+
+    ``condition`` is empty for an input that is always there. ``variable_bits`` is code for the width of an input whose
+    width varies, and empty for any other.
+    """
+
+    condition: str
+    code: str
+    bits: int
+    variable_bits: str
 
 
 class Calculations:
@@ -80,7 +95,7 @@ class Calculations:
         writer, data = self.context.writer, self.context.names.fresh("data")
         sums: list[tuple[str, list[str]]] = []
         position = 0
-        for condition, code, size, _ in self._pieces(inputs):
+        for condition, code, size, _ in self._terms(inputs):
             position += size
             shift = -position % 16
             if not sums or sums[-1][0] != condition:
@@ -107,11 +122,11 @@ class Calculations:
         name = self.context.names.constant(f"hash_{algorithm}", ("hash", algorithm), function)
         return f"{name}({number}.to_bytes({size}, 'big'))"
 
-    def _pieces(self, inputs: list[ir.CalcInput]) -> list[tuple[str, str, int, str]]:
-        """Return (condition, value, bits, code for the bits where they vary) of each input except the payload."""
+    def _terms(self, inputs: list[ir.CalcInput]) -> list[_Term]:
+        """Return the term of each input except the payload."""
         layout, program = self.context.layout, self.context.program
-        pieces: list[tuple[str, str, int, str]] = []
-        done = 0  # number of inputs that are in a piece
+        terms: list[_Term] = []
+        done = 0  # number of inputs that are in a term
         for position, part in enumerate(inputs):
             if part.kind == "payload" or position < done:
                 continue
@@ -120,28 +135,28 @@ class Calculations:
             if segment is not None:
                 assert isinstance(value, ir.FieldRef)
                 bits = 8 * segment.size
-                pieces.append((layout.valid(value.header), layout.segment_local(value.header, segment), bits, ""))
+                terms.append(_Term(layout.valid(value.header), layout.segment_local(value.header, segment), bits, ""))
                 done = position + len(segment.fields)
                 continue
             if isinstance(value, ir.Const):
-                pieces.append(("", str(value.value & ((1 << part.bits) - 1)), part.bits, ""))
+                terms.append(_Term("", str(value.value & ((1 << part.bits) - 1)), part.bits, ""))
             elif isinstance(value, ir.HeaderRef):
                 packed = f"({layout.pack(value.name)})"
                 width = f"8 * len({packed})"
-                pieces.append((layout.valid(value.name), f"int_from({packed}, 'big')", 0, width))
+                terms.append(_Term(layout.valid(value.name), f"int_from({packed}, 'big')", 0, width))
             elif isinstance(value, ir.FieldRef):
                 kind = program.field_type(value)
                 metadata = program.instances[value.header].metadata or value.name == ir.VALID
                 condition = "" if metadata else layout.valid(value.header)
                 if kind.variable:
                     local = layout.field_local(value.header, value.name)
-                    pieces.append((condition, f"int_from({local}, 'big')", 0, f"8 * len({local})"))
+                    terms.append(_Term(condition, f"int_from({local}, 'big')", 0, f"8 * len({local})"))
                 else:
-                    pieces.append((condition, layout.unsigned(value), kind.bits, ""))
+                    terms.append(_Term(condition, layout.unsigned(value), kind.bits, ""))
             elif value is not None:
                 number = self.context.expressions.value(value, Scope())
-                pieces.append(("", str(number), part.bits, ""))
-        return pieces
+                terms.append(_Term("", str(number), part.bits, ""))
+        return terms
 
     def _whole_run(self, inputs: list[ir.CalcInput]) -> Segment | None:
         """Return the segment of lanes whose fields, in order, are the next inputs, or None."""
@@ -154,19 +169,19 @@ class Calculations:
         run = [ir.FieldRef(first.header, lane.name) for lane in segment.fields]
         return segment if [part.value for part in inputs[: len(run)]] == run else None
 
-    def _groups(self, inputs: list[ir.CalcInput]) -> list[tuple[str, str, int, str]]:
-        """Return ``_pieces`` with neighbouring inputs of one header joined."""
-        layout, pieces = self.context.layout, self._pieces(inputs)
-        merged: list[tuple[str, str, int, str]] = []
+    def _groups(self, inputs: list[ir.CalcInput]) -> list[_Term]:
+        """Return ``_terms`` with neighbouring inputs of one header joined."""
+        layout, terms = self.context.layout, self._terms(inputs)
+        merged: list[_Term] = []
         i = 0
-        while i < len(pieces):
-            condition, code, size, dynamic = pieces[i]
+        while i < len(terms):
+            condition, code, size, dynamic = terms[i]
             run = [(code, size)]
             i += 1
-            while not dynamic and i < len(pieces) and pieces[i][0] == condition and not pieces[i][3]:
-                run.append((pieces[i][1], pieces[i][2]))
+            while not dynamic and i < len(terms) and terms[i][0] == condition and not terms[i][3]:
+                run.append((terms[i][1], terms[i][2]))
                 i += 1
             if len(run) > 1:
                 code = "(" + layout.join(run) + ")"
-            merged.append((condition, code, sum(s for _, s in run), dynamic))
+            merged.append(_Term(condition, code, sum(s for _, s in run), dynamic))
         return merged

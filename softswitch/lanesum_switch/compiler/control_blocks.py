@@ -13,7 +13,7 @@ from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
-from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
+from lanesum_switch.compiler.structuring import END, Goto, Node, NodeKey, Structurer
 from lanesum_switch.runtime.lookup import GROUP, TupleSpaceSearch
 from lanesum_switch.runtime.tables import MatchTable
 
@@ -37,7 +37,7 @@ class ControlBlockWriter:
         self.context.dynamic_exit = any(self.actions.exits(a) == "maybe" for a in possible)
         if self.context.dynamic_exit:
             self.context.writer.line("exited = False")
-        nodes: dict[Target, Node] = {}
+        nodes: dict[NodeKey, Node] = {}
         for name, node in self.pipeline.nodes.items():
             match node:
                 case ir.ConditionNode(_, _, true_next, false_next):
@@ -49,35 +49,35 @@ class ControlBlockWriter:
                     nodes[name] = Node(writer.successors(), writer.emit)
         Structurer(self.context.writer, nodes, self.pipeline.initial, self.context.names.fresh("next")).write()
 
-    def _condition(self, node: ir.ConditionNode) -> Callable[[Go], None]:
-        def emit(go: Go) -> None:
+    def _condition(self, node: ir.ConditionNode) -> Callable[[Goto], None]:
+        def emit(goto: Goto) -> None:
             writer = self.context.writer
             with writer.block(f"if {self.context.expressions.condition(node.condition, Scope())}:"):
-                go(node.true_next)
+                goto(node.true_next)
             with writer.block("else:"):
-                go(node.false_next)
+                goto(node.false_next)
 
         return emit
 
-    def _call(self, action: ir.Action, following: Target) -> Callable[[Go], None]:
-        def emit(go: Go) -> None:
+    def _call(self, action: ir.Action, following: NodeKey) -> Callable[[Goto], None]:
+        def emit(goto: Goto) -> None:
             self.actions.emit(action, ())
-            self.leave(go, action, following)
+            self.leave(goto, action, following)
 
         return emit
 
-    def leave(self, go: Go, action: ir.Action, following: Target) -> None:
+    def leave(self, goto: Goto, action: ir.Action, following: NodeKey) -> None:
         """Continue after an action, unless it executed ``exit``."""
         exits = self.actions.exits(action)
         if exits == "always":
-            go(END)
+            goto(END)
         elif exits == "maybe" and following is not END:
             with self.context.writer.block("if exited:"):
-                go(END)
+                goto(END)
             with self.context.writer.block("else:"):
-                go(following)
+                goto(following)
         else:
-            go(following)
+            goto(following)
 
 
 class _TableWriter:
@@ -113,10 +113,10 @@ class _TableWriter:
     def _may_run_nothing(self) -> bool:
         return self.node.default_action is None
 
-    def successors(self) -> list[Target]:
+    def successors(self) -> list[NodeKey]:
         """Return the nodes that follow the table, once per way out."""
         node = self.node
-        found: list[Target] = []
+        found: list[NodeKey] = []
         if node.hit_miss:
             if not self.inlined:
                 found.append(node.next_hit)
@@ -130,7 +130,7 @@ class _TableWriter:
             found.append(node.base_default_next)
         return found
 
-    def emit(self, go: Go) -> None:
+    def emit(self, goto: Goto) -> None:
         """Write lookup, counters and actions."""
         node = self.node
         context, writer = self.context, self.context.writer
@@ -139,7 +139,7 @@ class _TableWriter:
             params = tuple(str(value) for value in node.default_args)
             self.pipeline.actions.emit(node.default_action, params)
             following = node.next_miss if node.hit_miss else self._after(node.default_action)
-            self.pipeline.leave(go, node.default_action, following)
+            self.pipeline.leave(goto, node.default_action, following)
             return
         row, hit = context.names.fresh("row"), ""
         self._look_up(row)
@@ -163,7 +163,7 @@ class _TableWriter:
         if node.profile is not None:
             self._choose_member(row)
         self._account(row)
-        self._dispatch(go, row, hit)
+        self._dispatch(goto, row, hit)
 
     def _key_code(self) -> str:
         parts = []
@@ -259,13 +259,13 @@ class _TableWriter:
         if node.supports_timeout:
             writer.line(f"{state}[2] = clock()")
 
-    def _dispatch(self, go: Go, row: str, hit: str) -> None:
+    def _dispatch(self, goto: Goto, row: str, hit: str) -> None:
         """Write the row's action and the continuation after it."""
         node, writer = self.node, self.context.writer
         numbers = self._reachable()
         nothing = self._may_run_nothing()
         if not numbers:
-            self._follow(go, None, hit)
+            self._follow(goto, None, hit)
             return
         choice = f"{row}[0]"
         if len(numbers) + nothing > 2:
@@ -276,15 +276,15 @@ class _TableWriter:
         joint = bool(hit) and not any(self.pipeline.actions.exits(node.actions[i]) != "never" for i in numbers)
         for position, number in enumerate(branches):
             if len(branches) == 1:
-                self._branch(go, number, row, hit, joint)
+                self._branch(goto, number, row, hit, joint)
                 break
             header = f"{'elif' if position else 'if'} {choice} == {number}:"
             with writer.block("else:" if position == len(branches) - 1 else header):
-                self._branch(go, number, row, hit, joint)
+                self._branch(goto, number, row, hit, joint)
         if joint:
-            self._follow(go, None, hit)
+            self._follow(goto, None, hit)
 
-    def _branch(self, go: Go, number: int | None, row: str, hit: str, joint: bool) -> None:
+    def _branch(self, goto: Goto, number: int | None, row: str, hit: str, joint: bool) -> None:
         action = None if number is None else self.node.actions[number]
         if action is not None:
             params = tuple(self.context.names.fresh(f"p_{name}") for name, _ in action.params)
@@ -292,29 +292,29 @@ class _TableWriter:
                 self.context.writer.line(f"_, _, {', '.join(params)} = {row}")
             self.pipeline.actions.emit(action, params)
         if not joint:
-            self._follow(go, action, hit)
+            self._follow(goto, action, hit)
 
-    def _follow(self, go: Go, action: ir.Action | None, hit: str) -> None:
+    def _follow(self, goto: Goto, action: ir.Action | None, hit: str) -> None:
         node, writer = self.node, self.context.writer
         if not node.hit_miss:
             if action is None:
-                go(node.base_default_next)
+                goto(node.base_default_next)
             else:
-                self.pipeline.leave(go, action, self._after(action))
+                self.pipeline.leave(goto, action, self._after(action))
             return
         if action is not None and self.pipeline.actions.exits(action) == "always":
-            go(END)
+            goto(END)
             return
         if not node.keys:
-            go(node.next_miss)
+            goto(node.next_miss)
             return
         with writer.block(f"if {hit}:"):
             if action is None:
-                go(node.next_hit)
+                goto(node.next_hit)
             else:
-                self.pipeline.leave(go, action, node.next_hit)
+                self.pipeline.leave(goto, action, node.next_hit)
         with writer.block("else:"):
             if action is None:
-                go(node.next_miss)
+                goto(node.next_miss)
             else:
-                self.pipeline.leave(go, action, node.next_miss)
+                self.pipeline.leave(goto, action, node.next_miss)

@@ -44,8 +44,8 @@ class LaneSlice:
         return self.stride - 1 - self.offset
 
 
-class Environment(Protocol):
-    """Questions that ``build`` asks the vectorizer."""
+class LaneResolver(Protocol):
+    """Resolves fields and registers to lanes, for ``build``."""
 
     def lanes(self, refs: list[ir.FieldRef]) -> LaneSlice: ...
 
@@ -89,12 +89,12 @@ class LaneExpr:
         return found
 
 
-def build(values: list[ir.Expr], shape: VectorShape, env: Environment) -> LaneExpr:
+def build(values: list[ir.Expr], shape: VectorShape, resolver: LaneResolver) -> LaneExpr:
     """Return the lane expression of one scalar expression per lane. Raises NotVectorizable."""
     first = values[0]
     limit = (1 << shape.bits) - 1
     if all(value == first for value in values) and not any(isinstance(n, ir.RegisterCell) for n in ir.walk(first)):
-        bound = env.bound(first)
+        bound = resolver.bound(first)
         if isinstance(first, ir.Const):
             number = first.value
             return LaneExpr("constant", exact=0 <= number <= limit, high=number, expr=first, number=shape.splat(number))
@@ -104,7 +104,7 @@ def build(values: list[ir.Expr], shape: VectorShape, env: Environment) -> LaneEx
         exact = all(0 <= number <= limit for number in numbers)
         return LaneExpr("constant", exact=exact, high=max(numbers), number=shape.pack(numbers))
     if all(isinstance(value, ir.FieldRef) for value in values):
-        lanes = env.lanes([value for value in values if isinstance(value, ir.FieldRef)])
+        lanes = resolver.lanes([value for value in values if isinstance(value, ir.FieldRef)])
         if lanes.run.bits != shape.bits:
             raise NotVectorizable
         return LaneExpr("lanes", high=limit, slice=lanes)
@@ -112,7 +112,7 @@ def build(values: list[ir.Expr], shape: VectorShape, env: Environment) -> LaneEx
         cells = [value for value in values if isinstance(value, ir.RegisterCell)]
         if any(cell.index != cells[0].index for cell in cells):
             raise NotVectorizable
-        return LaneExpr("bank", high=limit, bank=env.bank([cell.array for cell in cells]), expr=cells[0].index)
+        return LaneExpr("bank", high=limit, bank=resolver.bank([cell.array for cell in cells]), expr=cells[0].index)
     if not isinstance(first, ir.Op):
         raise NotVectorizable
     operands: list[list[ir.Expr]] = [[] for _ in first.args]
@@ -121,7 +121,7 @@ def build(values: list[ir.Expr], shape: VectorShape, env: Environment) -> LaneEx
             raise NotVectorizable
         for operand, arg in zip(operands, value.args, strict=True):
             operand.append(arg)
-    return _operation(first.op, [build(operand, shape, env) for operand in operands], shape)
+    return _operation(first.op, [build(operand, shape, resolver) for operand in operands], shape)
 
 
 def _operation(op: str, args: list[LaneExpr], shape: VectorShape) -> LaneExpr:

@@ -10,49 +10,17 @@ field's range: packing into bytes relies on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.field_usage import FieldUsage
+from lanesum_switch.compiler.header_segments import HeaderLayout, LaneRuns, Segment, divide
 from lanesum_switch.compiler.python_source import Names
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 # Sizes for which two numbers and a shift take less time than int.from_bytes: (code, code, bits of the second).
 _PAIRS = {3: ("B", "H", 16), 5: ("B", "I", 32), 6: ("H", "I", 32), 12: ("I", "Q", 64), 16: ("Q", "Q", 64)}
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A part of a header type.
-
-    Attributes:
-        kind: ``raw`` (bytes), ``single`` (one field), ``shared`` (fields that share bytes), ``variable`` (a
-            variable-length field) or ``lanes`` (a run of fields in one int).
-        fields: the fields.
-        size: bytes; 0 for a variable-length field.
-    """
-
-    kind: str
-    fields: tuple[ir.FieldType, ...]
-    size: int
-
-
-@dataclass(slots=True)
-class HeaderLayout:
-    """The segments of a header type.
-
-    Attributes:
-        size: bytes without the variable-length field.
-        variable: name of the variable-length field, if there is one.
-        lanes: segment, shift and bits of each field that is a lane, by the field's name.
-    """
-
-    type: ir.HeaderType
-    segments: list[Segment]
-    size: int
-    variable: str | None = None
-    lanes: dict[str, tuple[Segment, int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +45,6 @@ class Value:
         return self.low >= 0 and self.high < 1 << bits
 
 
-LaneRuns = dict[str, list[tuple[str, ...]]]  # header type name -> runs of field names that are one int each
-
-
 class Layout:
     """Local variables of one program."""
 
@@ -89,18 +54,13 @@ class Layout:
         self.names = names
         self._local: dict[tuple[str, str], str] = {}
         self.types: dict[str, HeaderLayout] = {}
-        touched: dict[str, set[str]] = {}
-        written: dict[str, set[str]] = {}
+        used: dict[str, set[str]] = {}
         for ref in usage.read | usage.written:
-            instance = program.instances[ref.header]
-            touched.setdefault(instance.type.name, set()).add(ref.name)
-            if ref in usage.written:
-                written.setdefault(instance.type.name, set()).add(ref.name)
+            used.setdefault(program.instances[ref.header].type.name, set()).add(ref.name)
         for instance in program.instances.values():
             name = instance.type.name
             if not instance.metadata and name not in self.types:
-                runs = (lane_runs or {}).get(name, [])
-                self.types[name] = _cut(instance.type, touched.get(name, set()), written.get(name, set()), runs)
+                self.types[name] = divide(instance.type, used.get(name, set()), (lane_runs or {}).get(name, []))
         self.union_of: dict[str, str] = {}
         for union in program.unions.values():
             for header in union.headers:
@@ -239,11 +199,11 @@ class Layout:
             if segment.size == 1 and segment.kind == "single":
                 return [f"{name} = {frame}[{offset}]", *self._sign(header, segment)]
             end = str(int(offset) + segment.size) if offset.isdigit() else f"{offset} + {segment.size}"
-            piece = f"{frame}[{offset}:{end}]"
+            data = f"{frame}[{offset}:{end}]"
             if segment.kind == "raw":
-                return [f"{name} = {piece}"]
+                return [f"{name} = {data}"]
             if segment.size not in _CODES:
-                return [f"{name} = int_from({piece}, 'big')", *self._sign(header, segment)]
+                return [f"{name} = int_from({data}, 'big')", *self._sign(header, segment)]
         targets: list[str] = []
         after: list[str] = []
         code = ">"
@@ -254,7 +214,7 @@ class Layout:
                 targets.append(self.segment_local(header, segment))
             elif segment.kind == "shared":
                 code += plain or f"{segment.size}s"
-                targets.append(f"chunk_{len(targets)}")
+                targets.append(f"packed_{len(targets)}")
                 if plain is None:
                     after.append(f"{targets[-1]} = int_from({targets[-1]}, 'big')")
                 after += self._split(header, segment, targets[-1])
@@ -283,13 +243,13 @@ class Layout:
         half = 1 << segment.fields[0].bits - 1
         return [f"{name} = ({name} ^ {half}) - {half}"]
 
-    def _split(self, header: str, segment: Segment, chunk: str) -> list[str]:
+    def _split(self, header: str, segment: Segment, packed: str) -> list[str]:
         lines = []
         shift = segment.size * 8
         for i, kind in enumerate(segment.fields):
             shift -= kind.bits
             mask = (1 << kind.bits) - 1
-            code = f"{chunk} >> {shift}" if shift else chunk
+            code = f"{packed} >> {shift}" if shift else packed
             if i:
                 code += f" & {mask:#x}"
             if kind.signed:
@@ -312,17 +272,17 @@ class Layout:
 
     def pack(self, header: str) -> str:
         """Return an expression for the bytes of a header."""
-        pieces: list[str] = []
+        parts: list[str] = []
         run: list[Segment] = []
         for segment in self.layout_of(header).segments:
             if segment.kind == "variable":
-                pieces += self._pack_run(header, run)
+                parts += self._pack_run(header, run)
                 run = []
-                pieces.append(self.segment_local(header, segment))
+                parts.append(self.segment_local(header, segment))
             else:
                 run.append(segment)
-        pieces += self._pack_run(header, run)
-        return " + ".join(pieces) if pieces else "b''"
+        parts += self._pack_run(header, run)
+        return " + ".join(parts) if parts else "b''"
 
     def _pack_run(self, header: str, segments: list[Segment]) -> list[str]:
         if not segments:
@@ -378,44 +338,3 @@ def cut_to(value: Value, kind: ir.FieldType) -> str:
         half = 1 << kind.bits - 1
         return f"({value} + {half} & {mask:#x}) - {half}"
     return f"{value} & {mask:#x}"
-
-
-def _cut(kind: ir.HeaderType, touched: set[str], written: set[str], runs: list[tuple[str, ...]]) -> HeaderLayout:
-    starts = {run[0]: run for run in runs}
-    segments: list[Segment] = []
-    lanes: dict[str, tuple[Segment, int, int]] = {}
-    variable: str | None = None
-    fields = list(kind.fields)
-    i = 0
-    while i < len(fields):
-        first = fields[i]
-        if first.variable:
-            variable = first.name
-            segments.append(Segment("variable", (first,), 0))
-            i += 1
-            continue
-        if first.name in starts:
-            run = tuple(fields[i : i + len(starts[first.name])])
-            width = first.bits
-            segment = Segment("lanes", run, width * len(run) // 8)
-            for position, member in enumerate(run):
-                lanes[member.name] = (segment, width * (len(run) - 1 - position), width)
-            segments.append(segment)
-            i += len(run)
-            continue
-        bits, end = 0, i
-        while end < len(fields) and (bits == 0 or bits % 8):
-            bits += fields[end].bits
-            end += 1
-        chunk = tuple(fields[i:end])
-        i = end
-        if not any(f.name in touched for f in chunk):
-            previous = segments[-1] if segments else None
-            if previous is not None and previous.kind == "raw":
-                segments[-1] = Segment("raw", previous.fields + chunk, previous.size + bits // 8)
-            else:
-                segments.append(Segment("raw", chunk, bits // 8))
-        else:
-            segments.append(Segment("single" if len(chunk) == 1 else "shared", chunk, bits // 8))
-    size = sum(s.size for s in segments)
-    return HeaderLayout(kind, segments, size, variable, lanes)

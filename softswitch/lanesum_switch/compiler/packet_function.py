@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Callable
 
 from lanesum_switch.bmv2 import ir
@@ -68,3 +69,9 @@ class PacketFunction:
 def identifiers(lines: list[str]) -> set[str]:
     """Return all identifiers in source lines."""
     return set(re.findall(r"[A-Za-z_]\w*", "\n".join(lines)))
+
+
+def assigned_names(lines: list[str]) -> set[str]:
+    """Return the names that source lines assign."""
+    tree = ast.parse(textwrap.dedent("\n".join(lines)))
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

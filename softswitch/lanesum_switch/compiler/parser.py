@@ -17,7 +17,7 @@ from lanesum_switch.compiler.actions import Actions
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Value
-from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
+from lanesum_switch.compiler.structuring import END, Goto, Node, NodeKey, Structurer
 
 _MAX_STEPS = 10_000  # states without extract that one packet may visit in a parser with loops
 
@@ -39,9 +39,9 @@ class ParserWriter:
         if parser.initial is None:
             writer.line("offset = 0")
             return
-        nodes: dict[Target, Node] = {}
+        nodes: dict[NodeKey, Node] = {}
         for state in parser.states.values():
-            targets: list[Target] = [t.next_state for t in state.transitions]
+            targets: list[NodeKey] = [t.next_state for t in state.transitions]
             nodes[state.name] = Node([*targets, state.default], self._emitter(state))
         structurer = Structurer(writer, nodes, parser.initial, self.context.names.fresh("state"))
         self._offsets(structurer)
@@ -86,9 +86,9 @@ class ParserWriter:
                     offset = None
         return offset
 
-    def _emitter(self, state: ir.ParserState) -> Callable[[Go], None]:
-        def emit(go: Go) -> None:
-            _StateWriter(self, state).emit(go)
+    def _emitter(self, state: ir.ParserState) -> Callable[[Goto], None]:
+        def emit(goto: Goto) -> None:
+            _StateWriter(self, state).emit(goto)
 
         return emit
 
@@ -111,7 +111,7 @@ class _StateWriter:
     def _line(self, text: str) -> None:
         self.context.writer.line(text)
 
-    def emit(self, go: Go) -> None:
+    def emit(self, goto: Goto) -> None:
         """Write the state's operations and its transition."""
         if self.parser.cyclic and not any(isinstance(op, ir.Extract) for op in self.state.ops):
             # A loop that consumes no byte could run forever.
@@ -130,19 +130,19 @@ class _StateWriter:
                     self._advance(bits)
                 case ir.Call(primitive):
                     self.parser.actions.call(primitive)
-        self._select(go)
+        self._select(goto)
 
-    def _leave(self, go: Go, target: str | None) -> None:
+    def _leave(self, goto: Goto, target: str | None) -> None:
         """Continue at a state, and store the offset if the state reads it from the local."""
         expected = None if target is None else self.parser.entry_offsets[target]
         if expected is None and self.at is not None:
             self._line(f"offset = {self.at}")
-        go(END if target is None else target)
+        goto(END if target is None else target)
 
-    def _select(self, go: Go) -> None:
+    def _select(self, goto: Goto) -> None:
         state = self.state
         if not state.keys or not state.transitions:
-            self._leave(go, state.default)
+            self._leave(goto, state.default)
             return
         keys = []
         for expr, bits in state.keys:
@@ -161,13 +161,13 @@ class _StateWriter:
             condition = self._condition(transition, keys)
             if condition == "True" and not first:
                 with writer.block("else:"):
-                    self._leave(go, transition.next_state)
+                    self._leave(goto, transition.next_state)
                 return
             with writer.block(f"{'if' if first else 'elif'} {condition}:"):
-                self._leave(go, transition.next_state)
+                self._leave(goto, transition.next_state)
             first = False
         with writer.block("else:"):
-            self._leave(go, state.default)
+            self._leave(goto, state.default)
 
     def _condition(self, transition: ir.Transition, keys: list[tuple[str, int]]) -> str:
         if transition.vset is not None:

@@ -16,31 +16,31 @@ from dataclasses import dataclass, field
 
 from lanesum_switch.compiler.python_source import SourceWriter
 
-Target = Hashable  # a node key, or END
+NodeKey = Hashable  # a node key, or END
 END = None
 MAX_DEPTH = 90  # CPython refuses 100 levels of indentation
 MAX_STEPS = 1 << 16  # nodes of one loop that one packet may visit before LoopLimit is raised
 
-Go = Callable[[Target], None]
+Goto = Callable[[NodeKey], None]
 
 
 @dataclass(slots=True)
 class Node:
-    """A node. ``emit`` writes its code and calls ``go`` wherever execution leaves for a successor."""
+    """A node. ``emit`` writes its code and calls ``goto`` wherever execution leaves for a successor."""
 
-    successors: list[Target]  # one item per way out, with repetitions
-    emit: Callable[[Go], None]
+    successors: list[NodeKey]  # one item per way out, with repetitions
+    emit: Callable[[Goto], None]
 
 
 @dataclass(slots=True)
 class _Pass:
-    guarded: set[Target] = field(default_factory=set)  # targets whose number a path stores
+    guarded: set[NodeKey] = field(default_factory=set)  # targets whose number a path stores
 
 
 class Structurer:
     """Writes one graph. ``variable`` is a local that no graph around it uses."""
 
-    def __init__(self, writer: SourceWriter, nodes: dict[Target, Node], entry: Target, variable: str) -> None:
+    def __init__(self, writer: SourceWriter, nodes: dict[NodeKey, Node], entry: NodeKey, variable: str) -> None:
         self.writer = writer
         self.variable = variable
         self.entry = entry
@@ -53,8 +53,8 @@ class Structurer:
             for target in node.successors
         )
         self._pass = _Pass()
-        self._joins: dict[Target, list[Target]] = {}
-        self._is_join: set[Target] = set()
+        self._joins: dict[NodeKey, list[NodeKey]] = {}
+        self._is_join: set[NodeKey] = set()
 
     def write(self) -> None:
         """Write the graph; execution continues after it at END."""
@@ -75,14 +75,14 @@ class Structurer:
         else:
             self._node(self.entry)
 
-    def _number(self, target: Target) -> int:
+    def _number(self, target: NodeKey) -> int:
         return 0 if target is END else self.position[target] + 1
 
     def _dispatch_loop(self) -> None:
-        def go(target: Target) -> None:
+        def goto(target: NodeKey) -> None:
             self.writer.line(f"{self.variable} = {self._number(target)}")
 
-        go(self.entry)
+        goto(self.entry)
         budget = f"{self.variable}_budget"
         if self.cyclic:
             self.writer.line(f"{budget} = {MAX_STEPS}")
@@ -92,15 +92,15 @@ class Structurer:
                 self.writer.line(f"if {budget} < 0: raise LoopLimit")
             for i, key in enumerate(self.order):
                 with self.writer.block(f"{'if' if i == 0 else 'elif'} {self.variable} == {i + 1}:"):
-                    self.nodes[key].emit(go)
+                    self.nodes[key].emit(goto)
 
     def _find_joins(self) -> None:
-        ways_in: dict[Target, list[Target]] = {}
+        ways_in: dict[NodeKey, list[NodeKey]] = {}
         for key, node in self.nodes.items():
             for target in node.successors:
                 if target is not END:
                     ways_in.setdefault(target, []).append(key)
-        dominator: dict[Target, Target] = {self.entry: self.entry}
+        dominator: dict[NodeKey, NodeKey] = {self.entry: self.entry}
         for key in self.order[1:]:
             candidates = ways_in[key]
             current = candidates[0]
@@ -113,7 +113,7 @@ class Structurer:
         for joins in self._joins.values():
             joins.sort(key=lambda k: self.position[k])
 
-    def _common(self, dominator: dict[Target, Target], a: Target, b: Target) -> Target:
+    def _common(self, dominator: dict[NodeKey, NodeKey], a: NodeKey, b: NodeKey) -> NodeKey:
         while a != b:
             while self.position[a] > self.position[b]:
                 a = dominator[a]
@@ -121,11 +121,11 @@ class Structurer:
                 b = dominator[b]
         return a
 
-    def _node(self, key: Target) -> set[Target]:
+    def _node(self, key: NodeKey) -> set[NodeKey]:
         """Write a node and the joins it dominates; return the targets that stay open after it."""
-        pending: set[Target] = set()
+        pending: set[NodeKey] = set()
 
-        def go(target: Target) -> None:
+        def goto(target: NodeKey) -> None:
             if target is END or target in self._is_join:
                 if target in self._pass.guarded:
                     self.writer.line(f"{self.variable} = {self._number(target)}")
@@ -133,7 +133,7 @@ class Structurer:
             else:
                 pending.update(self._node(target))
 
-        self.nodes[key].emit(go)
+        self.nodes[key].emit(goto)
         for join in self._joins.get(key, ()):
             if pending == {join}:
                 pending.clear()
@@ -147,11 +147,11 @@ class Structurer:
         return pending
 
 
-def _reverse_postorder(nodes: dict[Target, Node], entry: Target) -> list[Target]:
+def _reverse_postorder(nodes: dict[NodeKey, Node], entry: NodeKey) -> list[NodeKey]:
     if entry is END:
         return []
-    order: list[Target] = []
-    seen: set[Target] = {entry}
+    order: list[NodeKey] = []
+    seen: set[NodeKey] = {entry}
     stack = [(entry, iter(nodes[entry].successors))]
     while stack:
         key, successors = stack[-1]

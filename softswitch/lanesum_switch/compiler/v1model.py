@@ -18,17 +18,14 @@ Replicas are None for resubmitted and recirculated packets; those of an ingress 
 
 from __future__ import annotations
 
-import ast
-import re
-import textwrap
-
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.control_blocks import ControlBlockWriter
+from lanesum_switch.compiler.deparser import deparse
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Value
-from lanesum_switch.compiler.packet_function import PacketFunction, identifiers
+from lanesum_switch.compiler.packet_function import PacketFunction, assigned_names, identifiers
 from lanesum_switch.compiler.parser import ParserWriter
 from lanesum_switch.compiler.python_source import SourceWriter
 
@@ -206,7 +203,7 @@ class V1ModelFunction(PacketFunction):
                 result = self._checksum(checksum)
                 writer.line(self.layout.store(checksum.target, Value(result, 0, (1 << 64) - 1)))
 
-    # Ingress and what follows it
+    # Ingress and replication
 
     def _reset_flags(self) -> None:
         writer = self.context.writer
@@ -272,8 +269,8 @@ class V1ModelFunction(PacketFunction):
                 writer.line("targets = replicas")
                 writer.line(f"copy_type = {INGRESS_CLONE}")
         state = self._state_locals()
-        changed = sorted(_stored(egress) & state)
-        hoisted, final = self._deparse(set(changed))
+        changed = sorted(assigned_names(egress) & state)
+        hoisted, final = deparse(self.context, set(changed))
         for line in hoisted:
             writer.line(line)
         saved = [f"saved_{name}" for name in changed]
@@ -378,46 +375,3 @@ class V1ModelFunction(PacketFunction):
             names = "".join(f"{name}, " for name in self._snapshot_locals())
             writer.line(f"{f'({names})' if names else '_'}, list_id, values, clone_cut = snapshot")
             self._restore("values", "list_id")
-
-    # Deparser
-
-    def _deparse(self, changed: set[str]) -> tuple[list[str], list[str]]:
-        """Return (lines before the loop over copies, lines in it); the latter leave the packet in ``data``."""
-        before: list[str] = []
-        inside: list[str] = []
-        runs: list[tuple[bool, list[str]]] = []
-        for header in self.program.deparser:
-            valid, packed = self.layout.valid(header), self.layout.pack(header)
-            fixed = not (set(re.findall(r"[A-Za-z_]\w*", f"{valid} {packed}")) & changed)
-            code = f"({packed} if {valid} else b'')"
-            if runs and runs[-1][0] == fixed:
-                runs[-1][1].append(code)
-            else:
-                runs.append((fixed, [code]))
-        rest = "frame[offset:]"
-        if runs and runs[-1][0]:
-            runs[-1][1].append(rest)
-        else:
-            runs.append((True, [rest]))
-        parts = []
-        for fixed, codes in runs:
-            if fixed:
-                name = self.context.names.fresh("part")
-                before.append(f"{name} = {_concatenate(codes)}")
-                parts.append(name)
-            else:
-                parts += codes
-        inside.append(f"data = {_concatenate(parts)}")
-        return before, inside
-
-
-def _concatenate(codes: list[str]) -> str:
-    if len(codes) <= 3:
-        return " + ".join(codes)
-    return f"b''.join(({', '.join(codes)}))"
-
-
-def _stored(lines: list[str]) -> set[str]:
-    """Return the names that source lines assign."""
-    tree = ast.parse(textwrap.dedent("\n".join(lines)))
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

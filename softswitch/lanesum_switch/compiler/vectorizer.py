@@ -19,6 +19,7 @@ from graphlib import CycleError, TopologicalSorter
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.basic_blocks import Assign, Other, RegisterWrite, Statement, fuse, reads, statements_of
 from lanesum_switch.compiler.field_usage import FieldUsage
+from lanesum_switch.compiler.header_segments import LaneRuns
 from lanesum_switch.compiler.jumps import blocks_of
 from lanesum_switch.compiler.lane_expressions import (
     FieldRun,
@@ -28,7 +29,6 @@ from lanesum_switch.compiler.lane_expressions import (
     build,
     share_restrided,
 )
-from lanesum_switch.compiler.layout import LaneRuns
 from lanesum_switch.compiler.packed_arithmetic import VectorShape
 from lanesum_switch.runtime.externs import RegisterBank
 
@@ -265,7 +265,7 @@ class LaneVectorizer:
         value = build(values, shape, self)
         return VectorStatement(shape, value, None, bank, first.index, set())
 
-    # Environment of lane_expressions.build
+    # LaneResolver of lane_expressions.build
 
     def lanes(self, refs: list[ir.FieldRef]) -> LaneSlice:
         """Return the slice of a run that a list of fields is. Raises NotVectorizable."""

@@ -36,7 +36,7 @@ _INCARNATION = slice(_field("job").start, _field("tag").stop)
 
 
 @dataclass(slots=True)
-class _Active:
+class _ActiveRule:
     """A rule in one direction; ``key`` is the key of its random numbers."""
 
     index: int
@@ -89,13 +89,13 @@ class FaultInjector:
         self.counters = FaultCounters(plan) if counters is None else counters
         self._layer = layer
         seed = plan.seed if seed is None else seed
-        self._rules: dict[Direction, list[_Active]] = {UP: [], DOWN: []}
+        self._rules: dict[Direction, list[_ActiveRule]] = {UP: [], DOWN: []}
         self._triggers: dict[Direction, list[tuple[int, PacketMatch]]] = {UP: [], DOWN: []}
         for direction in (UP, DOWN):
             for index, rule in enumerate(plan.rules):
                 if rule.covers(link, direction):
                     key = hashlib.blake2b(f"{seed}/{link}/{direction}/{index}".encode(), digest_size=32).digest()
-                    self._rules[direction].append(_Active(index, rule, rule.exact, key))
+                    self._rules[direction].append(_ActiveRule(index, rule, rule.exact, key))
             for index, trigger in enumerate(plan.triggers):
                 if trigger.covers(link, direction):
                     self._triggers[direction].append((index, trigger))
@@ -132,7 +132,7 @@ class FaultInjector:
         arrivals += [(start + transit.reorder_delay + later, transit.data) for later in transit.copies]
         return arrivals
 
-    def _apply_rule(self, active: _Active, direction: Direction, transit: _Transit) -> _Transit | None:
+    def _apply_rule(self, active: _ActiveRule, direction: Direction, transit: _Transit) -> _Transit | None:
         rule = active.rule
         number = self.counters.count_match(active.index, direction)
         if active.exact is not None and number not in active.exact:

@@ -13,13 +13,13 @@ from lanesum_switch.p4runtime.values import decode, encode
 
 
 def check_action_id(index: P4InfoIndex, action_id: int) -> None:
-    """Raises StatusError INVALID_ARGUMENT when the program has no such action."""
+    """Check an action id. Raises StatusError INVALID_ARGUMENT if the program has no such action."""
     if action_id not in index.actions:
         raise invalid_id(action_id, "an action")
 
 
 def parse_action(index: P4InfoIndex, message: Any) -> ActionCall:
-    """The call that a ``p4.v1.Action`` with a known action id describes.
+    """Return the call that a ``p4.v1.Action`` with a known action id describes.
 
     Raises:
         StatusError: INVALID_ARGUMENT for a wrong number of parameters, an unknown one or a value that does not fit.
@@ -33,7 +33,7 @@ def parse_action(index: P4InfoIndex, message: Any) -> ActionCall:
         if param.param_id not in widths:
             raise invalid(f"{action.name} has no parameter with id {param.param_id}")
         values[param.param_id] = decode(param.value, widths[param.param_id])
-    # One id twice and another one missing passes PI, which leaves the missing one zero.
+    # PI accepts a repeated id in place of a missing one, which stays zero.
     return ActionCall(action.name, tuple(values.get(param.id, 0) for param in action.params))
 
 
@@ -41,7 +41,7 @@ def write_action(index: P4InfoIndex, call: ActionCall, message: Any) -> None:
     """Fill a ``p4.v1.Action`` for a read.
 
     Raises:
-        StatusError: INTERNAL when the switch runs an action that the P4Info does not name.
+        StatusError: INTERNAL if the switch runs an action that the P4Info does not name.
     """
     action = index.actions_by_name.get(call.action)
     if action is None:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who is primary (specification, section 5).
+"""Arbitration of the primary controller (specification, section 5).
 
-Like simple_switch_grpc it knows one set of controllers per device: roles are ignored.
+As in simple_switch_grpc there is one set of controllers per device: roles are ignored.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from lanesum_switch.p4runtime.status import ALREADY_EXISTS, INVALID_ARGUMENT, OK
 
 MAX_CONNECTIONS = 16
 
-# Messages that wait for a client that does not read. Beyond it, packets and notifications are dropped, as the queue
-# between BMv2's data plane and its gRPC stream drops them.
+# Maximum of queued messages for a client that does not read. Further packets and notifications are dropped, as by the
+# queue between BMv2's data plane and its gRPC stream.
 MAX_QUEUED = 1024
 
 
 class Connection:
-    """One open stream: the queue of what goes to the client, and its election id once it has one."""
+    """One open stream: its queue of outgoing messages, and its election id once it has one."""
 
     def __init__(self) -> None:
         self.election_id: int | None = None
@@ -44,7 +44,7 @@ class Connection:
             self._condition.notify()
 
     def close(self, error: StatusError | None = None) -> None:
-        """End the stream: what is queued still goes out, then the error, if any."""
+        """End the stream after its queued messages, with the error, if any."""
         with self._condition:
             if not self._closed:
                 self._closed = True
@@ -52,7 +52,7 @@ class Connection:
                 self._condition.notify()
 
     def receive(self) -> Any | None:
-        """The next message for the client; None at the end of the stream.
+        """Return the next message for the client; None at the end of the stream.
 
         Raises:
             StatusError: the stream ends with this status.
@@ -68,14 +68,14 @@ class Connection:
 
 
 def election_id(message: Any) -> int:
-    """The 128 bit number of a ``p4.v1.Uint128``; an absent message reads as 0."""
+    """Return the 128 bit number of a ``p4.v1.Uint128``; an absent message reads as 0."""
     high: int = message.high
     low: int = message.low
     return high << 64 | low
 
 
 class Arbitration:
-    """The connections of one device, by election id."""
+    """Connections of one device, by election id."""
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
@@ -83,7 +83,7 @@ class Arbitration:
         self._connections: dict[int, Connection] = {}
 
     def add(self, connection: Connection, new_id: int) -> None:
-        """A stream's first arbitration message.
+        """Handle a stream's first arbitration message.
 
         Raises:
             StatusError: RESOURCE_EXHAUSTED beyond the 16th stream, INVALID_ARGUMENT for an election id in use.
@@ -95,10 +95,10 @@ class Arbitration:
             self._notify(connection, everyone=self._primary() is connection)
 
     def update(self, connection: Connection, new_id: int) -> None:
-        """A later arbitration message; one that repeats the election id is not answered.
+        """Handle a later arbitration message; one that repeats the election id is not answered.
 
         Raises:
-            StatusError: INVALID_ARGUMENT for an election id in use; the stream has no id any more then.
+            StatusError: INVALID_ARGUMENT for an election id in use; the stream loses its id then.
         """
         with self._lock:
             if connection.election_id == new_id:
@@ -114,7 +114,7 @@ class Arbitration:
             self._notify(connection, everyone=was_primary != (self._primary() is connection))
 
     def remove(self, connection: Connection) -> None:
-        """The stream has ended; the next highest election id becomes primary and every controller is told."""
+        """Remove a closed stream; the next highest election id becomes primary, and every controller is notified."""
         with self._lock:
             if connection.election_id is None:
                 return
@@ -128,10 +128,9 @@ class Arbitration:
             return self._primary() is connection
 
     def may_write(self, request: Any) -> bool:
-        """Whether a Write or pipeline push is from the primary.
+        """Return True if a Write or pipeline push is from the primary.
 
-        Without any stream, requests without an election id pass, which is simple_switch_grpc's concession to
-        scripts.
+        Without any stream, requests without an election id pass, as in simple_switch_grpc, for scripts.
         """
         with self._lock:
             primary = self._primary()
@@ -175,7 +174,7 @@ class Arbitration:
         response = p4rt.StreamMessageResponse()
         arbitration = response.arbitration
         arbitration.device_id = self._device_id
-        # Everybody learns the primary's id, not its own.
+        # Every client receives the primary's id, not its own.
         arbitration.election_id.high = primary.election_id >> 64
         arbitration.election_id.low = primary.election_id & ((1 << 64) - 1)
         if connection is primary:

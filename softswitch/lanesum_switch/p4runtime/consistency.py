@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a P4Info and a program describe the same objects."""
+"""Comparison of a P4Info with a program."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ _ACCEPTED_KINDS = {
 }
 
 
-# Where BMv2 and P4Runtime count priorities from, in opposite directions.
+# Maximum priorities of BMv2 and P4Runtime, which count in opposite directions.
 _MAX_PRIORITY = 2**31 - 1
 
 
 def check_program(index: P4InfoIndex, document: dict[str, Any]) -> dict[str, list[int]]:
-    """Compare the two halves of a forwarding pipeline configuration; ``document``: of ``bmv2_document``, or alike.
+    """Compare the two halves of a forwarding pipeline configuration; ``document``: from ``bmv2_document`` or
+    ``outline``.
 
-    BMv2 does not: it loads both and fails at the first access to what is missing, if not by an abort. What it would
-    accept and run is accepted here.
+    BMv2 does not: it loads both, and fails or aborts at the first access to a missing object. Any pair that BMv2 would
+    accept and run is accepted.
 
     Returns:
-        The P4Runtime priorities of the entries that the program brings, by table, for the tables that need any.
+        The P4Runtime priorities of the program's own entries, by table, for the tables with priorities.
 
     Raises:
-        StatusError: INVALID_ARGUMENT naming the first object of the P4Info that the program lacks or has differently.
+        StatusError: INVALID_ARGUMENT naming the first object of the P4Info that is missing or different in the program.
     """
     actions = {a.get("name"): a for a in _objects(document, "actions")}
     for action in index.actions.values():
-        # Actions that no table uses are in the P4Info, but may be gone from the JSON.
+        # Actions that no table uses are in the P4Info, but may be missing in the JSON.
         if action.name in actions:
             _check_action(action, actions[action.name])
     pipelines = _objects(document, "pipelines")
@@ -65,7 +66,7 @@ def check_program(index: P4InfoIndex, document: dict[str, Any]) -> dict[str, lis
 
 
 def bmv2_document(device_config: bytes) -> dict[str, Any]:
-    """The BMv2 JSON. Raises StatusError INVALID_ARGUMENT for what is none."""
+    """Parse the BMv2 JSON. Raises StatusError INVALID_ARGUMENT for any other data."""
     try:
         document = json.loads(device_config)
     except ValueError as error:
@@ -149,7 +150,7 @@ class _Widths:
         self._headers = {h.get("name"): types.get(h.get("header_type"), {}) for h in _objects(document, "headers")}
 
     def of(self, target: Any) -> int | None:
-        """None where the JSON does not say, as for elements of header unions."""
+        """Return the width of a field; None if the JSON does not name it, as for elements of header unions."""
         if not isinstance(target, list) or len(target) != 2:
             return None
         if target[1] == "$valid$":

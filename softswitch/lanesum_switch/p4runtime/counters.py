@@ -17,7 +17,7 @@ _Update = p4rt.Update
 
 
 def merge_counter(info: CounterInfo, data: Any, current: CounterValue, kind: int = _Update.MODIFY) -> CounterValue:
-    """The value that a write leaves: MODIFY takes what the counter's unit covers, DELETE resets both counts."""
+    """Return the value after a write: MODIFY sets the counts of the counter's unit, DELETE resets both."""
     if kind == _Update.DELETE:
         return CounterValue()
     return CounterValue(
@@ -27,15 +27,15 @@ def merge_counter(info: CounterInfo, data: Any, current: CounterValue, kind: int
 
 
 def write_counter_data(value: CounterValue, message: Any) -> None:
-    """Both counts are reported whatever the unit: BMv2 always keeps both."""
+    """Write both counts in any unit: BMv2 always keeps both."""
     message.SetInParent()
     message.packet_count = value.packets
     message.byte_count = value.bytes
 
 
 def check_counter_update(kind: int) -> None:
-    """Raises StatusError INVALID_ARGUMENT for what is neither MODIFY nor DELETE."""
-    # PI documents MODIFY only, but lets DELETE through as a reset to zero.
+    """Raise StatusError INVALID_ARGUMENT for any type but MODIFY and DELETE."""
+    # PI documents MODIFY only, but accepts DELETE as a reset to zero.
     if kind == _Update.INSERT:
         raise invalid("A counter cannot be inserted: use MODIFY")
     if kind not in (_Update.MODIFY, _Update.DELETE):
@@ -46,7 +46,7 @@ def write_counter(program: Program, kind: int, message: Any) -> None:
     """Apply one update of a ``p4.v1.CounterEntry``.
 
     Raises:
-        StatusError: UNIMPLEMENTED without an index, which BMv2 does not support.
+        StatusError: UNIMPLEMENTED without an index, as in BMv2.
     """
     info = program.index.counters.get(message.counter_id)
     if info is None:
@@ -81,7 +81,7 @@ def _read_counter(program: Program, info: CounterInfo, request: Any, response: A
     if request.HasField("index"):
         index = cell_index(request)
         entity = response.entities.add().counter_entry
-        # The id of the request, also when that is the wildcard.
+        # The id of the request, also if it is the wildcard.
         entity.CopyFrom(request)
         with on_target(f"reading cell {index} of {info.name}"):
             write_counter_data(counter.read(index), entity.data)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices by id.
 
-A server answers for any device id, as simple_switch_grpc does: controllers may arbitrate for each, but only the one of
-the switch ever gets a pipeline.
+A server accepts any device id, as simple_switch_grpc does: controllers may arbitrate for each, but only the id of the
+switch ever gets a pipeline.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
 
 
 class Device:
-    """One device id: its controllers and, where it is the switch's, its pipeline."""
+    """One device id: its controllers and, for the id of the switch, its pipeline."""
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
@@ -29,13 +29,13 @@ class Device:
 
     @property
     def manager(self) -> PipelineManager:
-        """Raises StatusError FAILED_PRECONDITION for a device id without a switch."""
+        """Return the pipeline manager. Raises StatusError FAILED_PRECONDITION for a device id without a switch."""
         if self._manager is None:
             raise no_pipeline()
         return self._manager
 
     def set_pipeline(self, action: int, config: Any) -> None:
-        """Raises StatusError; see ``PipelineManager.set``."""
+        """Install a configuration; see ``PipelineManager.set``. Raises StatusError."""
         if self._manager is None:
             raise StatusError(UNKNOWN, f"This switch is not device {self.device_id}: check the device id")
         self._manager.set(action, config)
@@ -50,7 +50,7 @@ class Device:
 
 
 class Devices:
-    """The devices that clients have named so far."""
+    """Devices that clients have named so far."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

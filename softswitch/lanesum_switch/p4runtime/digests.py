@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Digests (specification, sections 9.9 and 16.2).
 
-Samples pass two buffers, as they do in simple_switch_grpc: BMv2's learning engine, which fills lists up to
-``max_list_size`` or ``max_timeout_ns``, and PI's, which drops samples that the client has not acknowledged yet.
+Samples pass two buffers, as in simple_switch_grpc: BMv2's learning engine, which fills lists up to ``max_list_size`` or
+``max_timeout_ns``, and PI's, which drops samples that the client has not acknowledged yet.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from lanesum_switch.p4runtime.values import encode
 _Update = p4rt.Update
 Sample = tuple[int, ...]
 
-# PI sweeps no more often than this, however short a timeout it is given.
+# Minimum period of PI's sweeps, for any timeout.
 MIN_SWEEP_SECONDS = 0.1
 
-# BMv2's engine: what it starts with, and its list size where a configuration sets none.
+# Defaults of BMv2's engine, and its list size if a configuration sets none.
 INITIAL_LIST_SIZE = 16
 INITIAL_TIMEOUT_MS = 1000
 DEFAULT_LIST_SIZE = 1024
@@ -44,7 +44,7 @@ class _DigestState:
         self._engine: dict[Sample, None] = {}
         self._engine_size = INITIAL_LIST_SIZE
         self._engine_timeout_ms = INITIAL_TIMEOUT_MS
-        self._generation = 0  # of the engine's buffer: a timer for an older one does nothing
+        self._generation = 0  # of the engine's buffer: a timer for an older one has no effect
         self._cache: set[Sample] = set()
         self._list: list[Sample] = []
         self._list_cached: list[Sample] = []
@@ -69,12 +69,12 @@ class _DigestState:
                 self._tasks.append(self._scheduler.every(period, self._manager.locked(sweep)))
         self._engine_size = config.config.max_list_size or DEFAULT_LIST_SIZE
         self._engine_timeout_ms = config.config.max_timeout_ns // 1_000_000
-        # What gathered before counts too, as long as the engine has not timed out.
+        # Earlier samples count, too, unless the engine has timed out.
         if self._engine and len(self._engine) >= self._engine_size:
             self._flush_engine()
 
     def clear(self) -> None:
-        """Forget everything but the list id, which keeps counting."""
+        """Clear all state but the list id, which keeps counting."""
         self._cancel_tasks()
         self.config = None
         self._cache.clear()
@@ -97,7 +97,7 @@ class _DigestState:
     # -- the learning engine's buffer
 
     def add(self, sample: Sample) -> None:
-        """The engine learns whether the digest is configured or not."""
+        """Add a sample; the engine learns also without a configuration."""
         if sample in self._engine:
             return
         self._engine[sample] = None
@@ -122,11 +122,11 @@ class _DigestState:
 
     def _learn(self, samples: list[Sample]) -> None:
         if self.config is None:
-            return  # nobody has asked for them
+            return  # the digest is not configured
         config = self.config.config
         added = False
         for sample in samples:
-            # Without an acknowledgement timeout nothing is remembered, and nothing counts towards the list size.
+            # Without an acknowledgement timeout samples are not stored, and do not count towards the list size.
             if config.ack_timeout_ns > 0:
                 if sample in self._cache:
                     continue
@@ -185,7 +185,7 @@ class DigestManager:
         self._by_name = {state.info.name: state for state in self._digests.values()}
 
     def locked(self, action: Callable[[], None]) -> Callable[[], None]:
-        """The action, to be called without the lock."""
+        """Wrap an action so that it runs under the lock."""
 
         def run() -> None:
             with self._lock:
@@ -199,7 +199,7 @@ class DigestManager:
                 state.close()
 
     def on_digest(self, digest: Digest) -> None:
-        """A sample from the data plane."""
+        """Handle a sample from the data plane."""
         state = self._by_name.get(digest.name)
         if state is not None:
             with self._lock:
@@ -242,7 +242,7 @@ class DigestManager:
             response.entities.add().digest_entry.CopyFrom(state.config)
 
     def ack(self, message: Any) -> None:
-        """A ``p4.v1.DigestListAck``; one for an unknown digest or list is ignored."""
+        """Handle a ``p4.v1.DigestListAck``; ignore one for an unknown digest or list."""
         state = self._digests.get(message.digest_id)
         if state is not None:
             with self._lock:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the server remembers of table entries beside what the switch stores."""
+"""State of table entries beside that of the switch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lanesum_switch.p4runtime.p4info import P4InfoIndex
 
 @dataclass(slots=True)
 class EntryState:
-    """The control-plane part of an entry; the switch has no use for it."""
+    """Control-plane part of an entry, which the switch does not use."""
 
     controller_metadata: int = 0
     metadata: bytes = b""
@@ -27,8 +27,8 @@ class EntryState:
 class EntryStore:
     """Entry state by table id and key.
 
-    As in PI, it and not the switch decides whether an entry exists. Entries that the program itself brings (const
-    entries) are not in it.
+    As in PI, this store and not the switch decides if an entry exists. It does not hold the program's own (const)
+    entries.
     """
 
     def __init__(self, index: P4InfoIndex) -> None:
@@ -41,7 +41,7 @@ class EntryStore:
         return self._tables[table_id].get(key)
 
     def add(self, table_id: int, key: MatchKey, state: EntryState) -> None:
-        """An entry that was not there before."""
+        """Add a new entry."""
         state.handle = self._handles[table_id].take()
         self._tables[table_id][key] = state
 

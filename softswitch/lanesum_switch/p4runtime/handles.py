@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Handles as BMv2 gives them to entries, members and groups; reads come in the order of handles."""
+"""Handles as BMv2 assigns them to entries, members and groups; reads are in the order of handles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import heapq
 
 
 class Handles:
-    """The smallest free number first."""
+    """Assigns the smallest free number."""
 
     def __init__(self) -> None:
         self._next = 0

@@ -18,14 +18,14 @@ from lanesum_switch.p4runtime.program import Program
 from lanesum_switch.p4runtime.scheduler import Scheduler, Task
 from lanesum_switch.p4runtime.status import StatusError, on_target
 
-# BMv2's interval.
+# interval of BMv2
 SWEEP_SECONDS = 1.0
 
 
 class IdleMonitor:
-    """Sweeps the tables that age and tells the primary which entries have expired.
+    """Sweeps the tables that age, and notifies the primary of expired entries.
 
-    Sweeps are BMv2's: an entry that stays expired is reported at every second sweep, until it is hit, modified or
+    Sweeps are as in BMv2: an entry that stays expired is reported at every second sweep, until it is hit, modified or
     deleted. ``Switch.expire_idle`` is not used, because it reports once per timeout.
     """
 
@@ -50,7 +50,7 @@ class IdleMonitor:
             self._task.cancel()
 
     def sweep(self) -> None:
-        """One round: at most one message, with all entries to be reported."""
+        """Run one sweep: send at most one message with all expired entries."""
         response = p4rt.StreamMessageResponse()
         notification = response.idle_timeout_notification
         with self._lock:
@@ -89,6 +89,6 @@ class IdleMonitor:
         state = self._program.store.get(info.id, key_of(entry))
         if state is None:
             return False
-        # BMv2 keeps timeouts in milliseconds; one that rounds to zero never expires.
+        # BMv2 stores timeouts in milliseconds; one that rounds to zero never expires.
         timeout = state.idle_timeout_ns // 1_000_000 * 1_000_000
         return 0 < timeout <= now - entry.last_hit_ns

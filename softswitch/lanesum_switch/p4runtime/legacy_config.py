@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The obsolete envelope around a device config, ``p4.tmp.P4DeviceConfig``.
+"""The obsolete envelope of a device config, ``p4.tmp.P4DeviceConfig``.
 
-simple_switch_grpc still opens it, and the controllers of p4lang's tutorials still send it.
+simple_switch_grpc still accepts it, and the controllers of p4lang's tutorials still send it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def unwrap_device_config(config: bytes) -> bytes:
-    """The program inside the envelope, or the bytes themselves where they are not one.
+    """Return the program inside the envelope, or the bytes themselves without an envelope.
 
     JSON never parses as one: its ``{`` would open a group, a wire type that proto3 does not have.
     """

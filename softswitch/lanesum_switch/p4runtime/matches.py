@@ -15,7 +15,7 @@ from lanesum_switch.p4runtime.values import byte_count, decode, encode, mask
 
 @dataclass(frozen=True, slots=True)
 class MatchKey:
-    """What identifies an entry: the match of every field and the priority, or the mark of the default entry."""
+    """Identity of an entry: the match of every field and the priority, or the mark of the default entry."""
 
     match: tuple[Match, ...] = ()
     priority: int = 0
@@ -26,7 +26,7 @@ DEFAULT_KEY = MatchKey(is_default=True)
 
 
 def parse_key(table: TableInfo, entry: Any) -> MatchKey:
-    """The key of a ``p4.v1.TableEntry``.
+    """Return the key of a ``p4.v1.TableEntry``.
 
     Raises:
         StatusError: INVALID_ARGUMENT for every kind of malformed key.
@@ -91,8 +91,8 @@ def _parse_field(table: TableInfo, field: Field, message: Any) -> Match:
             raise invalid(f"The value for {where} has bits outside of its mask")
         return match
     match = Match(decode(value.low, field.bits), decode(value.high, field.bits))
-    # PI compares the strings as they came, so that a full range in any other length passes, and the full range of
-    # a field whose width is no multiple of 8 always does.
+    # PI compares the strings as received: a full range in any other length passes, and the full range of a field whose
+    # width is no multiple of 8 always does.
     if not any(value.low) and value.high == b"\xff" * len(value.low):
         raise invalid(f"The range for {where} is the whole range: leave the field out instead")
     if match.value > match.aux:
@@ -106,8 +106,8 @@ def _parse_lpm(where: str, field: Field, message: Any) -> Match:
     if not 0 < length <= field.bits:
         hint = ": leave the field out instead" if length == 0 else ""
         raise invalid(f"The prefix length for {where} must be 1 to {field.bits}, not {length}{hint}")
-    # PI counts the prefix from the first bit of the padded byte string. For widths that are no multiple of 8 it thus
-    # asks for more trailing zeros than the specification does (section 9.1.1).
+    # PI counts the prefix from the first bit of the padded byte string. For widths that are no multiple of 8 it
+    # therefore requires more trailing zeros than the specification (section 9.1.1).
     trailing = 8 * byte_count(field.bits) - length
     if value & mask(trailing):
         raise invalid(f"The value for {where} has bits beyond its prefix of {length}")
@@ -115,19 +115,19 @@ def _parse_lpm(where: str, field: Field, message: Any) -> Match:
 
 
 def key_of(entry: TableEntry) -> MatchKey:
-    """The key of an entry as the switch stores it."""
+    """Return the key of an entry as the switch stores it."""
     return MatchKey(entry.match, entry.priority)
 
 
 def write_key(table: TableInfo, key: MatchKey, entry: Any) -> None:
-    """Fill match and priority of a ``p4.v1.TableEntry`` for a read: wildcards are left out."""
+    """Fill match and priority of a ``p4.v1.TableEntry`` for a read, without wildcards."""
     if key.priority > 0:
         entry.priority = key.priority
     for field, match in zip(table.fields, key.match, strict=True):
         if field.kind == "exact":
             entry.match.add(field_id=field.id).exact.value = encode(match.value)
         elif field.kind == "range":
-            # As on writes: only a full range over whole bytes counts as a wildcard.
+            # As on writes, only a full range over whole bytes counts as a wildcard.
             if match.value == 0 and match.aux == mask(8 * byte_count(field.bits)):
                 continue
             message = entry.match.add(field_id=field.id).range

@@ -26,7 +26,7 @@ _MAX_BURST = (1 << 32) - 1
 
 
 def parse_meter_config(config: Any) -> MeterRates | None:
-    """The rates of a ``p4.v1.MeterConfig``; None where all four are -1, PI's way to say "always green".
+    """Return the rates of a ``p4.v1.MeterConfig``; None if all four are -1, which means "always green" in PI.
 
     Raises:
         StatusError: INVALID_ARGUMENT for other negative numbers, UNIMPLEMENTED for bursts beyond 32 bits.
@@ -39,7 +39,7 @@ def parse_meter_config(config: Any) -> MeterRates | None:
             raise StatusError(UNIMPLEMENTED, f"The {name} of a meter is limited to 32 bits")
     if (config.cir, config.cburst, config.pir, config.pburst) == (-1, -1, -1, -1):
         return None
-    # A single -1 is the largest number of the field to BMv2; as a double that is 2^64, which reads back as 0.
+    # In BMv2 a single -1 is the largest number of the field; as a double that is 2^64, which reads back as 0.
     return MeterRates(
         cir=_as_stored(config.cir % (1 << 64)),
         cburst=config.cburst % (1 << 32),
@@ -49,21 +49,21 @@ def parse_meter_config(config: Any) -> MeterRates | None:
 
 
 def check_rates(rates: MeterRates | None) -> None:
-    """Raises StatusError UNKNOWN for a committed rate above the peak rate, which BMv2 refuses.
+    """Raise StatusError UNKNOWN for a committed rate above the peak rate, which BMv2 refuses.
 
-    It does so after it has taken half of the configuration; here nothing has changed.
+    BMv2 does so after it has applied half of the configuration; here nothing changes.
     """
     if rates is not None and rates.cir > rates.pir:
         raise StatusError(UNKNOWN, f"The committed rate of a meter, {rates.cir}, is above its peak rate, {rates.pir}")
 
 
 def _as_stored(rate: int) -> int:
-    """BMv2 keeps rates per microsecond in a double; what is read back is truncated accordingly."""
+    """Return a rate as BMv2 reads it back: it stores rates per microsecond in a double."""
     return int(float(rate) / 1000000.0 * 1000000.0)
 
 
 def write_meter_config(rates: MeterRates, config: Any) -> None:
-    """The configuration as BMv2 reports it: the largest burst reads -1, the largest rate 0."""
+    """Write the configuration as BMv2 reports it: the largest burst reads -1, the largest rate 0."""
     config.cir = _signed(rates.cir, 64)
     config.cburst = -1 if rates.cburst == _MAX_BURST else rates.cburst
     config.pir = _signed(rates.pir, 64)
@@ -76,7 +76,7 @@ def _signed(value: int, bits: int) -> int:
 
 
 def check_meter_update(kind: int) -> None:
-    """Raises StatusError INVALID_ARGUMENT for what is not MODIFY."""
+    """Raise StatusError INVALID_ARGUMENT for any type but MODIFY."""
     if kind == _Update.INSERT:
         raise invalid("A meter cannot be inserted: use MODIFY")
     if kind == _Update.DELETE:
@@ -89,7 +89,7 @@ def write_meter(program: Program, kind: int, message: Any) -> None:
     """Apply one update of a ``p4.v1.MeterEntry``.
 
     Raises:
-        StatusError: UNIMPLEMENTED without an index, which BMv2 does not support.
+        StatusError: UNIMPLEMENTED without an index, as in BMv2.
     """
     info = program.index.meters.get(message.meter_id)
     if info is None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the server needs to know of a P4Info message: names, widths and kinds by id."""
+"""Names, widths and kinds of the objects of a P4Info message, by id."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ProfileInfo:
     name: str
     with_selector: bool
     max_group_size: int
-    actions: frozenset[int]  # PI takes them from the first table that uses the profile
+    actions: frozenset[int]  # PI reads them from the first table that uses the profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _table(table: Any) -> TableInfo:
 
 
 def _first_of(ids: Any, prefix: int) -> int:
-    """The first id of that resource type; the type is the top byte of an id (specification, section 6.3)."""
+    """Return the first id of a resource type; the type is the top byte of an id (specification, section 6.3)."""
     return next((p4_id for p4_id in ids if p4_id >> 24 == prefix), 0)
 
 

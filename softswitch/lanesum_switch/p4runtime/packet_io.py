@@ -29,7 +29,7 @@ class _Header:
 
 
 class PacketIo:
-    """Translation between stream messages and what passes the CPU port."""
+    """Converts between stream messages and frames at the CPU port."""
 
     def __init__(self, index: P4InfoIndex) -> None:
         self._in = self._header(index, "packet_in")
@@ -41,7 +41,7 @@ class PacketIo:
         return None if fields is None else _Header(fields)
 
     def packet_in(self, frame: bytes) -> Any | None:
-        """The stream message for a frame sent to the CPU port; None when it is shorter than the header."""
+        """Return the stream message for a frame at the CPU port; None if it is shorter than the header."""
         response = p4rt.StreamMessageResponse()
         packet = response.packet
         packet.SetInParent()
@@ -58,7 +58,7 @@ class PacketIo:
         return response
 
     def packet_out(self, packet: Any) -> bytes:
-        """The frame to inject at the CPU port. Missing metadata fields are zero, as with PI.
+        """Return the frame to inject at the CPU port. Missing metadata fields are zero, as in PI.
 
         Raises:
             StatusError: INVALID_ARGUMENT for metadata that the program does not have or that does not fit.

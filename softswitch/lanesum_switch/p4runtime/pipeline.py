@@ -14,15 +14,13 @@ from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.api import InvalidArgumentError, SupportsOutline, Switch, SwitchError, UnsupportedProgramError
 from lanesum_switch.p4runtime.consistency import bmv2_document, check_program
-from lanesum_switch.p4runtime.digests import DigestManager
-from lanesum_switch.p4runtime.idle import SWEEP_SECONDS, IdleMonitor
+from lanesum_switch.p4runtime.idle import SWEEP_SECONDS
 from lanesum_switch.p4runtime.legacy_config import unwrap_device_config
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
-from lanesum_switch.p4runtime.packet_io import Inject, PacketIo
-from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.reconcile import replay, snapshot
-from lanesum_switch.p4runtime.replication import ReplicationManager
 from lanesum_switch.p4runtime.scheduler import Scheduler
+from lanesum_switch.p4runtime.served import Pipeline
 from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
 from lanesum_switch.p4runtime.swap import copy_state
 
@@ -31,30 +29,6 @@ logger = logging.getLogger(__name__)
 _Set = p4rt.SetForwardingPipelineConfigRequest
 _Get = p4rt.GetForwardingPipelineConfigRequest
 _LOADING = (_Set.VERIFY_AND_SAVE, _Set.VERIFY_AND_COMMIT, _Set.RECONCILE_AND_COMMIT)
-
-
-class Pipeline:
-    """One configuration in force, with everything that belongs to it."""
-
-    def __init__(
-        self,
-        index: P4InfoIndex,
-        config: Any,
-        owner: PipelineManager,
-        switch: Switch,
-        const_priorities: Mapping[str, list[int]] | None = None,
-    ) -> None:
-        self.config = p4rt.ForwardingPipelineConfig()
-        self.config.CopyFrom(config)
-        self.program = Program(index, switch, const_priorities)
-        self.replication = ReplicationManager(self.program)
-        self.packet_io = PacketIo(index)
-        self.digests = DigestManager(index, owner.scheduler, owner.send)
-        self._idle = IdleMonitor(self.program, owner.lock, owner.scheduler, owner.send, owner.idle_sweep_seconds)
-
-    def close(self) -> None:
-        self._idle.close()
-        self.digests.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +45,7 @@ class PipelineManager:
     """Installs configurations in a switch.
 
     As in BMv2, a saved configuration that is not committed yet answers reads and writes while packets still pass
-    the old one, and no other can be loaded until it is committed.
+    through the old one, and no other can be loaded until it is committed.
     """
 
     def __init__(
@@ -98,7 +72,7 @@ class PipelineManager:
 
     @property
     def current(self) -> Pipeline:
-        """Raises StatusError FAILED_PRECONDITION while there is none."""
+        """Return the active configuration. Raises StatusError FAILED_PRECONDITION if there is none."""
         if self._pipeline is None:
             raise no_pipeline()
         return self._pipeline
@@ -114,9 +88,12 @@ class PipelineManager:
     # -- SetForwardingPipelineConfig
 
     def set(self, action: int, config: Any) -> None:
-        """Raises:
-        StatusError: INVALID_ARGUMENT for a configuration that does not fit together, UNKNOWN for what PI or BMv2
-            refuse, UNIMPLEMENTED for programs that the embedded switch cannot run.
+        """Handle SetForwardingPipelineConfig.
+
+        Raises:
+            StatusError: INVALID_ARGUMENT for a configuration that does not fit together, UNKNOWN for refusals of PI or
+            BMv2,
+                UNIMPLEMENTED for programs that the embedded switch cannot run.
         """
         with self.lock:
             self._contacted = True
@@ -136,7 +113,7 @@ class PipelineManager:
         return _Verified(index, device_config, priorities, config)
 
     def _document(self, device_config: bytes) -> dict[str, Any]:
-        """The objects of a program, as the switch reads it."""
+        """Return the objects of a program, as the switch reads it."""
         if not isinstance(self._switch, SupportsOutline):
             return bmv2_document(device_config)
         try:
@@ -159,7 +136,7 @@ class PipelineManager:
             self._replace(verified, self._switch)
 
     def _adopt(self, action: int, verified: _Verified) -> None:
-        """A P4Info alone describes the program that the switch has already."""
+        """Use a P4Info without device config, which describes the program that the switch runs already."""
         if action != _Set.VERIFY_AND_COMMIT:
             raise StatusError(UNKNOWN, "The configuration has no device config")
         for table in verified.index.tables.values():
@@ -176,7 +153,7 @@ class PipelineManager:
         self._replace(verified, spare)
 
     def _reconcile(self, verified: _Verified) -> None:
-        """Save, replay the old state, commit. Where the replay fails the configuration stays saved."""
+        """Save, replay the old state, commit. If the replay fails, the configuration stays saved."""
         state = snapshot(self._pipeline)
         self._save(verified)
         assert self._pipeline is not None
@@ -200,11 +177,12 @@ class PipelineManager:
     # -- GetForwardingPipelineConfig
 
     def get(self, response_type: int) -> Any:
-        """The configuration in force, or an empty one when the last request installed none.
+        """Return the active configuration; empty if the last request installed none.
 
         Raises:
             StatusError: FAILED_PRECONDITION before the first SetForwardingPipelineConfig, INVALID_ARGUMENT for an
-                unknown response type.
+            unknown
+                response type.
         """
         with self.lock:
             answer = p4rt.ForwardingPipelineConfig()
@@ -226,7 +204,7 @@ class PipelineManager:
     # -- the stream
 
     def packet_out(self, packet: Any) -> None:
-        """Inject a ``p4.v1.PacketOut``; a malformed one is dropped (stream errors are off by default in PI)."""
+        """Inject a ``p4.v1.PacketOut``; drop a malformed one (stream errors are off by default in PI)."""
         pipeline = self._pipeline
         if pipeline is None or self._switch.cpu_port is None:
             return
@@ -269,7 +247,7 @@ def _load_program(switch: Switch, device_config: bytes) -> None:
 
 
 def _refused(error: SwitchError) -> StatusError:
-    """What a client is told when a switch does not take a program."""
+    """Return the status for a program that a switch refuses."""
     if isinstance(error, UnsupportedProgramError):
         return StatusError(UNIMPLEMENTED, f"The embedded switch cannot run this program: {error}")
     if isinstance(error, InvalidArgumentError):

@@ -59,8 +59,8 @@ class OneShot:
 class ProfileManager:
     """One action profile.
 
-    A profile is programmed either by members and groups or by one-shots; the way may change only while it is empty
-    (PI does not mix them, a restriction that the specification allows for selectors).
+    A profile is programmed either by members and groups or by one-shots; this may change only while it is empty (PI
+    does not mix them, a restriction that the specification allows for selectors).
     """
 
     def __init__(
@@ -84,19 +84,19 @@ class ProfileManager:
     # -- which way it is programmed
 
     def require_manual(self) -> None:
-        """Raises StatusError INVALID_ARGUMENT while one-shots are installed."""
+        """Raise StatusError INVALID_ARGUMENT while one-shots are installed."""
         if self._oneshots:
             raise invalid(f"{self._info.name} is programmed by one-shots: members and groups do not mix with them")
 
     def require_oneshot(self) -> None:
-        """Raises StatusError INVALID_ARGUMENT while members or groups are installed."""
+        """Raise StatusError INVALID_ARGUMENT while members or groups are installed."""
         if self._members or self._groups:
             raise invalid(f"{self._info.name} is programmed by members and groups: one-shots do not mix with them")
 
     # -- members
 
     def write_member(self, kind: int, message: Any) -> None:
-        """Raises StatusError; see section 9.2.1 of the specification."""
+        """Apply one update of a member (specification, section 9.2.1). Raises StatusError."""
         self.require_manual()
         if kind == _Update.INSERT:
             self._insert_member(message)
@@ -153,7 +153,7 @@ class ProfileManager:
         return member_id in self._members
 
     def read_members(self, message: Any, response: Any) -> None:
-        """Member id 0 reads all. One with weight w in a group appears w times, as it does on BMv2."""
+        """Read members; id 0 reads all. One with weight w in a group appears w times, as on BMv2."""
         self.require_manual()
         if message.member_id:
             chosen = [(0, i) for i in self._members if i == message.member_id]
@@ -168,7 +168,7 @@ class ProfileManager:
     # -- groups
 
     def write_group(self, kind: int, message: Any) -> None:
-        """Raises StatusError; see section 9.2.2 of the specification."""
+        """Apply one update of a group (specification, section 9.2.2). Raises StatusError."""
         self.require_manual()
         if kind == _Update.INSERT:
             self._insert_group(message)
@@ -191,11 +191,11 @@ class ProfileManager:
             with on_target(f"a new group of {self._info.name}"):
                 self._target().insert_group(message.group_id, [], message.max_size or limit)
         self._groups[message.group_id] = _Group(self._group_handles.take(), message.max_size)
-        # What fails from here on leaves an empty group behind, on BMv2 too.
+        # A failure from here on leaves an empty group behind, as on BMv2.
         self._set_members(message)
 
     def require_usable_group(self, group_id: int | None) -> None:
-        """Raises StatusError UNKNOWN for a group that BMv2 lets no entry use.
+        """Raise StatusError UNKNOWN for a group that no entry may use in BMv2.
 
         Groups can be made in any profile, but only a selector can choose a member, and only if there is one.
         ``group_id`` is None for the group of a one-shot, which is never empty.
@@ -232,9 +232,9 @@ class ProfileManager:
         self._fit_handles(touched)
 
     def _fit_handles(self, member_ids: set[int]) -> None:
-        """BMv2 has no weights: PI makes as many copies of a member as its largest weight in any group.
+        """Make as many copies of a member as its largest weight in any group, because BMv2 has no weights.
 
-        It makes all copies before it deletes any, both in the order of ids.
+        As in PI, all copies are made before any is deleted, both in the order of ids.
         """
         wanted = {member_id: self._largest_weight(member_id) for member_id in sorted(member_ids)}
         for member_id, weight in wanted.items():
@@ -271,7 +271,7 @@ class ProfileManager:
         return group_id in self._groups
 
     def read_groups(self, message: Any, response: Any) -> None:
-        """Group id 0 reads all; an unknown id reads nothing."""
+        """Read groups; id 0 reads all, an unknown id nothing."""
         self.require_manual()
         for group_id, group in sorted(self._groups.items(), key=lambda item: item[1].handle):
             if message.group_id not in (0, group_id):
@@ -307,10 +307,10 @@ class ProfileManager:
         return OneShot(calls, [])
 
     def insert_oneshot(self, oneshot: OneShot) -> int:
-        """Install the members and the group of a one-shot; returns the group's number in the switch.
+        """Install the members and the group of a one-shot; return the group's number in the switch.
 
         Raises:
-            StatusError: UNKNOWN when the switch refuses; nothing is left behind.
+            StatusError: UNKNOWN if the switch refuses; then nothing remains.
         """
         target = self._target()
         group = self._group_handles.take()
@@ -334,7 +334,7 @@ class ProfileManager:
         return group
 
     def delete_oneshot(self, group: int) -> None:
-        """Remove a one-shot that no entry uses any more."""
+        """Remove a one-shot that no entry uses."""
         oneshot = self._oneshots.pop(group)
         target = self._target()
         with on_target(f"deleting a one-shot of {self._info.name}"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The pipeline that the server serves at present: P4Info, the switch that runs it, and the control-plane state."""
+"""The served pipeline: P4Info, the switch that runs it, and the control-plane state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Program:
     """One P4Info on one switch.
 
-    ``switch`` is replaced when a saved pipeline is committed, so nothing here keeps objects of the switch.
+    ``switch`` is replaced when a saved pipeline is committed, so no method may keep objects of the switch.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class Program:
     # -- by P4Info id
 
     def table_info(self, table_id: int) -> TableInfo:
-        """Raises StatusError INVALID_ARGUMENT for an id that is not a table's."""
+        """Return a table by id. Raises StatusError INVALID_ARGUMENT for any other id."""
         info = self.index.tables.get(table_id)
         if info is None:
             raise invalid_id(table_id, "a table")
         return info
 
     def profile(self, profile_id: int) -> ProfileManager:
-        """Raises StatusError INVALID_ARGUMENT for an id that is not an action profile's."""
+        """Return an action profile by id. Raises StatusError INVALID_ARGUMENT for any other id."""
         manager = self.profiles.get(profile_id)
         if manager is None:
             raise invalid_id(profile_id, "an action profile")
@@ -66,7 +66,7 @@ class Program:
 
 
 def _find(objects: Mapping[str, T], name: str, what: str) -> T:
-    # The pipeline push compared the P4Info with the program; a miss means that the compiler optimized the object away.
+    # The push compared P4Info and program; a missing object was optimized away by the compiler.
     found = objects.get(name)
     if found is None:
         raise StatusError(UNKNOWN, f"The program in the switch has no {what} {name}")

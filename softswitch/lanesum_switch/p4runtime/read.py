@@ -4,16 +4,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanesum_switch.p4runtime.counters import read_counters
 from lanesum_switch.p4runtime.direct import read_direct_counters, read_direct_meters
 from lanesum_switch.p4runtime.meters import read_meters
+from lanesum_switch.p4runtime.served import Pipeline
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError
 from lanesum_switch.p4runtime.table_reads import read_tables
-
-if TYPE_CHECKING:
-    from lanesum_switch.p4runtime.pipeline import Pipeline
 
 _PROGRAM_READS = {
     "table_entry": read_tables,
@@ -26,10 +24,10 @@ _NOT_SUPPORTED = {"register_entry": "registers", "value_set_entry": "value sets"
 
 
 def read_entities(pipeline: Pipeline, request: Any, response: Any) -> None:
-    """Add what the entities of a ReadRequest select to the response.
+    """Add the entities that a ReadRequest selects to the response.
 
     Raises:
-        StatusError: at the first entity that fails; what was read before it is in the response.
+        StatusError: for the first entity that fails; earlier ones are in the response.
     """
     for entity in request.entities:
         _read_entity(pipeline, entity, response)
@@ -51,7 +49,7 @@ def _read_entity(pipeline: Pipeline, entity: Any, response: Any) -> None:
     elif kind in _NOT_SUPPORTED:
         raise StatusError(UNIMPLEMENTED, f"Reading {_NOT_SUPPORTED[kind]} is not supported over P4Runtime")
     else:
-        # Extern entries too: PI knows them for writes only.
+        # Extern entries, too: PI supports them in writes only.
         raise StatusError(UNKNOWN, "The read request holds an entity of an unknown kind")
 
 

@@ -4,16 +4,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.p4runtime.read import read_entities
+from lanesum_switch.p4runtime.served import Pipeline
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
 from lanesum_switch.p4runtime.write import write_entity
-
-if TYPE_CHECKING:
-    from lanesum_switch.p4runtime.pipeline import Pipeline
 
 # In this order entries find their members and groups. PI keeps no more than this: replication groups, clone sessions,
 # digest configurations and default actions are lost.
@@ -21,10 +19,10 @@ _KEPT = ("action_profile_member", "action_profile_group", "table_entry", "meter_
 
 
 def snapshot(pipeline: Pipeline | None) -> Any:
-    """The state to be kept, as a ReadResponse.
+    """Return the state to keep, as a ReadResponse.
 
     Raises:
-        StatusError: when it cannot be read, as with action profiles that hold one-shots.
+        StatusError: it cannot be read, as with action profiles that hold one-shots.
     """
     response = p4rt.ReadResponse()
     if pipeline is not None:
@@ -39,8 +37,9 @@ def replay(pipeline: Pipeline, state: Any) -> None:
     """Write the state back.
 
     Raises:
-        StatusError: UNKNOWN when any entity does not go in. That includes every program with an indirect counter or
-            meter, because PI inserts their cells, which can only be modified.
+        StatusError: UNKNOWN if an entity is refused. That includes every program with an indirect counter or meter,
+        because
+            PI inserts their cells, which can only be modified.
     """
     failed = 0
     for entity in state.entities:

@@ -25,18 +25,18 @@ from lanesum_switch.p4runtime.values import decode_port
 
 _Update = p4rt.Update
 
-# PI keeps the upper half of the 16 bit group ids for the groups behind clone sessions.
+# PI reserves the upper half of the 16 bit group ids for the groups of clone sessions.
 MAX_GROUP_ID = 1 << 15
 MAX_SESSION_ID = 1 << 15
 
-# simple_switch's table sizes; groups behind clone sessions count. One node is one replication id of one group.
+# Table sizes of simple_switch, including groups of clone sessions. A node is one replication id of one group.
 MAX_GROUPS = 4096
 MAX_NODES = 4096
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Port:
-    """A replica's port with its form on the wire, which reads return. Order and equality are PI's."""
+    """A replica's port with its wire form, which reads return. Order and equality are those of PI."""
 
     kind: int  # field number in the oneof
     number: int
@@ -176,7 +176,7 @@ class ReplicationManager:
             try:
                 _check_session(message)
             except StatusError:
-                # PI has changed the replicas by the time the target refuses the rest, and leaves it so.
+                # PI changes the replicas before the target refuses the rest, and leaves them so.
                 self._install(session_id, _Session(group, old.class_of_service, old.packet_length_bytes))
                 raise
         self._install(session_id, new)
@@ -212,7 +212,7 @@ def _check_group_range(group_id: int) -> None:
 def _check_session(message: Any) -> None:
     if message.class_of_service != 0:
         raise StatusError(UNIMPLEMENTED, "Clone sessions have no class of service")
-    # BMv2 does not truncate clones for P4Runtime. PI hands it the length cut to 16 bits.
+    # BMv2 does not truncate clones for P4Runtime: PI passes the length cut to 16 bits.
     if message.packet_length_bytes % (1 << 16) != 0:
         raise StatusError(UNKNOWN, "The switch does not truncate clones: packet_length_bytes must be 0")
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One thread for everything that the server does by the clock: digest and idle-timeout sweeps."""
+"""Thread for periodic work of the server: digest and idle-timeout sweeps."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Scheduler:
         return self._add(delay, Task(action, None))
 
     def every(self, period: float, action: Callable[[], None]) -> Task:
-        """The first run is one period from now."""
+        """Run an action periodically; first after one period."""
         return self._add(period, Task(action, period))
 
     def _add(self, delay: float, task: Task) -> Task:
@@ -81,7 +81,7 @@ class Scheduler:
             try:
                 task.action()
             except Exception:
-                # One failing sweep must not end the others.
+                # A failing sweep must not end the others.
                 logger.exception("A periodic task failed")
             if task.period is not None and not task.cancelled:
                 self._add(max(0.0, due + task.period - time.monotonic()), task)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The gRPC server: address, start and stop."""
+"""gRPC server of P4Runtime: address, start and stop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEFAULT_ADDRESS = "127.0.0.1:9559"
 # Pushes hold a whole compiled program.
 _MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 
-# A stream occupies a thread for as long as it is open; the rest serve the short RPCs.
+# An open stream occupies a thread; the other threads serve the short RPCs.
 _THREADS = MAX_STREAMS + 16
 
 
@@ -36,19 +36,19 @@ class P4RuntimeServer:
     """Serves one switch over P4Runtime.
 
     Args:
-        switch: the switch to drive. Its CPU-packet and digest listeners belong to the server from now on. The last
-            hits of its entries must be in the time of ``time.monotonic_ns``.
-        address: ``host:port`` (port 0 takes a free one) or ``unix:/path``.
-        device_id: what clients have to give, as in simple_switch_grpc's ``--device-id``.
-        inject: takes (port, frame) for each packet-out. The default runs the packet and drops what it sends; a
-            switch with real ports passes the function that feeds its ingress.
-        spare: makes another switch of the same kind, for VERIFY_AND_SAVE, which needs two programs at a time.
-            Without it that action answers UNIMPLEMENTED.
-        credentials: for TLS; plain text without.
-        idle_sweep_seconds: how often expired entries are looked for; BMv2 does so once a second.
+        switch: the switch to control. The server takes over its CPU-packet and digest listeners. The last hits of its
+            entries must be in the time of ``time.monotonic_ns``.
+        address: ``host:port`` (port 0 selects a free one) or ``unix:/path``.
+        device_id: device id of the switch, as in simple_switch_grpc's ``--device-id``.
+        inject: takes (port, frame) for each packet-out. The default processes the packet and drops its output; a switch
+            with real ports passes the function of its ingress.
+        spare: returns another switch of the same kind, for VERIFY_AND_SAVE, which needs two programs at a time. Without
+            it that action answers UNIMPLEMENTED.
+        credentials: for TLS; None for plain text.
+        idle_sweep_seconds: period of the search for expired entries; 1 s in BMv2.
 
     Raises:
-        ConfigurationError: at ``start``, when the address cannot be listened on.
+        ConfigurationError: at ``start``, if the server cannot listen at the address.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class P4RuntimeServer:
 
     @property
     def address(self) -> str:
-        """Where the server listens; after ``start`` with the port that was taken for port 0."""
+        """Address of the server; after ``start`` with the port that port 0 selected."""
         return self._bound
 
     def start(self) -> P4RuntimeServer:
@@ -97,7 +97,7 @@ class P4RuntimeServer:
         server = grpc.server(
             ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="p4runtime"),
             options=[
-                # With port reuse, a second server on the same port would start and share the clients silently.
+                # With port reuse, a second server on the same port would start and silently share the clients.
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
                 ("grpc.max_send_message_length", -1),
@@ -122,12 +122,12 @@ class P4RuntimeServer:
         return self
 
     def wait(self, timeout: float | None = None) -> None:
-        """Until the server is stopped, or for that many seconds."""
+        """Wait until the server is stopped, or for that many seconds."""
         if self._server is not None:
             self._server.wait_for_termination(timeout)
 
     def stop(self, grace: float | None = 1.0) -> None:
-        """Stop listening, give open calls ``grace`` seconds, then cancel them. Safe to call twice."""
+        """Stop listening, give open calls ``grace`` seconds, then cancel them. Idempotent."""
         if self._server is None:
             return
         self._server.stop(grace).wait()
@@ -152,7 +152,7 @@ def _cannot_listen(address: str) -> ConfigurationError:
 
 
 def _check_port(address: str) -> None:
-    """gRPC takes a missing port as 443 and cuts one beyond 65535."""
+    """Check the port: gRPC reads a missing port as 443, and truncates one beyond 65535."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise ConfigurationError(
@@ -161,7 +161,7 @@ def _check_port(address: str) -> None:
 
 
 def _check_socket_free(address: str) -> None:
-    """gRPC removes an existing socket file, even one that another server listens on."""
+    """Check the socket file: gRPC removes an existing one, even if another server listens on it."""
     path = Path(address.removeprefix("unix:"))
     if not path.is_socket():
         if path.exists():

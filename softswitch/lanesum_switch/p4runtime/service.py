@@ -28,10 +28,10 @@ from lanesum_switch.p4runtime.write import write_updates
 
 logger = logging.getLogger(__name__)
 
-# What PI f96af95 reports.
+# version reported by PI f96af95
 API_VERSION = "1.3.0"
 
-# Open streams, whether they have arbitrated or not. Each takes a thread: more of them would starve the other RPCs.
+# Maximum of open streams, before or after arbitration. Each occupies a thread: more would starve the other RPCs.
 MAX_STREAMS = 48
 
 
@@ -42,7 +42,7 @@ def _abort(context: Any, error: StatusError) -> NoReturn:
 
 
 class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
-    """Maps RPCs to devices and StatusError to gRPC status."""
+    """Maps RPCs to devices, and StatusError to gRPC status."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
@@ -73,7 +73,7 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
                     failure = error
         except StatusError as error:
             _abort(context, error)
-        # One message with everything, also in front of an error: what was read before it is delivered.
+        # One message with all entities, also in front of an error.
         yield response
         if failure is not None:
             _abort(context, failure)
@@ -137,7 +137,7 @@ class _Stream:
         self._devices = devices
         self._connection = connection
         self._device: Device | None = None
-        # The writer may leave while the reader arbitrates: a stream that has ended must not become primary.
+        # The writer may end while the reader arbitrates: a closed stream must not become primary.
         self._lock = threading.Lock()
         self._ended = False
 
@@ -148,7 +148,7 @@ class _Stream:
         except StatusError as error:
             self._connection.close(error)
         except grpc.RpcError:
-            # The client is gone: there is nobody to tell.
+            # The client has disconnected.
             self._connection.close()
         except Exception:
             logger.exception("A stream ended by an error of the server")
@@ -157,7 +157,7 @@ class _Stream:
             self._connection.close()
 
     def leave(self) -> None:
-        """The stream has ended. Safe to call twice."""
+        """Remove the closed stream. Idempotent."""
         with self._lock:
             self._ended = True
             if self._device is not None:
@@ -170,7 +170,7 @@ class _Stream:
                 if not self._ended:
                     self._arbitrate(request.arbitration)
             return
-        # Before arbitration, and from backups, everything else is ignored (specification, section 16.1).
+        # Before arbitration, and from backups, all other messages are ignored (specification, section 16.1).
         if self._device is None or not self._device.arbitration.is_primary(self._connection):
             return
         if kind == "packet":

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Canonical status codes, as an exception inside the server and as gRPC status outside of it."""
+"""Canonical status codes, as an exception inside the server and as gRPC status outside."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OUT_OF_RANGE: int = code_pb2.OUT_OF_RANGE
 UNIMPLEMENTED: int = code_pb2.UNIMPLEMENTED
 INTERNAL: int = code_pb2.INTERNAL
 
-# simple_switch_grpc names this as the space of every error it packs; clients may select on it.
+# error space of simple_switch_grpc; clients may select on it
 ERROR_SPACE = "ALL-sswitch-p4org"
 
 DETAILS_KEY = "grpc-status-details-bin"
@@ -38,8 +38,7 @@ _GRPC_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.
 class StatusError(Exception):
     """A request, or one update of it, that ends in a canonical code other than OK.
 
-    ``details`` is the binary ``google.rpc.Status`` for the trailing metadata; where it is None the server derives it
-    from code and message.
+    ``details`` is the binary ``google.rpc.Status`` for the trailing metadata; None to derive it from code and message.
     """
 
     def __init__(self, code: int, message: str, details: bytes | None = None) -> None:
@@ -53,7 +52,7 @@ class StatusError(Exception):
         return _GRPC_CODES[self.code]
 
     def packed(self) -> bytes:
-        """The binary ``google.rpc.Status`` of this error."""
+        """Return the binary ``google.rpc.Status`` of this error."""
         if self.details is not None:
             return self.details
         serialized: bytes = status_pb2.Status(code=self.code, message=self.message).SerializeToString()
@@ -70,10 +69,10 @@ def invalid_id(p4_id: int, what: str) -> StatusError:
 
 @contextmanager
 def on_target(action: str) -> Iterator[None]:
-    """Turn what the data plane refuses into UNKNOWN.
+    """Convert refusals of the data plane to UNKNOWN.
 
-    PI has no mapping from target errors to canonical codes, so with simple_switch_grpc a full table, a const table and
-    a duplicate found by the target all read UNKNOWN. The message carries what the code does not.
+    PI has no mapping from target errors to canonical codes, so in simple_switch_grpc a full table, a const table and a
+    duplicate found by the target all read UNKNOWN. The message has the reason.
     """
     try:
         yield
@@ -82,7 +81,7 @@ def on_target(action: str) -> Iterator[None]:
 
 
 def pack_write_errors(errors: Sequence[StatusError | None]) -> StatusError:
-    """The status of a Write of which some updates failed (P4Runtime specification, section 12.3).
+    """Return the status of a Write with failed updates (P4Runtime specification, section 12.3).
 
     One ``p4.v1.Error`` per update in the order of the request, the successful ones with canonical code OK.
     """
@@ -99,7 +98,7 @@ def pack_write_errors(errors: Sequence[StatusError | None]) -> StatusError:
 
 
 def cell_index(message: Any) -> int:
-    """The cell that a counter or meter entry names. Raises StatusError INVALID_ARGUMENT for a negative one."""
+    """Return the cell of a counter or meter entry. Raises StatusError INVALID_ARGUMENT for a negative one."""
     index: int = message.index.index
     if index < 0:
         raise invalid(f"{index} is not an index: it is negative")

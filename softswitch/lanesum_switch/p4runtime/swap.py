@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Carrying what was written to a saved program over to the switch that commits it."""
+"""Transfer of the control-plane state to the switch that commits a saved program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def copy_state(source: Switch, destination: Switch) -> None:
     """Copy all control-plane state between two switches that have the same program.
 
     Raises:
-        SwitchError: if the destination is not freshly loaded.
+        SwitchError: the destination is not freshly loaded.
     """
     for name, profile in source.action_profiles.items():
         for member_id, call in profile.members().items():

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads of tables (specification, section 9.1 and 11.1).
+"""Reads of tables (specification, sections 9.1 and 11.1).
 
-As with PI a key or nothing is the only filter: other fields of the request select what is returned of each entry.
+As in PI, the key is the only filter: other fields of the request select the returned parts of each entry.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def read_tables(program: Program, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.TableEntry`` of a ReadRequest; table id 0 reads all tables.
 
     Raises:
-        StatusError: what was read before it stays in the response.
+        StatusError: earlier entries stay in the response.
     """
     if request.table_id == 0:
         for info in program.index.tables.values():
@@ -36,11 +36,11 @@ def read_tables(program: Program, request: Any, response: Any) -> None:
 
 
 def stored_entries(program: Program, info: TableInfo) -> list[tuple[MatchKey, TableEntry]]:
-    """All entries of a table with their keys, by handle: BMv2 walks its entries in that order."""
+    """Return all entries of a table with their keys, by handle, the order of BMv2."""
     with on_target(f"reading {info.name}"):
         entries = program.target_table(info).entries()
     if info.is_const:
-        # P4Runtime did not choose their priorities: what BMv2 reports is its own, upside down.
+        # P4Runtime did not choose their priorities: BMv2 reports its own, inverted.
         priorities = program.const_priorities.get(info.name, [e.priority for e in entries])
         return [(MatchKey(e.match, p), e) for e, p in zip(entries, priorities, strict=True)]
     keyed = [(key_of(e), e) for e in entries]
@@ -99,7 +99,7 @@ def _read_entry(
     _write_state(state, message)
     message.idle_timeout_ns = state.idle_timeout_ns
     if request.HasField("time_since_last_hit"):
-        # Zero for entries that do not age: PI cannot ask the target for them.
+        # Zero for entries that do not age: PI cannot query the target for them.
         elapsed = time.monotonic_ns() - entry.last_hit_ns if state.idle_timeout_ns else 0
         message.time_since_last_hit.elapsed_ns = max(0, min(elapsed, state.idle_timeout_ns))
 
@@ -112,7 +112,7 @@ def _read_default(program: Program, info: TableInfo, request: Any, response: Any
     message = response.entities.add().table_entry
     message.table_id = info.id
     message.is_default_action = True
-    # No action for indirect tables, and no direct resources: BMv2 keeps neither for default entries.
+    # No action for indirect tables, and no direct resources: BMv2 has neither for default entries.
     if not info.profile and isinstance(entry.target, ActionCall):
         write_action(program.index, entry.target, message.action.action)
     state = program.store.get(info.id, DEFAULT_KEY)

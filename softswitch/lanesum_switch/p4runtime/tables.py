@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes to tables (specification, section 9.1).
 
-The order of the checks is PI's: where a request is wrong in two ways, the same one is reported.
+Checks are in the order of PI, so that a request with two errors reports the same one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Scope = p4info_pb2.ActionRef
 
 @dataclass(slots=True)
 class _Planned:
-    """The checked action of a write: a target of the switch, or a one-shot to be installed first."""
+    """The checked action of a write: a target of the switch, or a one-shot to install first."""
 
     target: Target | None = None
     oneshot: OneShot | None = None
@@ -47,7 +47,7 @@ class _Planned:
 
 @dataclass(slots=True)
 class _Direct:
-    """The direct resources of a write; ``has_meter`` with ``meter`` None resets the meter."""
+    """Direct resources of a write; ``has_meter`` with ``meter`` None resets the meter."""
 
     counter: Any = None
     has_meter: bool = False
@@ -58,7 +58,7 @@ def write_table(program: Program, kind: int, entry: Any) -> None:
     """Apply one update of a ``p4.v1.TableEntry``.
 
     Raises:
-        StatusError: with the code that simple_switch_grpc answers.
+        StatusError: with the code of simple_switch_grpc.
     """
     info = program.table_info(entry.table_id)
     if entry.HasField("time_since_last_hit"):
@@ -121,7 +121,7 @@ def _modify(program: Program, info: TableInfo, entry: Any) -> None:
     table = program.target_table(info)
     if key.is_default:
         with on_target(f"the default entry of {info.name}"):
-            # BMv2 has no direct counter or meter for default entries, so that these are dropped here.
+            # BMv2 has no direct counter or meter for default entries, so these are dropped.
             if planned.target is None:
                 table.reset_default()
             else:
@@ -230,7 +230,7 @@ def _direct_action(program: Program, info: TableInfo, entry: Any) -> ActionCall:
 
 
 def _install(program: Program, info: TableInfo, planned: _Planned) -> tuple[Target, int | None]:
-    """The target for the switch and, for a one-shot, the group that was made for it."""
+    """Return the target for the switch and, for a one-shot, its new group."""
     if planned.oneshot is not None:
         program.profile(info.profile).require_usable_group(None)
         group = program.profile(info.profile).insert_oneshot(planned.oneshot)
@@ -263,8 +263,7 @@ def _write_direct(program: Program, info: TableInfo, key: MatchKey, direct: _Dir
     if direct.has_meter:
         table.write_meter(key.match, key.priority, direct.meter)
     if direct.counter is not None:
-        # Unlike a DirectCounterEntry, the data in a TableEntry overwrites what the unit does not cover: BMv2 then
-        # writes zero.
+        # Unlike a DirectCounterEntry, the data in a TableEntry overwrites counts outside its unit: BMv2 writes zero.
         counter = program.index.direct_counters[info.direct_counter]
         table.write_counter(key.match, key.priority, merge_counter(counter, direct.counter, CounterValue()))
 

@@ -8,13 +8,13 @@ from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
 
 
 def decode(data: bytes, bits: int) -> int:
-    """The value of a byte string for a field of ``bits`` bits.
+    """Return the value of a byte string for a field of ``bits`` bits.
 
-    Any length is accepted, shorter and longer than the field (and the empty string, as zero), as long as the value
-    fits: PI takes canonical and padded strings alike.
+    Accepts any length, shorter and longer than the field (and the empty string, as zero), if the value fits: PI accepts
+    canonical and padded strings alike.
 
     Raises:
-        StatusError: INVALID_ARGUMENT when the value does not fit.
+        StatusError: INVALID_ARGUMENT if the value does not fit.
     """
     value = int.from_bytes(data, "big")
     if value.bit_length() > bits:
@@ -23,7 +23,7 @@ def decode(data: bytes, bits: int) -> int:
 
 
 def encode(value: int) -> bytes:
-    """The canonical byte string: the shortest that holds the value, one byte for zero."""
+    """Return the canonical byte string: the shortest one, with one byte for zero."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
@@ -36,11 +36,12 @@ def mask(bits: int) -> int:
 
 
 def decode_port(data: bytes) -> int:
-    """The port number in the ``port`` field of a replica.
+    """Return the port number in the ``port`` field of a replica.
 
     Raises:
-        StatusError: INVALID_ARGUMENT for the empty string, zero and what is negative as a signed 32 bit number,
-            UNIMPLEMENTED for more than four bytes. Zero is a valid port on the wire, but not to PI.
+        StatusError: INVALID_ARGUMENT for the empty string, zero and negative signed 32 bit numbers, UNIMPLEMENTED for
+        more
+            than four bytes. Zero is a valid port on the wire, but not in PI.
     """
     if not data:
         raise invalid("The port of a replica is an empty byte string")

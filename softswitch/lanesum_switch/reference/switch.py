@@ -12,7 +12,6 @@ import enum
 import random
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from lanesum.aggregation.slots import Decision, SlotTable
 from lanesum.protocol.lanes import LaneOp
@@ -28,9 +27,9 @@ from lanesum.protocol.spec import (
     Kind,
 )
 from lanesum_control.capabilities import Capabilities
-from lanesum_control.errors import SwitchWriteError
-from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, Member, Role, SwitchJob
+from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, Role, SwitchJob
 from lanesum_switch.reference import answer
+from lanesum_switch.reference.forwarding_state import Admission, ForwardingState
 from lanesum_switch.reference.frame import ALL_OPS, Frame, Ipv4, Udp, amended, amended_udp, parse
 
 PortFrame = tuple[int, bytes]
@@ -82,15 +81,6 @@ _DECIDED = {
     Decision.PASS_LATE: Verdict.ROUTE,
 }
 _COMPLETIONS = (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)
-_MemberKey = tuple[int, int, int, int, int, bool]  # ingress port, source, source port, job, tag, aggregate
-
-
-@dataclass(frozen=True, slots=True)
-class _Admission:
-    """Action ``admit`` of table ``member``."""
-
-    job: SwitchJob
-    member: Member
 
 
 def _microseconds_from_now() -> Callable[[], int]:
@@ -98,7 +88,7 @@ def _microseconds_from_now() -> Callable[[], int]:
     return lambda: (time.monotonic_ns() - start) // 1000
 
 
-class ReferenceSwitch:
+class ReferenceSwitch(ForwardingState):
     """A lanesum switch; implements ``lanesum_control.model.ControlledSwitch``.
 
     Args:
@@ -122,6 +112,7 @@ class ReferenceSwitch:
         ops: Collection[LaneOp] = ALL_OPS,
         entries: SlotTable | None = None,
     ) -> None:
+        super().__init__()
         self._ops = frozenset(ops)
         self._accumulator_words = accumulator_words
         self._number_of_slots = slots
@@ -129,20 +120,9 @@ class ReferenceSwitch:
         self._clock = clock or _microseconds_from_now()
         self._queue_depth = queue_depth
         self._slots = SlotTable() if entries is None else entries
-        self._forward: dict[int, HostPort] = {}
-        self._origin: dict[int, HostPort] = {}
-        self._member: dict[_MemberKey, _Admission] = {}
-        self._receiver: dict[tuple[int, int], Member] = {}  # (job, replica)
-        self._lookup: dict[int, bytes] = {}
-        self._descend_entries: dict[tuple[int, int, int], SwitchJob] = {}  # (ingress port, job, tag)
-        self._groups: dict[int, tuple[Member, ...]] = {}
-        self._congestion: dict[int, int] = {}  # port -> depth
-        self._fault: dict[tuple[int, bool], int] = {}  # (port, ingress) -> share in FAULT_SCALE
         slot_decisions = (decision.value for decision in Decision)
         names = (*_CLASSIFIED, *_ORIGINS, *_ADMISSIONS, *slot_decisions, *_HOPS, *_MARKS)
         self._decisions = dict.fromkeys(names, 0)
-
-    # Interface to the controller
 
     @property
     def slots(self) -> int:
@@ -152,82 +132,9 @@ class ReferenceSwitch:
     def capabilities(self) -> Capabilities:
         return Capabilities(self._ops, faults=True)
 
-    def add_host(self, host: HostPort) -> None:
-        """Route to a host, answer ARP for it, and accept its address at its port only.
-
-        Raises SwitchWriteError if the address has a route already.
-        """
-        if host.ip in self._forward:
-            raise SwitchWriteError(f"Address {host.ip:#010x} has a route already.")
-        self._forward[host.ip] = self._origin[host.ip] = host
-
-    def admit(self, job: SwitchJob) -> None:
-        """Program a job. Raises SwitchWriteError, with no change, if one of its keys is in use."""
-        members, descents = self._member_entries(job), self._descents(job)
-        receivers = {(job.job, member.replica): member for member in job.members}
-        clash = (
-            bool(members.keys() & self._member.keys())
-            or bool(receivers.keys() & self._receiver.keys())
-            or bool(descents.keys() & self._descend_entries.keys())
-            or job.group in self._groups
-            or (job.code_table is not None and job.job in self._lookup)
-        )
-        if clash:
-            raise SwitchWriteError(f"Job {job.job} has a key that another job of the switch uses.")
-        self._groups[job.group] = job.members
-        self._receiver |= receivers
-        if job.code_table is not None:
-            self._lookup[job.job] = job.code_table
-        self._descend_entries |= descents
-        self._member |= members
-
-    def remove(self, job: SwitchJob) -> None:
-        """Remove a job; missing entries are ignored."""
-        for key in self._member_entries(job):
-            self._member.pop(key, None)
-        for descent in self._descents(job):
-            self._descend_entries.pop(descent, None)
-        for member in job.members:
-            self._receiver.pop((job.job, member.replica), None)
-        if job.code_table is not None:
-            self._lookup.pop(job.job, None)
-        self._groups.pop(job.group, None)
-
-    def modify(self, old: SwitchJob, new: SwitchJob) -> None:
-        """Change slots, role, threshold, operations or lease of an admitted job.
-
-        Raises SwitchWriteError, with no change, if ``old`` is not admitted or ``new`` has other members.
-        """
-        before, after = self._member_entries(old), self._member_entries(new)
-        if before.keys() != after.keys() or not before.keys() <= self._member.keys() or old.group != new.group:
-            raise SwitchWriteError(f"Cannot modify job {old.job}: it is not admitted with these members.")
-        self._member |= after
-
-    def set_congestion(self, port: int, depth: int | None) -> None:
-        """Mark packets that leave by ``port`` while at least ``depth`` packets wait there; None stops it."""
-        self._congestion.pop(port, None)
-        if depth is not None:
-            self._congestion[port] = depth
-
-    def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        """Drop a share (0 to 1) of a port's packets."""
-        self._fault[port, ingress] = round(share * FAULT_SCALE)
-
     def decisions(self) -> dict[str, int]:
         """Return the number of packets by decision, as ``P4RuntimeSwitch.decisions`` does."""
         return dict(self._decisions)
-
-    @staticmethod
-    def _member_entries(job: SwitchJob) -> dict[_MemberKey, _Admission]:
-        return {
-            (host.port, host.ip, member.udp_port, job.job, job.tag, member.aggregate): _Admission(job, member)
-            for member in job.members
-            for host in member.hosts
-        }
-
-    @staticmethod
-    def _descents(job: SwitchJob) -> dict[tuple[int, int, int], SwitchJob]:
-        return {} if job.uplink is None else {(job.uplink, job.job, job.tag): job}
 
     # Packets
 
@@ -300,7 +207,7 @@ class ReferenceSwitch:
         self._count(name)
         return Verdict.DROP if name.startswith("drop") else verdict
 
-    def _membership(self, port: int, frame: Frame) -> _Admission | None:
+    def _membership(self, port: int, frame: Frame) -> Admission | None:
         header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
         assert header is not None and ipv4 is not None and udp is not None
         aggregate = bool(header.flags & Flag.UPPER)

@@ -1,24 +1,43 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Statements and expressions of P4 text as primitives of ``ir``."""
+"""Translation of P4 statements and expressions to primitives of ``ir``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
-from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.storage import HeaderVar, Leaf, Place, StackVar, StructVar, leaves
 from lanesum_switch.tna.values import Typed
 
 
-class Body:
-    """Collects the primitives of one action, or of a run of plain statements.
+class Extern:
+    """An instance of an extern: statements call its methods."""
 
-    Calls within expressions are taken out: what they do comes first, their value waits in a variable.
+    def __init__(self, gress: Gress, instance: p4.Instantiation) -> None:
+        self.gress = gress
+        self.instance = instance
+        self.name = instance.control_name
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        """Append the effects of the call to ``body``; return its value. Raises UnsupportedProgramError."""
+        raise UnsupportedProgramError(
+            f"Unsupported: {self.instance.type.name}.{method} ({self.name}) in line {call.line}."
+        )
+
+
+Binding = Place | Extern
+Make = Callable[[Gress, p4.Instantiation, dict[str, Binding]], Extern]
+
+
+class Body:
+    """Collects the primitives of one action, or of a sequence of plain statements.
+
+    Calls within expressions are extracted: their effects come first, their values are stored in variables.
     """
 
     def __init__(self, gress: Gress, scope: Mapping[str, Binding], where: str) -> None:
@@ -92,7 +111,7 @@ class Body:
                 self.call(call)
 
     def action(self, name: str) -> p4.Action | None:
-        """The action of that name, where this body may call one."""
+        """Return the action of that name, if this body may call one."""
         return None
 
     def _inline(self, name: str, call: p4.Call) -> None:
@@ -125,14 +144,14 @@ class Body:
             self.emit("assign", flag, ir.Const(1))
 
     def assign(self, target: Place, value: p4.Expr) -> None:
-        """Any assignment: of a number, of a list or struct expression, or of a whole variable."""
+        """Assign a number, a list or struct expression, or a whole variable."""
         if isinstance(value, p4.Path | p4.Member | p4.Index) and not isinstance(target, Leaf):
             self._copy(target, self.place(value))
             return
         if isinstance(target, HeaderVar):
             self.emit("add_header", ir.HeaderRef(target.name))
         if isinstance(value, p4.StructOf) and isinstance(target, HeaderVar | StructVar):
-            # All values before any field: the fields may stand in the values.
+            # All values before any field, because values may contain the fields.
             held = [(target.members[name], self._held(target.members[name], expr)) for name, expr in value.fields]
             for place, later in held:
                 self._finish(place, later)
@@ -194,7 +213,7 @@ class Body:
         return found
 
     def place(self, expr: p4.Expr) -> Place:
-        """The variable, or the part of one, that an expression names."""
+        """Return the variable, or the part of one, that an expression names."""
         match expr:
             case p4.Path():
                 found = self.binding(expr)
@@ -212,7 +231,7 @@ class Body:
         raise self.unsupported(f"{type(expr).__name__} as a variable")
 
     def value(self, expr: p4.Expr) -> Typed:
-        """A number or truth value; calls in it are emitted."""
+        """Return a number or truth value; emit calls in it."""
         match expr:
             case p4.Number(value, None, _):
                 return Typed(ir.Const(value), None)
@@ -262,7 +281,7 @@ class Body:
         return resolved
 
     def _pure(self, expr: p4.Expr) -> Typed:
-        """An operand that P4 evaluates only under a condition: no calls may be taken out of it."""
+        """Return an operand that P4 evaluates only under a condition: it must not contain calls."""
         before = len(self.primitives)
         result = self.value(expr)
         if len(self.primitives) != before:
@@ -270,7 +289,7 @@ class Body:
         return result
 
     def fields(self, expr: p4.Expr) -> list[Typed]:
-        """The numbers of a list, of a struct or header, or the one number that an expression is."""
+        """Return the numbers of a list, struct or header, or the one number of an expression."""
         match expr:
             case p4.ListOf(items):
                 return [value for item in items for value in self.fields(item)]
@@ -293,7 +312,7 @@ class Body:
         return [self.value(expr)]
 
     def _widened(self, value: Typed, kind: p4.Type) -> Typed:
-        """A number without width as a field of a type."""
+        """Convert a number without width to a field of a type."""
         resolved = self.gress.storage.resolve(kind)
         if value.type is None and isinstance(resolved, p4.Bits):
             return Typed(values.cut(value.expr, resolved), resolved)
@@ -302,7 +321,7 @@ class Body:
     # Calls
 
     def call(self, call: p4.Call) -> Typed | None:
-        """A call of a method or function; its value where it has one."""
+        """Emit a call of a method or function; return its value, if any."""
         match call.function:
             case p4.Member(p4.Path() as path, method) if isinstance(self.scope.get(path.name), Extern):
                 extern = self.scope[path.name]

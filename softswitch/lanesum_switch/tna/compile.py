@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A half of a pipe ready to run, once per pipe: pipes share tables and counters, never registers."""
+"""One half of a pipe as executable code, once per pipe: pipes share tables and counters, never registers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lanesum_switch.tna.primitives import RegisterAccessError
 
 RunHalf = Callable[[bytes, bytes, int], Passed | None]
 
-_NO_DROP_PORT = -1  # of BMv2's drop; nothing here compares with it
+_NO_DROP_PORT = -1  # drop port of BMv2, which is not used here
 
 
 def _accessed_twice(register: str, action: str, before: str) -> RegisterAccessError:
@@ -30,7 +30,7 @@ def _accessed_twice(register: str, action: str, before: str) -> RegisterAccessEr
 
 
 class Metadata:
-    """Packs the intrinsic metadata that stands in front of a packet."""
+    """Packs the intrinsic metadata in front of a packet."""
 
     def __init__(self, half: Half) -> None:
         self._size = half.metadata.fixed_bits // 8
@@ -41,7 +41,7 @@ class Metadata:
             self._fields[field.name] = (shift, (1 << field.bits) - 1)
 
     def pack(self, **values: int) -> bytes:
-        """The header's bytes; a value keeps as many low bits as its field has."""
+        """Return the header's bytes; values are cut to the width of their field."""
         number = 0
         for name, value in values.items():
             shift, mask = self._fields[name]
@@ -50,7 +50,7 @@ class Metadata:
 
 
 class CompiledHalf:
-    """Ingress or egress of all pipes. ``registers``: the banks of each pipe that packets have come to."""
+    """Ingress or egress of all pipes. ``registers``: banks of each pipe that has received packets."""
 
     def __init__(
         self, half: Half, runtime: Runtime, lock: AbstractContextManager[object], environment: dict[str, Any]
@@ -78,7 +78,7 @@ class CompiledHalf:
         bank.cells[:] = [self.half.initial.get(name, 0)] * bank.size
 
     def run(self, pipe: int) -> RunHalf:
-        """The function of a pipe, over registers of its own."""
+        """Return the function of a pipe with its own registers."""
         found = self._runs.get(pipe)
         return self._make(pipe) if found is None else found
 
@@ -96,5 +96,5 @@ class CompiledHalf:
 
     @staticmethod
     def _cells_of(context: Context, register: str) -> str:
-        """The name under which the code sees a register."""
+        """Return the name of a register in the code."""
         return context.registers.cells(register)

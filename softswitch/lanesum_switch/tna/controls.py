@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""TNA controls, deparsers among them, as ``ir`` pipelines."""
+"""Translation of TNA controls, including deparsers, to ``ir`` pipelines."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
-from lanesum_switch.tna.body import Body
-from lanesum_switch.tna.gress import Binding, Gress
+from lanesum_switch.tna.body import Binding, Body
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.storage import Leaf
 from lanesum_switch.tna.tables import Tables
 
 
 class _Statements(Body):
-    """Statements of an action or of a control, where actions may be called."""
+    """Statements of an action or of a control, which may call actions."""
 
     def __init__(self, control: Control, scope: dict[str, Binding], where: str) -> None:
         super().__init__(control.gress, scope, where)
@@ -40,7 +40,7 @@ class Control:
         self.tables = Tables(gress, block, scope, self.actions)
 
     def pipeline(self) -> ir.Pipeline:
-        """The pipeline of the control's apply block."""
+        """Return the pipeline of the control's apply block."""
         return ir.Pipeline(self._statements(self.block.body, None), self.nodes)
 
     def _action(self, action: p4.Action) -> ir.Action:
@@ -58,7 +58,7 @@ class Control:
             body.statements(action.body)
         return self.gress.new_action(action.control_name, tuple(params), tuple(body.primitives))
 
-    # Statements, from the last one to the first: each knows what follows it
+    # Statements, from the last one to the first, because each refers to its successor
 
     def _name(self, what: str) -> str:
         return f"{self.block.name}.{what}.{len(self.nodes)}"
@@ -80,7 +80,7 @@ class Control:
         return not isinstance(statement, p4.If | p4.Switch | p4.Return)
 
     def _run(self, plain: Sequence[p4.Statement], following: str | None) -> str | None:
-        """A node for statements that always run one after the other."""
+        """Return a node for statements that always run one after the other."""
         if not plain:
             return following
         return self._before(lambda body: body.statements(plain), following)
@@ -115,7 +115,7 @@ class Control:
         raise UnsupportedProgramError(f"Unsupported: a switch over numbers in {self.block.name}; TNA has none.")
 
     def _applied(self, expr: p4.Expr) -> p4.Table | None:
-        """The table of ``table.apply()``."""
+        """Return the table of ``table.apply()``."""
         match expr:
             case p4.Call(p4.Member(p4.Path(name), "apply"), _, _):
                 return self.block.tables.get(name)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""CRCs with any parameters (CRCPolynomial)."""
+"""CRCs with arbitrary parameters (CRCPolynomial)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Crc:
-    """A CRC; ``reflected``: bits are taken and given from the lowest up; ``final`` is XORed at the end."""
+    """A CRC; ``reflected``: bits are processed from the lowest up; ``final`` is XORed at the end."""
 
     width: int
     polynomial: int
@@ -19,7 +19,7 @@ class Crc:
 
     @property
     def key(self) -> str:
-        """A name for the algorithm."""
+        """Name of the algorithm."""
         return f"crc{self.width}_{self.polynomial:x}_{self.reflected:d}_{self.initial:x}_{self.final:x}"
 
     def __call__(self, data: bytes) -> int:

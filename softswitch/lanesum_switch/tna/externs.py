@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""TNA's externs besides registers and checksums: counters, meters, hashes, random numbers, mirror, resubmit, digest."""
+"""TNA's externs besides registers and checksums.
+
+Counters, meters, hashes, random numbers, mirror, resubmit, digest.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
-from lanesum_switch.tna.body import Body
+from lanesum_switch.tna.body import Binding, Body, Extern
 from lanesum_switch.tna.crc import Crc
-from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.registers import Register, RegisterAction
 from lanesum_switch.tna.residuals import Checksum
 from lanesum_switch.tna.storage import headers
 from lanesum_switch.tna.values import Typed
 
-_RED = 3  # MeterColor_t; the meters here call it 2
+_RED = 3  # MeterColor_t; the meters of this switch return 2 for it
 _COLOR = p4.Bits(8)
 _CRC = {"CRC8": Crc(8, 0x07), "CRC16": Crc(16, 0x8005, reflected=True), "CRC32": Crc(
     32, 0x04C11DB7, reflected=True, initial=0xFFFFFFFF, final=0xFFFFFFFF
@@ -24,7 +27,7 @@ _CRC = {"CRC8": Crc(8, 0x07), "CRC16": Crc(16, 0x8005, reflected=True), "CRC32":
 
 
 def _label(expr: p4.Expr) -> str:
-    """``BYTES`` of ``CounterType_t.BYTES``."""
+    """Return ``BYTES`` for ``CounterType_t.BYTES``."""
     return expr.name if isinstance(expr, p4.Member) else ""
 
 
@@ -48,7 +51,7 @@ class Counter(Extern):
 
 
 class DirectCounter(Extern):
-    """Counts where an action says so: the table does it for the actions noted in ``gress.counted``."""
+    """Counter of the actions that call it: the table counts for the actions in ``gress.counted``."""
 
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
@@ -91,7 +94,7 @@ class Meter(_AnyMeter):
 
 
 class DirectMeter(_AnyMeter):
-    """The table executes it at each hit; ``execute`` in the action takes the color."""
+    """Meter that the table executes at each hit; ``execute`` in the action returns the color."""
 
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
@@ -99,7 +102,7 @@ class DirectMeter(_AnyMeter):
         assert isinstance(self.raw.expr, ir.FieldRef)
         unit = self.unit(_label(instance.args[0]))
         gress.program.meters[self.name] = ir.MeterArray(self.name, 0, unit, self.name, self.raw.expr)
-        gress.direct_meters[instance.name] = self
+        gress.direct_meters[instance.name] = self.name
 
     def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
         if method != "execute" or call.args:
@@ -166,10 +169,10 @@ class Random(Extern):
 
 
 class _Emitter(Extern):
-    """Mirror, Resubmit and Digest: each sends fields somewhere besides the packet."""
+    """Mirror, Resubmit and Digest: each sends fields besides the packet."""
 
     def packed(self, body: Body, call: p4.Call, position: int) -> tuple[ir.Expr, ir.Const]:
-        """(the fields as one number, their bytes) of an argument that may be left out."""
+        """Return (the fields as one number, their bytes) of an optional argument."""
         if len(call.args) <= position:
             return ir.Const(0), ir.Const(0)
         data = values.concatenate(body.fields(call.args[position]))
@@ -253,7 +256,7 @@ EXTERNS = {
 
 
 def instantiate(gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> Extern:
-    """The extern object that an instantiation makes. Raises UnsupportedProgramError."""
+    """Return the extern object of an instantiation. Raises UnsupportedProgramError."""
     make = EXTERNS.get(instance.type.name)
     if make is None:
         raise UnsupportedProgramError(

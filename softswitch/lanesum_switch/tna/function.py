@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The function that carries one packet through ingress or egress.
+"""Generation of the function that processes one packet in ingress or egress.
 
 Shape of the generated code::
 
@@ -8,9 +8,9 @@ Shape of the generated code::
         parser over prefix + packet     (prefix: intrinsic metadata, and port metadata or resubmitted data)
         control
         deparser
-        return Passed(...)              (None where the parser drops the packet)
+        return Passed(...)              (None if the parser drops the packet)
 
-``now`` is the time in ns. What follows from the answer is the traffic manager's: see ``switch``.
+``now`` is the time in ns. The traffic manager handles the result: see ``switch``.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _TIMESTAMP_BITS = 48
 
 
 class Passed(NamedTuple):
-    """What leaves one half of a pipe.
+    """Output of one half of a pipe.
 
-    ``unicast`` is None where the program never said a port. ``mirrored``: (session, header) pairs; ``resubmitted``: the
-    data, None without; ``digests``: (name, values) pairs; ``mirror_outgoing``: mirror the packet as it leaves.
+    ``unicast`` is None if the program set no port. ``mirrored``: (session, header) pairs; ``resubmitted``: the data, or
+    None; ``digests``: (name, values) pairs; ``mirror_outgoing``: mirror the outgoing packet.
     """
 
     packet: bytes
@@ -59,7 +59,7 @@ class HalfWriter(PacketFunction):
         self.actions = TnaActions(context)
 
     def write(self) -> str:
-        """The source of the function."""
+        """Return the source of the function."""
         parser = self.section(self._parser, depth=1)
         control = self.section(lambda: self._pipeline(self.program.ingress), depth=1)
         deparser = self.section(lambda: self._pipeline(self.program.egress), depth=1)

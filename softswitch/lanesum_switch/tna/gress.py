@@ -6,47 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from lanesum_control.tofino.chips import Chip
-from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.storage import Place, Storage
 
-if TYPE_CHECKING:
-    from lanesum_switch.tna.body import Body
-    from lanesum_switch.tna.values import Typed
-
 Side = Literal["ingress", "egress"]
-
-
-class Extern:
-    """An instance of an extern: its methods are called from statements."""
-
-    def __init__(self, gress: Gress, instance: p4.Instantiation) -> None:
-        self.gress = gress
-        self.instance = instance
-        self.name = instance.control_name
-
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
-        """Append what the call does to ``body``; returns its value. Raises UnsupportedProgramError."""
-        raise UnsupportedProgramError(
-            f"Unsupported: {self.instance.type.name}.{method} ({self.name}) in line {call.line}."
-        )
-
-
-Binding = Place | Extern
-Make = Callable[["Gress", p4.Instantiation, dict[str, Binding]], Extern]
 
 
 @dataclass(slots=True)
 class Gress:
-    """``program.ingress`` is the control and ``program.egress`` the deparser, whichever side this is.
+    """State of a half: ``program.ingress`` is the control and ``program.egress`` the deparser of either side.
 
-    ``intrinsic``: the places of intrinsic metadata by type name, and those of headers and metadata. ``initial``: what
-    registers hold at first, where that is not 0. ``counted``: actions that count, by direct counter. ``residuals``: the
-    checksums from which every later extract of the parser subtracts (subtract_all_and_deposit).
+    ``intrinsic``: variables of intrinsic metadata by type name, and those of headers and metadata. ``initial``: initial
+    values of registers other than 0. ``counted``: actions that count, by direct counter. ``residuals``: checksums that
+    every later extract of the parser updates (subtract_all_and_deposit).
     """
 
     side: Side
@@ -61,18 +37,18 @@ class Gress:
     digests: dict[str, tuple[int, ...]] = field(default_factory=dict)
     residuals: list[Any] = field(default_factory=list)
     written_flags: dict[ir.FieldRef, ir.FieldRef] = field(default_factory=dict)
-    direct_meters: dict[str, Extern] = field(default_factory=dict)
+    direct_meters: dict[str, str] = field(default_factory=dict)
 
     def new_action(
         self, name: str, params: tuple[tuple[str, int], ...], body: tuple[ir.Primitive, ...], number: int | None = None
     ) -> ir.Action:
-        """An action of the program, under the next free number."""
+        """Return a new action of the program with the next free number."""
         action = ir.Action(name, len(self.program.actions) if number is None else number, params, body)
         self.program.actions[action.id] = action
         return action
 
     def watch(self, ref: ir.FieldRef) -> ir.FieldRef:
-        """The flag that tells whether a field was ever written: to the traffic manager, writing it is asking for it."""
+        """Return the flag for writes of a field, because a write is a request to the traffic manager."""
         if ref not in self.written_flags:
             self.written_flags[ref] = self.storage.field("written", f"{ref.header}.{ref.name}", p4.Bits(1))
         return self.written_flags[ref]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""From simplified P4 text to the two halves of a pipe."""
+"""Loading of simplified P4 text as the two halves of a pipe."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.body import Binding
 from lanesum_switch.tna.controls import Control
 from lanesum_switch.tna.externs import PacketOut, instantiate
-from lanesum_switch.tna.gress import Binding, Gress, Side
+from lanesum_switch.tna.gress import Gress, Side
 from lanesum_switch.tna.parse import parse
 from lanesum_switch.tna.parsers import packet_in, translate_parser
 from lanesum_switch.tna.storage import HeaderVar, Leaf, Storage, StructVar
@@ -39,13 +40,13 @@ FROM_PARSER = "{}_intrinsic_metadata_from_parser_t"
 FOR_DEPARSER = "{}_intrinsic_metadata_for_deparser_t"
 FOR_TM = "ingress_intrinsic_metadata_for_tm_t"
 _TM_OUTPUTS = ("ucast_egress_port", "bypass_egress", "copy_to_cpu", "mcast_grp_a", "mcast_grp_b", "qid")
-# The control plane here has no means to say which ports and nodes they exclude.
+# The control plane cannot set the ports and nodes that they exclude.
 _UNSUPPORTED_TM = ("level1_exclusion_id", "level2_exclusion_id", "deflect_on_drop")
 
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """Ingress or egress. ``hashes``: functions that the program's hashes call, by name; ``initial``: register cells.
+    """Ingress or egress. ``hashes``: functions of the program's hashes, by name; ``initial``: register cells.
 
     ``metadata``: type of the intrinsic metadata in front of each packet; ``digests``: widths of each digest's values.
     """
@@ -71,7 +72,7 @@ class TnaProgram:
 
 
 def chip_of(architecture: str) -> Chip:
-    """The chip that a program is compiled for. Raises UnsupportedProgramError."""
+    """Return the chip of a program. Raises UnsupportedProgramError."""
     for chip in (TOFINO_1, TOFINO_2):
         if chip.architecture == architecture:
             return chip
@@ -84,7 +85,7 @@ def chip_of(architecture: str) -> Chip:
 def load_text(config: bytes) -> TnaProgram:
     """Parse and translate a program.
 
-    Raises InvalidArgumentError for what is no simplified P4 and UnsupportedProgramError for what is not executed.
+    Raises InvalidArgumentError for invalid text, and UnsupportedProgramError for unsupported constructs.
     """
     try:
         text = parse(config.decode())
@@ -98,7 +99,7 @@ def load_text(config: bytes) -> TnaProgram:
 
 
 def _pipeline(text: p4.Text) -> list[p4.Block]:
-    """The six blocks of the pipeline that ``main`` runs in all pipes."""
+    """Return the six blocks of the pipeline that ``main`` runs in all pipes."""
     main = text.instances.get("main")
     if main is None or main.type.name != "Switch" or len(main.args) != 1:
         raise UnsupportedProgramError("Unsupported: a program whose main is not Switch with one pipeline.")
@@ -169,7 +170,7 @@ def _instances(gress: Gress, instances: list[p4.Instantiation], scope: dict[str,
 
 
 def _scope(gress: Gress, block: p4.Block, shared: dict[str, Binding]) -> dict[str, Binding]:
-    """What the names of a block's parameters stand for: headers and metadata are the same in all of a side's blocks."""
+    """Return the variables of a block's parameters: all blocks of a side share headers and metadata."""
     scope = dict(shared)
     own = iter(("hdr", "md"))
     for param in block.params:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of a TNA program, in the terms in which ``p4runtime.consistency`` compares them with a P4Info."""
+"""Objects of a TNA program in the form that ``p4runtime.consistency`` compares with a P4Info."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanesum_switch.tna.load import TnaProgram
 
 
 def outline(program: TnaProgram) -> dict[str, Any]:
-    """Actions, tables, counters, meters and digests with their names and widths, as the BMv2 JSON lists them."""
+    """Return actions, tables, counters, meters and digests with names and widths, as the BMv2 JSON lists them."""
     found: dict[str, Any] = {
         "actions": [],
         "pipelines": [],
@@ -36,7 +36,7 @@ def outline(program: TnaProgram) -> dict[str, Any]:
 
 
 def _table(table: ir.TableNode, widths: dict[str, int]) -> dict[str, Any]:
-    """``widths`` gets the key fields, as those of one made-up header."""
+    """Return a table; ``widths`` gets the key fields, as those of one synthetic header."""
     keys = []
     for key in table.keys:
         name = f"{table.name}: {key.name}"

@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads simplified P4: the text that p4c prints after its front end (``--top4 FrontEndLast``).
+"""Parser of simplified P4: the text that p4c prints after its front end (``--top4 FrontEndLast``).
 
-In that text all types are known, casts are explicit, includes and macros are gone, and sub-controls and sub-parsers
-stand where they are applied, with the names that the control plane knows in ``@name`` annotations. P4 as people write
-it may hold more than this reads.
+In that text all types are explicit, includes and macros are expanded, and sub-controls and sub-parsers are inlined,
+with their control-plane names in ``@name`` annotations. It does not accept all of P4_16.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from lanesum_switch.tna.statements import Annotations, StatementReader
 
 
 def parse(text: str) -> p4.Text:
-    """The program. Raises InvalidArgumentError with the line of what is no simplified P4."""
+    """Parse a program. Raises InvalidArgumentError with the line of invalid text."""
     return _Program(text).read()
 
 

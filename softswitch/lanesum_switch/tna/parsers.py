@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""TNA parsers as ``ir`` parsers."""
+"""Translation of TNA parsers to ``ir`` parsers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
-from lanesum_switch.tna.body import Body
-from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.body import Binding, Body, Extern
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.residuals import Checksum
 from lanesum_switch.tna.storage import HeaderVar, Leaf, StructVar, leaves
 from lanesum_switch.tna.values import Typed
@@ -22,7 +22,7 @@ _REJECT = "reject"
 
 
 class PacketIn(Extern):
-    """The parser's packet. What it does is written by ``_State``, which knows the parser's operations."""
+    """The parser's packet; ``_State`` translates its operations."""
 
     def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
         if not isinstance(body, _State):
@@ -87,7 +87,7 @@ class _State(Body):
         return super().value(expr)
 
     def _look_at(self, record: p4.Record, member: str) -> Typed:
-        """One field of a header that may come next."""
+        """Return a field of a header that may come next."""
         offset = 0
         for name, kind in record.fields:
             resolved = self.gress.storage.resolve(kind)
@@ -108,7 +108,7 @@ class _State(Body):
         self.ops.append(ir.Advance(bits))
 
     def look(self, kind: p4.Bits | p4.Boolean, offset: int) -> Typed:
-        """The next bits of the packet, in a variable: so that a packet which ends before them is an error."""
+        """Return the next bits of the packet in a variable, so that a shorter packet is an error."""
         bits = kind.width if isinstance(kind, p4.Bits) else 1
         copy = self.gress.storage.temporary(kind)
         raw: ir.Expr = ir.Lookahead(offset, bits)
@@ -131,7 +131,7 @@ class _State(Body):
 
 def translate_parser(gress: Gress, block: p4.Block, scope: dict[str, Binding]) -> None:
     """Set the program's parser. Raises UnsupportedProgramError."""
-    # Residuals must be known before the states that follow them in the packet, wherever they stand in the text.
+    # Residuals must be found before the states that follow them in the packet, in any order of the text.
     states: dict[str, ir.ParserState] = {}
     for _ in range(2):
         states = {name: _translate(gress, state, scope) for name, state in block.states.items()}
@@ -165,7 +165,7 @@ def _translate(gress: Gress, state: p4.State, scope: dict[str, Binding]) -> ir.P
 
 
 def _alternatives(body: Body, keys: Sequence[p4.Expr], widths: list[int]) -> list[tuple[tuple[int, int], ...]]:
-    """The (value, mask) pairs per key that a case stands for: a range is several."""
+    """Return the (value, mask) pairs per key of a case; a range has several."""
     if len(keys) == 1 and isinstance(keys[0], p4.Anything):
         return [tuple((0, 0) for _ in widths)]
     sets = [_masked(body, key, bits) for key, bits in zip(keys, widths, strict=True)]
@@ -173,7 +173,7 @@ def _alternatives(body: Body, keys: Sequence[p4.Expr], widths: list[int]) -> lis
 
 
 def constant(body: Body, expr: p4.Expr) -> int:
-    """The number that a constant expression is. Raises UnsupportedProgramError."""
+    """Return the number of a constant expression. Raises UnsupportedProgramError."""
     value = body.value(expr)
     if not isinstance(value.expr, ir.Const):
         raise UnsupportedProgramError(f"Unsupported: a number that is no constant ({body.where}).")
@@ -193,7 +193,7 @@ def _masked(body: Body, key: p4.Expr, bits: int) -> list[tuple[int, int]]:
 
 
 def prefixes(low: int, high: int, bits: int) -> list[tuple[int, int]]:
-    """(value, mask) pairs that together match the numbers from ``low`` to ``high``."""
+    """Return (value, mask) pairs that together match the numbers from ``low`` to ``high``."""
     found: list[tuple[int, int]] = []
     full = (1 << bits) - 1
     while low <= high:
@@ -206,5 +206,5 @@ def prefixes(low: int, high: int, bits: int) -> list[tuple[int, int]]:
 
 
 def packet_in(gress: Gress, name: str) -> PacketIn:
-    """The packet under the name that the parser gives it."""
+    """Return the packet under its name in the parser."""
     return PacketIn(gress, p4.Instantiation(p4.Named("packet_in"), (), name, name, (), 0))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What TNA's externs do, as Python statements: see ``compiler.primitives``."""
+"""Python statements for TNA's externs; see ``compiler.primitives``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class RegisterAccessError(SwitchError):
 
 
 class TnaActions(Actions):
-    """``claims``: the local that tells whether a register was accessed, by register."""
+    """``claims``: by register, the local variable that tells if it was accessed."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.claims: dict[str, str] = {}
 
     def _add_header(self, header: str, _: str) -> None:
-        # Only the bit that says so: what was written to the fields before is there, as in the chip's containers.
+        # Only the valid bit: earlier writes to the fields persist, as in the chip's containers.
         self._line(f"{self.layout.valid(header)} = True")
 
     def _do_claim_register(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:

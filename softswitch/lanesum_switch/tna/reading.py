@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Types and expressions of P4 text: recursive descent with the precedences of P4-16."""
+"""Recursive descent parser for types and expressions of P4 text, with the precedences of P4_16."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lanesum_switch.tna import syntax as p4
 
 T = TypeVar("T")
 
-# From the weakest to the strongest; `>>` is two tokens, because type arguments end so too.
+# From the weakest to the strongest; `>>` is two tokens, because it may also close type arguments.
 _LEVELS: tuple[tuple[str, ...], ...] = (
     ("||",),
     ("&&",),
@@ -71,12 +71,12 @@ class Reader:
         return self.take().text
 
     def fail(self, wanted: str) -> NoReturn:
-        """Raises InvalidArgumentError: ``wanted`` is not what comes next."""
+        """Raise InvalidArgumentError: the next token is not ``wanted``."""
         found = self.token.text or "the end"
         raise InvalidArgumentError(f"Line {self.token.line} of the program has {found!r} where {wanted} was expected.")
 
     def many(self, read: Callable[[], T], end: str) -> list[T]:
-        """Items separated by commas, up to and with ``end``; a comma may follow the last one."""
+        """Read items separated by commas, up to ``end``; a comma may follow the last one."""
         found: list[T] = []
         while not self.accept(end):
             found.append(read())
@@ -116,7 +116,7 @@ class Reader:
         return p4.Tuple(args) if word == "tuple" else p4.Named(word, args)
 
     def at_type(self) -> bool:
-        """Whether a type stands here for certain: a keyword, or the name of a declared type."""
+        """Return True if the next token is a type keyword, or the name of a declared type."""
         return self.token.kind == "name" and (self.token.text in _TYPE_WORDS or self.token.text in self.type_names)
 
     # Expressions
@@ -130,7 +130,7 @@ class Reader:
         return p4.Conditional(condition, left, self.expression())
 
     def key_set(self) -> p4.Expr:
-        """An expression, or a set of values as in ``select`` and table entries."""
+        """Read an expression, or a set of values as in ``select`` and table entries."""
         if self.accept("default") or self.accept("_"):
             return p4.Anything()
         first = self.expression()
@@ -141,7 +141,7 @@ class Reader:
         return first
 
     def key_sets(self) -> tuple[p4.Expr, ...]:
-        """One key set, or several in parentheses."""
+        """Read one key set, or several in parentheses."""
         if not self.is_at("("):
             return (self.key_set(),)
         start = self.at
@@ -218,7 +218,7 @@ class Reader:
                 return found
 
     def _generic_call(self, function: p4.Expr) -> p4.Expr | None:
-        """``function<types>(args)``; None where the ``<`` compares."""
+        """Read ``function<types>(args)``; return None if the ``<`` compares."""
         start = self.at
         line = self.take().line
         try:

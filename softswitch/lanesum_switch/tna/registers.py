@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Register and RegisterAction: one access of a stateful ALU.
 
-The body of a RegisterAction is executed symbolically: what the cell and the results become is one expression each, of
-what the cell was and of fields of the packet. So an access is a read, a few assignments and a write, without branches,
-and what the body asks of the ALU can be counted.
+The body of a RegisterAction is executed symbolically: cell and results become one expression each, of the old cell and
+of packet fields. So an access is a read, a few assignments and a write without branches, and the ALU resources of the
+body can be counted.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
-from lanesum_switch.tna.body import Body
-from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.body import Binding, Body, Extern
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.storage import Leaf, Place, StructVar, leaves
 from lanesum_switch.tna.values import Typed
 
@@ -28,7 +28,7 @@ _INDEX_BITS = 32
 
 
 class Register(Extern):
-    """``arrays``: one per number of a cell, which is a number or a struct of two."""
+    """A register; ``arrays``: one per number of a cell, which is a number or a struct of two."""
 
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
@@ -50,7 +50,7 @@ class Register(Extern):
                 gress.initial[array] = value.value & ((1 << kind.width) - 1)
 
     def members(self) -> list[tuple[str, p4.Bits]]:
-        """(name, type) of each number of a cell; one without a name where the cell is a number."""
+        """Return (name, type) of each number of a cell; the name is empty if the cell is a number."""
         record = self.gress.storage.record(self.type)
         if record is None:
             return [("", self._bits(self.type))]
@@ -65,7 +65,7 @@ class Register(Extern):
         return resolved
 
     def claim(self, body: Body, what: str) -> None:
-        """The access that a packet has to this register."""
+        """Note the access of a packet to this register."""
         body.emit("claim_register", ir.Text(self.name), ir.Text(what))
 
     def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
@@ -83,7 +83,7 @@ class Register(Extern):
 
 
 class RegisterAction(Extern):
-    """``execute(index)`` is one access; T2NA's has up to four results."""
+    """One access by ``execute(index)``; in T2NA with up to four results."""
 
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
@@ -100,7 +100,7 @@ class RegisterAction(Extern):
         self._check()
 
     def _check(self) -> None:
-        """Refuse what no stateful ALU does."""
+        """Refuse operations that no stateful ALU supports."""
         old = {
             member: Typed(ir.FieldRef("cell", member), kind) for member, kind in self.register.members()
         }  # fmt: skip
@@ -136,7 +136,7 @@ class RegisterAction(Extern):
         given = body.value(call.args[0])
         index = given.expr
         if not isinstance(index, ir.FieldRef | ir.Const | ir.Param):
-            # In a variable of its type: an index that cannot leave the register is not checked.
+            # In a variable of its type: an index that cannot exceed the register is not checked.
             held = storage.temporary(given.type or p4.Bits(_INDEX_BITS))
             body.store(held, Typed(index, held.type))
             index = held.expr
@@ -171,7 +171,7 @@ class RegisterAction(Extern):
 
 
 class _Alu(Body):
-    """Executes a RegisterAction's body on expressions."""
+    """Executes the body of a RegisterAction on expressions."""
 
     def __init__(self, gress: Gress, scope: dict[str, Binding], action: RegisterAction, old: dict[str, Typed]) -> None:
         super().__init__(gress, scope, action.name)
@@ -182,7 +182,7 @@ class _Alu(Body):
         self.updates: dict[str, int] = dict.fromkeys(old, 0)
 
     def run(self) -> None:
-        """Afterwards ``new`` has each number of the cell and ``results`` what the out parameters are."""
+        """Run; afterwards ``new`` has each number of the cell, and ``results`` the out parameters."""
         value, *outs = self.function.params
         record = self.gress.storage.record(value.type)
         if record is None:
@@ -270,7 +270,7 @@ class _Alu(Body):
 
 
 def _comparator(comparison: ir.Op) -> ir.Op:
-    """The same for a comparison and its opposite: an ALU's instructions take either from one comparator."""
+    """Return the same key for a comparison and its opposite: instructions use either from one comparator."""
     left, right = comparison.args
     if comparison.op in ("==", "!="):
         return ir.Op("==", (left, right))

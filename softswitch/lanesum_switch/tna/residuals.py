@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checksum: ones' complement sums in parsers and deparsers.
 
-A parser's checksum is a running sum modulo 65,535. Adding and subtracting are assignments to it, so the parser needs
-nothing new for them. What ``get`` and ``subtract_all_and_deposit`` hand over is one thing to the chip's parser, which
-goes on subtracting: every header that is extracted later counts, too, whether the checksum is about it or not.
+A parser's checksum is a running sum modulo 65,535; adding and subtracting are assignments to it. The result of ``get``
+and ``subtract_all_and_deposit`` stays open in the chip's parser, which continues to subtract: every later extracted
+header counts, related to the checksum or not.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
-from lanesum_switch.tna.body import Body
-from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.body import Binding, Body, Extern
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.storage import HeaderVar, Leaf, leaves
 from lanesum_switch.tna.values import Typed
 
@@ -24,7 +24,7 @@ _SUM = p4.Bits(16)
 
 
 def word_sum(fields: Sequence[Typed]) -> ir.Expr:
-    """The sum of the 16-bit words that fields side by side make up, not reduced: 2**16 is 1 modulo 65,535."""
+    """Return the sum of the 16-bit words of concatenated fields, not reduced: 2**16 is 1 modulo 65,535."""
     total: ir.Expr = ir.Const(0)
     position = 0
     for field in fields:
@@ -37,7 +37,7 @@ def word_sum(fields: Sequence[Typed]) -> ir.Expr:
 
 
 class Checksum(Extern):
-    """A parser's or a deparser's; ``residual`` is where the sum goes, once it was handed over."""
+    """Checksum of a parser or deparser; ``residual`` is the variable of the sum after ``deposit``."""
 
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
@@ -54,7 +54,7 @@ class Checksum(Extern):
                 self._change(body, "-", body.fields(call.args[0]))
                 return None
             case "verify":
-                # True where the checksum is wrong, as the chip's parser tells (bf-p4c puts it into parser_err).
+                # True if the checksum is wrong, as in the chip's parser (bf-p4c writes it to parser_err).
                 return Typed(ir.Op("!=", (self.sum.expr, ir.Const(0))), p4.Boolean())
             case "subtract_all_and_deposit":
                 place = body.place(call.args[0])
@@ -66,7 +66,7 @@ class Checksum(Extern):
         return super().call(body, method, call)
 
     def deposit(self, body: Body, place: Leaf) -> None:
-        """Hand the sum over to ``place``, and keep it up to date from here on."""
+        """Write the sum to ``place``, and update it from here on."""
         self.residual = place
         body.store(self.open, Typed(ir.Const(1), self.open.type))
         body.store(place, Typed(self.sum.expr, _SUM))
@@ -78,7 +78,7 @@ class Checksum(Extern):
         body.store(self.sum, Typed(ir.Op("%", (whole, ir.Const(_MODULUS))), _SUM))
 
     def extracted(self, body: Body, header: HeaderVar) -> None:
-        """What an extract does to a residual that is open."""
+        """Update an open residual after an extract."""
         assert self.residual is not None
         fields = [Typed(leaf.expr, leaf.type) for leaf in leaves(header)]
         rest = ir.Op("-", (self.sum.expr, ir.Op("?", (self.open.expr, word_sum(fields), ir.Const(0)))))

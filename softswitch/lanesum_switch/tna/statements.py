@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Statements and annotations of P4 text."""
+"""Parser for statements and annotations of P4 text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from lanesum_switch.tna.reading import Reader
 
 
 class Annotations:
-    """What stood before a declaration: names, and the text of ``@name``."""
+    """Annotations of a declaration: names, and the text of ``@name``."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.texts: dict[str, str] = {}
 
     def control_name(self, name: str) -> str:
-        """The name that the control plane knows."""
+        """Name for the control plane."""
         return self.texts.get("name", name).removeprefix(".")
 
 
@@ -25,7 +25,7 @@ class StatementReader(Reader):
     """Reads the bodies of actions, controls, parser states and methods."""
 
     def annotations(self) -> Annotations:
-        """Those that stand here, if any."""
+        """Read optional annotations."""
         found = Annotations()
         while self.accept("@"):
             name = self.name()
@@ -41,7 +41,7 @@ class StatementReader(Reader):
         return found
 
     def balanced(self, opening: str, closing: str) -> list[Token]:
-        """The tokens between a bracket that stands here and its partner."""
+        """Read the tokens between a bracket and its partner."""
         self.expect(opening)
         start, depth = self.at, 1
         while depth:
@@ -54,7 +54,7 @@ class StatementReader(Reader):
         return self.tokens[start : self.at - 1]
 
     def is_variable(self) -> bool:
-        """Whether ``type name;`` or ``type name = value;`` follows, and no instantiation."""
+        """Return True if ``type name;`` or ``type name = value;`` follows, and no instantiation."""
         start = self.at
         if self.token.kind != "name":
             return False
@@ -64,7 +64,7 @@ class StatementReader(Reader):
         return found
 
     def variable(self) -> p4.Variable:
-        """``type name;`` or ``type name = value;``."""
+        """Read ``type name;`` or ``type name = value;``."""
         kind = self.type()
         name = self.name()
         value = self.expression() if self.accept("=") else None
@@ -74,7 +74,7 @@ class StatementReader(Reader):
     # Statements
 
     def body(self) -> tuple[p4.Statement, ...]:
-        """Statements in braces."""
+        """Read statements in braces."""
         self.expect("{")
         found: list[p4.Statement] = []
         while not self.accept("}"):
@@ -82,7 +82,7 @@ class StatementReader(Reader):
         return tuple(found)
 
     def statement(self) -> list[p4.Statement]:
-        """One statement; a block is its statements, an empty one is none."""
+        """Read one statement; a block is its statements, an empty one is none."""
         self.annotations()
         token = self.token
         if self.is_at("{"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the variables of a P4 program live in ``ir.Program``: headers as instances, everything else as metadata."""
+"""Storage of a P4 program's variables in ``ir.Program``: headers as instances, all others as metadata."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 
-LOCALS = "local"  # the metadata instance of all variables that are no structs
+LOCALS = "local"  # the metadata instance of all variables that are not structs
 ERROR_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A number or truth value; ``expr`` is a field where it can be written."""
+    """A number or truth value; ``expr`` is a field if it can be written."""
 
     expr: ir.Expr
     type: p4.Bits | p4.Boolean
@@ -49,7 +49,7 @@ Place = Leaf | HeaderVar | StructVar | StackVar
 
 
 def leaves(place: Place) -> list[Leaf]:
-    """All numbers of a variable, in order."""
+    """Return all numbers of a variable, in order."""
     if isinstance(place, Leaf):
         return [place]
     if isinstance(place, StackVar):
@@ -58,7 +58,7 @@ def leaves(place: Place) -> list[Leaf]:
 
 
 def headers(place: Place) -> list[HeaderVar]:
-    """All headers of a variable, in order."""
+    """Return all headers of a variable, in order."""
     if isinstance(place, HeaderVar):
         return [place]
     if isinstance(place, StackVar):
@@ -69,7 +69,7 @@ def headers(place: Place) -> list[HeaderVar]:
 
 
 class Storage:
-    """Resolves the types of one program, and gives variables of one gress their places."""
+    """Resolves the types of one program, and allocates the variables of one gress."""
 
     def __init__(self, text: p4.Text, program: ir.Program) -> None:
         self.text = text
@@ -79,7 +79,7 @@ class Storage:
         self._fresh = 0
 
     def resolve(self, kind: p4.Type) -> p4.Type:
-        """A type without typedefs; enumerations become numbers."""
+        """Return a type without typedefs; enumerations become numbers."""
         while isinstance(kind, p4.Named):
             if kind.name in self.text.typedefs:
                 kind = self.text.typedefs[kind.name]
@@ -92,33 +92,33 @@ class Storage:
         return kind
 
     def record(self, kind: p4.Type) -> p4.Record | None:
-        """The struct or header that a type names."""
+        """Return the struct or header of a type name."""
         resolved = self.resolve(kind)
         return self.text.records.get(resolved.name) if isinstance(resolved, p4.Named) else None
 
     def declare(self, name: str, kind: p4.Type) -> Place:
-        """A variable of the given type, under a name of its own."""
+        """Declare a variable of the given type, under a unique name."""
         return self._place(LOCALS, name, name, kind)
 
     def temporary(self, kind: p4.Bits | p4.Boolean) -> Leaf:
-        """A variable that no text names."""
+        """Declare a variable that the text does not name."""
         self._fresh += 1
         place = self.declare(f"temporary.{self._fresh}", kind)
         assert isinstance(place, Leaf)
         return place
 
     def field(self, instance: str, name: str, kind: p4.Bits) -> ir.FieldRef:
-        """A metadata field, made where it is not there yet."""
+        """Return a metadata field; create it if necessary."""
         self._metadata.setdefault(instance, {})[name] = ir.FieldType(name, kind.width, kind.signed)
         return ir.FieldRef(instance, name)
 
     def finish(self) -> None:
-        """Hand the metadata over to the program: no declarations from here on."""
+        """Add the metadata to the program; no declarations are possible afterwards."""
         for name, fields in self._metadata.items():
             self.program.instances[name] = ir.Instance(name, ir.HeaderType(name, tuple(fields.values())), True)
 
     def _place(self, instance: str, path: str, full: str, kind: p4.Type) -> Place:
-        """``path`` within metadata ``instance``; ``full`` names headers."""
+        """Return ``path`` within metadata ``instance``; ``full`` names headers."""
         resolved = self.resolve(kind)
         if isinstance(resolved, p4.Bits):
             return Leaf(self.field(instance, path, resolved), resolved)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A Tofino in place of BMv2: one device that executes a TNA or T2NA program packet by packet.
+"""A Tofino switch in place of BMv2: one device that executes a TNA or T2NA program packet by packet.
 
 ::
 
@@ -8,8 +8,8 @@
               ^ resubmit                          | drop, unicast, two multicast groups, mirror, CPU        |
               +-----------------------------------+---------------- recirculation ports <-------------------+
 
-The program is p4c's own output (see ``parse``). Left out: queues (a packet is sent at once; depths are what
-``queue_depth`` says), timing, ghost threads, packet generators, MAC and FCS.
+The program is p4c's own output (see ``parse``). Not modeled: queues (packets leave at once; ``queue_depth`` gives
+depths), timing, ghost threads, packet generators, MAC and FCS.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _MAX_DEPTH = (1 << 19) - 1
 class TofinoSwitch(EmbeddedSwitch):
     """Implements ``api.Switch`` for TNA programs.
 
-    ``recirculation_ports``: ports whose packets come back in; by default those that the program's chip has for it.
-    A program that accesses a register twice is no program for the chip: ``process`` raises RegisterAccessError.
+    ``recirculation_ports``: ports whose packets return to ingress; by default those of the program's chip. ``process``
+    raises RegisterAccessError if a program accesses a register twice in a pass.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class TofinoSwitch(EmbeddedSwitch):
     # Program
 
     def outline(self, config: bytes) -> dict[str, Any]:
-        """The objects of a program as far as a P4Info names them. Raises as ``load``."""
+        """Return the objects of a program that a P4Info names. Raises the errors of ``load``."""
         return outline(load_text(config))
 
     def _read(self, config: bytes) -> TnaProgram:
@@ -82,14 +82,14 @@ class TofinoSwitch(EmbeddedSwitch):
 
     @property
     def source(self) -> str:
-        """The generated Python of ingress and egress; empty where no program is loaded."""
+        """Generated Python of ingress and egress; empty without a program."""
         return "\n".join(half.compiled.source for half in self._halves)
 
     def set_port_metadata(self, port: int, metadata: bytes) -> None:
-        """What stands between intrinsic metadata and the packets that come in by a port, from its first bit on.
+        """Set the bytes between intrinsic metadata and the packets of a port.
 
-        Zeros at first, and again where the program is loaded anew. Raises InvalidArgumentError for more bytes than the
-        chip has for it.
+        They are zero at first, and after a program is loaded. Raises InvalidArgumentError for more bytes than the chip
+        has.
         """
         with self._lock:
             size = len(self._port_metadata)
@@ -97,15 +97,15 @@ class TofinoSwitch(EmbeddedSwitch):
                 raise InvalidArgumentError(f"A port has {size} bytes of metadata, not {len(metadata)}.")
             self._metadata_of[port] = metadata.ljust(size, b"\0")
 
-    # Registers are those of one pipe
+    # Registers belong to one pipe
 
     def read_register(self, name: str, index: int, pipe: int = 0) -> int:
-        """Raises NotFoundError for an unknown register, an index outside of it, or no such pipe."""
+        """Read a register. Raises NotFoundError for an unknown register, index or pipe."""
         with self._lock:
             return int(self._bank_of(name, pipe).read(name, index))
 
     def write_register(self, name: str, index: int, value: int, pipe: int = 0) -> None:
-        """Raises NotFoundError, or InvalidArgumentError for a value that does not fit."""
+        """Write a register. Raises NotFoundError, or InvalidArgumentError for a value that does not fit."""
         with self._lock:
             self._bank_of(name, pipe).write(name, index, value)
 
@@ -126,7 +126,7 @@ class TofinoSwitch(EmbeddedSwitch):
         super()._abort(error, out, before)
 
     def _pass(self, port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: Any) -> None:
-        """Ingress and what follows. ``origin``: the data of a resubmitted packet, None for any other."""
+        """Run ingress and the following steps. ``origin``: data of a resubmitted packet, or None."""
         now = self._now()
         half = self._halves[0]
         metadata = half.metadata.pack(resubmit_flag=int(origin is not None), ingress_port=port, ingress_mac_tstamp=now)
@@ -141,7 +141,7 @@ class TofinoSwitch(EmbeddedSwitch):
         self._replicate(port, frame, passed, out, effects)
 
     def _replicate(self, port: int, frame: bytes, passed: Passed, out: list[PacketOut], effects: list[Any]) -> None:
-        """The traffic manager."""
+        """Replicate a packet as the traffic manager does."""
         if passed.to_cpu and not passed.drop & _DROP_CPU_COPY and self.cpu_port is not None:
             self._leave(self.cpu_port, passed, 0, True, out, effects)
         if passed.drop & _DROP_ALL:
@@ -160,7 +160,7 @@ class TofinoSwitch(EmbeddedSwitch):
     def _leave(
         self, port: int, passed: Passed, rid: int, first: bool, out: list[PacketOut], effects: list[Any]
     ) -> None:
-        """One copy from the traffic manager to its port."""
+        """Send one copy from the traffic manager to its port."""
         if passed.bypass:
             self._send(port, passed.packet, out, effects)
         else:
@@ -171,7 +171,7 @@ class TofinoSwitch(EmbeddedSwitch):
     ) -> None:
         now = self._now()
         half = self._halves[1]
-        # A packet is sent at once: what waits before it now is what waited when it was queued.
+        # Packets leave at once: the queue depth at this time is that of enqueueing.
         depth = 0 if self._queue_depth is None else min(self._queue_depth(port), _MAX_DEPTH)
         metadata = half.metadata.pack(
             egress_port=port, enq_qdepth=depth, enq_tstamp=now, deq_qdepth=depth, egress_rid=rid,
@@ -186,7 +186,7 @@ class TofinoSwitch(EmbeddedSwitch):
             self._send(port, passed.packet, out, effects)
 
     def _mirror(self, passed: Passed, packet: bytes, out: list[PacketOut], effects: list[Any]) -> None:
-        """Copies to the ports of mirror sessions, with the mirror's header in front."""
+        """Send copies to the ports of mirror sessions, with the mirror's header in front."""
         for session_id, header in passed.mirrored:
             session = self.clone_sessions.get(session_id)
             if session is None:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The syntax tree of simplified P4: what ``parse`` reads and the translation walks.
+"""Syntax tree of simplified P4, which ``parse`` builds and the translation walks.
 
-Every node says on which line of the text it stands where an error message may need it.
+Nodes that error messages may name have the line of the text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A type by name, with type arguments where it is generic; ``error`` and ``void`` too."""
+    """A type by name, with type arguments if it is generic; ``error`` and ``void``, too."""
 
     name: str
     args: tuple[Type, ...] = ()
@@ -246,7 +246,7 @@ class Parameter:
     direction: str  # in, out, inout, or empty
     type: Type
     name: str
-    control_name: str  # of an action's parameter, as the control plane knows it
+    control_name: str  # name of an action's parameter in the control plane
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Instantiation:
-    """``name`` in the text; ``control_name`` as the control plane knows the object."""
+    """``name`` in the text; ``control_name`` in the control plane."""
 
     type: Named
     args: tuple[Expr, ...]

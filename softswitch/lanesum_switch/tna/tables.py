@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""TNA tables as ``ir`` table nodes."""
+"""Translation of TNA tables to ``ir`` table nodes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import replace
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
-from lanesum_switch.tna.body import Body
-from lanesum_switch.tna.gress import Binding, Gress
+from lanesum_switch.tna.body import Binding, Body
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.parsers import constant
 from lanesum_switch.tna.values import Typed, bit_string
 
-DEFAULT_SIZE = 512  # of a table that does not say, in TNA
+DEFAULT_SIZE = 512  # default size of a table in TNA
 _KINDS = ("exact", "lpm", "ternary", "range", "optional")
 _KNOWN = {"default_action", "size", "counters", "meters", "idle_timeout"}
 
@@ -29,10 +29,10 @@ class Tables:
         self.actions = actions
 
     def node(self, table: p4.Table, body: Body, ways: dict[str, str | None], following: str | None) -> ir.TableNode:
-        """The node that applies a table.
+        """Return the node that applies a table.
 
-        ``body`` gets what computes keys that are no fields. ``ways``: where to go, by name of the action in the text,
-        or by ``__HIT__`` and ``__MISS__``; what it does not name goes to ``following``.
+        ``body`` gets the computation of keys that are not fields. ``ways``: successors by name of the action in the
+        text, or ``__HIT__`` and ``__MISS__``; others continue at ``following``.
         """
         where = table.control_name
         unknown = set(table.properties) - _KNOWN
@@ -104,7 +104,7 @@ class Tables:
         return action, numbers
 
     def _counted(self, counter: p4.Property | None, table: p4.Table) -> frozenset[str] | None:
-        """The actions that count; None where all do."""
+        """Return the actions that count; None for all."""
         if counter is None:
             return None
         assert isinstance(counter.value, p4.Path)
@@ -113,7 +113,7 @@ class Tables:
 
     def _meter(self, meter: p4.Property, table: str) -> str:
         assert isinstance(meter.value, p4.Path)
-        name = self.gress.direct_meters[meter.value.name].name
+        name = self.gress.direct_meters[meter.value.name]
         self.gress.program.meters[name] = replace(self.gress.program.meters[name], binding=table)
         return name
 
@@ -130,7 +130,7 @@ class Tables:
         return tuple(found)
 
     def _match(self, expr: p4.Expr, key: ir.KeyField, body: Body) -> tuple[int, int]:
-        """(value, aux) as in ``api.Match``."""
+        """Return (value, aux) as in ``api.Match``."""
         full = (1 << key.bits) - 1
         match expr:
             case p4.Anything():

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Typed P4 values as ``ir`` expressions.
 
-``ir`` expressions compute with integers of any size, P4 within the width of a type. Every operation that may leave its
-type's range is cut here; the code generator drops the cuts that cannot change anything.
+``ir`` expressions compute with integers of any size, P4 within the width of a type. Every operation that may exceed its
+type's range is cut here; the code generator drops cuts without effect.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _LOGIC = {"&&": "and", "||": "or"}
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """``type`` is None for a number without width."""
+    """A typed value; ``type`` is None for a number without width."""
 
     expr: ir.Expr
     type: p4.Bits | p4.Boolean | None
 
     @property
     def bits(self) -> int:
-        """The width. Raises UnsupportedProgramError for a number without one."""
+        """Return the width. Raises UnsupportedProgramError for a number without one."""
         if self.type is None:
             raise UnsupportedProgramError("Unsupported: a number without width where its width matters.")
         return self.type.width if isinstance(self.type, p4.Bits) else 1
@@ -44,7 +44,7 @@ def mask_of(bits: int) -> ir.Const:
 
 
 def cut(expr: ir.Expr, kind: p4.Bits) -> ir.Expr:
-    """The value modulo 2**width, as a value of the type."""
+    """Return the value modulo 2**width, as a value of the type."""
     if isinstance(expr, ir.Const):
         value = expr.value & ((1 << kind.width) - 1)
         return ir.Const(value - (1 << kind.width) if kind.signed and value >> kind.width - 1 else value)
@@ -54,12 +54,12 @@ def cut(expr: ir.Expr, kind: p4.Bits) -> ir.Expr:
 
 
 def bit_string(value: Typed) -> ir.Expr:
-    """The bits of a value as a number that is not negative."""
+    """Return the bits of the value as a non-negative number."""
     return ir.Op("&", (value.expr, mask_of(value.bits))) if value.signed else value.expr
 
 
 def concatenate(values: Sequence[Typed]) -> Typed:
-    """All values side by side, the first one in the highest bits."""
+    """Concatenate all values, the first one in the highest bits."""
     total = sum(value.bits for value in values)
     result: ir.Expr = ir.Const(0)
     shift = total
@@ -72,7 +72,7 @@ def concatenate(values: Sequence[Typed]) -> Typed:
 
 
 def cast(value: Typed, kind: p4.Bits | p4.Boolean) -> Typed:
-    """An explicit cast."""
+    """Apply an explicit cast."""
     if isinstance(kind, p4.Boolean):
         return Typed(value.expr, kind)
     if isinstance(value.type, p4.Bits) and value.type.width <= kind.width and not value.signed and not kind.signed:
@@ -98,7 +98,7 @@ def unary(op: str, value: Typed) -> Typed:
 
 
 def binary(op: str, left: Typed, right: Typed) -> Typed:
-    """An operator of P4 on two values; a number without width takes the other's type."""
+    """Apply an operator of P4 to two values; a number without width gets the other's type."""
     if op in _LOGIC:
         return Typed(ir.Op(_LOGIC[op], (left.expr, right.expr)), p4.Boolean())
     if op in _COMPARE:

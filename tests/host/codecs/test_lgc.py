@@ -241,7 +241,7 @@ def test_resumed_is_as_if_nothing_had_happened(name: str, stop: int) -> None:
     """Through a file, as ``torch.load`` takes it by default; stopped in each phase, and where one ends."""
     import torch
 
-    from lanesum.torch.state import _with_tensors
+    from lanesum.torch.checkpoint import _with_tensors
 
     here, later = ([ErrorFeedback(codec) for codec in job_of(name)] for _ in range(2))
     for number in range(stop):

@@ -20,9 +20,9 @@ from lanesum._internal import native
 from lanesum._internal.native import Availability
 from lanesum.doctor import Finding, Status, examine, gpus, software, system, usable
 from lanesum.protocol.spec import VERSION
-from lanesum.transport.path import buffer_bytes
+from lanesum.transport.constants import DEFAULT_WINDOW
+from lanesum.transport.path_check import buffer_bytes
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.udp import DEFAULT_WINDOW
 
 
 def doctor(*arguments: str, prelude: str = "", **environment: str) -> subprocess.CompletedProcess[str]:

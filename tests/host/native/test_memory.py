@@ -23,14 +23,15 @@ from lanesum.protocol.spec import Kind
 from lanesum.server import Aggregator, MemberIndex, ServerJob
 from lanesum.server.memory_bound import max_job_memory_bytes
 from lanesum.server.native_aggregator import NativeAggregator
+from lanesum.transport.constants import MAX_ROUNDS_IN_FLIGHT
 from lanesum.transport.errors import RoundSize
-from lanesum.transport.loop import PythonLoop
-from lanesum.transport.memory import worker_memory
-from lanesum.transport.native_loop import NativeLoop
-from lanesum.transport.native_rounds import NativeRounds
-from lanesum.transport.rounds import MAX_ACTIVE, RoundSequence
+from lanesum.transport.memory_bounds import worker_memory_bounds
+from lanesum.transport.native_rounds import NativeRoundSequence
+from lanesum.transport.native_worker_loop import NativeWorkerLoop
+from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
+from lanesum.transport.worker_loop import PythonWorkerLoop
 
 WORKERS = 3
 WINDOW = 48
@@ -98,7 +99,7 @@ def work(rounds: Any, to: JobTicket, words: list[np.ndarray[Any, Any]], earlier:
     now = 0.0
     for _ in range(earlier):
         window = rounds.start(LaneOp.ADD32, words[0][: to.accumulator_words])
-        while not window.finished:
+        while not window.complete:
             now += 0.01
             answer(rounds, to, [memoryview(bytes(one)) for one in rounds.due(now)], set(), now)
         rounds.finish(window)
@@ -112,17 +113,17 @@ def work(rounds: Any, to: JobTicket, words: list[np.ndarray[Any, Any]], earlier:
             pending = Header(kind=Kind.PENDING, job=1, tag=2, epoch=window.epoch, chunk=chunk, workers=2)
             rounds.receive(pending.pack(), now)
     rounds.due(now + 1)
-    assert not windows[0].finished
-    return [window.result() for window in windows if window.finished]
+    assert not windows[0].complete
+    return [window.result() for window in windows if window.complete]
 
 
 def make(native: ModuleType | None, to: JobTicket) -> tuple[Any, Any, Any]:
     sockets = ServerSockets(("127.0.0.1", 0), to.servers, shared=False)
     if native is None:
         rounds: Any = RoundSequence(to, window=WINDOW)
-        return rounds, PythonLoop(to, rounds, sockets), sockets
-    rounds = NativeRounds(native, to, window=WINDOW)
-    return rounds, NativeLoop(native, to, rounds, sockets, "on"), sockets
+        return rounds, PythonWorkerLoop(to, rounds, sockets), sockets
+    rounds = NativeRoundSequence(to, window=WINDOW)
+    return rounds, NativeWorkerLoop(to, rounds, sockets, "on"), sockets
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["python", "native"])
@@ -130,8 +131,8 @@ def make(native: ModuleType | None, to: JobTicket) -> tuple[Any, Any, Any]:
     ("slots", "accumulator_words", "packets", "earlier", "slack"),
     [
         (64, 360, (1000, 1000, 300), 150, 2.0),  # rounds dominate
-        (512, 64, (600,), 1100, 8.0),  # history and slots dominate
-        (64, 32, (200,) * MAX_ACTIVE, 0, 8.0),
+        (512, 64, (600,), 1100, 8.0),  # retransmit buffer and slots dominate
+        (64, 32, (200,) * MAX_ROUNDS_IN_FLIGHT, 0, 8.0),
     ],
 )
 def test_worker_memory_is_an_upper_bound(
@@ -148,7 +149,7 @@ def test_worker_memory_is_an_upper_bound(
     to = ticket(slots, accumulator_words)
     words = [np.ones(count * accumulator_words - 3, np.uint32) for count in packets]
     sizes = [RoundSize(LaneOp.ADD32, one.size) for one in words]
-    bound = worker_memory(to, sizes, window=WINDOW, native=compiled)
+    bound = worker_memory_bounds(to, sizes, window=WINDOW, native=compiled)
     first = make(native, to)  # loads and caches everything that is not this worker's
     work(first[0], to, [one[: 8 * accumulator_words * slots] for one in words[:1]], 1)
     first[1].close()
@@ -174,7 +175,7 @@ def test_worker_memory_is_an_upper_bound(
 
 def test_worker_memory_of_too_many_rounds_raises() -> None:
     with pytest.raises(ConfigurationError, match="rounds"):
-        worker_memory(ticket(8, 8), [RoundSize(LaneOp.ADD32, 8)] * (MAX_ACTIVE + 1))
+        worker_memory_bounds(ticket(8, 8), [RoundSize(LaneOp.ADD32, 8)] * (MAX_ROUNDS_IN_FLIGHT + 1))
 
 
 def contribute(

@@ -19,14 +19,13 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, Flag, Kind
+from lanesum.transport.constants import INITIAL_PTO_S, MAX_PTO_S, MAX_ROUNDS_IN_FLIGHT, MIN_PTO_S
 from lanesum.transport.errors import MismatchError, TransportError
-from lanesum.transport.latency import LATENCY_BUCKETS
-from lanesum.transport.native_rounds import NativeRounds, NativeWindow
-from lanesum.transport.rounds import MAX_ACTIVE, RoundSequence
-from lanesum.transport.rtt import INITIAL_RTO_S, MAX_RTO_S, MIN_RTO_S
+from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState
+from lanesum.transport.round_sequence import RoundSequence
+from lanesum.transport.round_state import RoundState
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.window import RoundWindow
 
 EPOCHS = 1 << 32
 PLACES: tuple[tuple[tuple[int, int], ...], ...] = (
@@ -36,7 +35,7 @@ PLACES: tuple[tuple[tuple[int, int], ...], ...] = (
     ((0, 0), (0, 1), (0, 2)),
     tuple((rack, bit) for rack in range(10) for bit in range(30)),
 )
-LATER_S = (0.0, 0.0, 1e-4, 1e-3, MIN_RTO_S / 4, MIN_RTO_S, INITIAL_RTO_S, MAX_RTO_S)
+LATER_S = (0.0, 0.0, 1e-4, 1e-3, MIN_PTO_S / 4, MIN_PTO_S, INITIAL_PTO_S, MAX_PTO_S)
 
 
 def make_ticket(dice: random.Random) -> JobTicket:
@@ -75,9 +74,9 @@ class Both:
             "pacing": dice.random() < 0.3,
         }
         self._python = RoundSequence(self.ticket, **options)
-        self._native = NativeRounds(native, self.ticket, **options)
-        self._in_flight = dice.choice((1, 1, 2, 3, MAX_ACTIVE))
-        self._windows: list[tuple[RoundWindow, NativeWindow]] = []
+        self._native = NativeRoundSequence(self.ticket, **options)
+        self._in_flight = dice.choice((1, 1, 2, 3, MAX_ROUNDS_IN_FLIGHT))
+        self._windows: list[tuple[RoundState, NativeRoundState]] = []
         self._sent: dict[tuple[int, int], None] = {}  # epochs and chunks that were sent, in that order
 
     def step(self) -> None:
@@ -85,7 +84,7 @@ class Both:
         dice = self._dice
         if len(self._windows) < self._in_flight and self._python.can_start and dice.random() < 0.5:
             self._start()
-        for one in [one for one in self._windows if one[0].finished and dice.random() < 0.5]:
+        for one in [one for one in self._windows if one[0].complete and dice.random() < 0.5]:
             self._finish(*one)
         for _ in range(dice.choice((0, 1, 1, 2, 8))):
             self._receive(self._datagram())
@@ -108,7 +107,7 @@ class Both:
         self._windows.append((window, compiled))
         self.done[f"{len(self._windows)} in flight"] += 1
 
-    def _finish(self, window: RoundWindow, compiled: NativeWindow) -> None:
+    def _finish(self, window: RoundState, compiled: NativeRoundState) -> None:
         self.done["finished behind another"] += window is not self._windows[0][0]
         self._python.finish(window)
         self._native.finish(compiled)
@@ -178,7 +177,7 @@ class Both:
             try:
                 outcomes.append((rounds.receive(memoryview(datagram), self.now), [], None))
             except TransportError as error:
-                last = [bytes(one) for one in rounds.last_words()] if isinstance(error, MismatchError) else []
+                last = [bytes(one) for one in rounds.final_datagrams()] if isinstance(error, MismatchError) else []
                 outcomes.append((type(error), last, error.__reduce__()))
         assert outcomes[1] == outcomes[0]
         self.done[str(outcomes[0][0])] += 1
@@ -191,11 +190,11 @@ class Both:
         assert native.missing_workers() == python.missing_workers()
         assert (native.answered, native.epoch, native.position) == (python.answered, python.epoch, python.position)
         for compiled, path in zip(native._link.paths, python._link.paths, strict=True):
-            assert (compiled.sequence, compiled.answer_interval_s) == (path.sequence, path.answer_interval_s)
-            for name in ("shortest_s", "queued", "quick_timeout_s", "timeout_s"):
+            assert (compiled.sequence, compiled.min_request_interval_s) == (path.sequence, path.min_request_interval_s)
+            for name in ("shortest_s", "queued", "loss_delay_s", "probe_timeout_s"):
                 assert getattr(compiled.rtt, name) == getattr(path.rtt, name)
         for slot in range(self.ticket.slots):
-            assert native._link.slots.bypass(slot) == python._link.slots.bypass(slot)
+            assert native._link.slot_backoff.bypasses(slot) == python._link.slot_backoff.bypasses(slot)
         assert native.can_start == python.can_start
         for one in self._windows:
             self._compare_results(*one)
@@ -204,17 +203,23 @@ class Both:
         python, native = self._python, self._native
         assert native.next_timeout(self.now) == python.next_timeout(self.now)
         assert native.stats == python.stats
-        assert native._link.congestion.packets == python._link.congestion.packets
-        assert (native._link.sequence, native._link.unanswered) == (python._link.sequence, python._link.unanswered)
+        assert native._link.congestion.congestion_window == python._link.congestion.congestion_window
+        assert (native._link.sequence, native._link.unanswered_probes) == (
+            python._link.sequence,
+            python._link.unanswered_probes,
+        )
 
-    def _compare_results(self, window: RoundWindow, compiled: NativeWindow) -> None:
-        assert (compiled.finished, compiled.answered) == (window.finished, window.answered)
-        assert (compiled.done_chunks, compiled.over) == (window.done_chunks, window.over)
-        assert (compiled.strangers, compiled.missing_workers()) == (window.strangers, window.missing_workers())
+    def _compare_results(self, window: RoundState, compiled: NativeRoundState) -> None:
+        assert (compiled.complete, compiled.answered) == (window.complete, window.answered)
+        assert (compiled.done_chunks, compiled.retired) == (window.done_chunks, window.retired)
+        assert (compiled.refused_results, compiled.missing_workers()) == (
+            window.refused_results,
+            window.missing_workers(),
+        )
         chunks = range(window.chunks + 2)
         assert [compiled.is_done(chunk) for chunk in chunks] == [window.is_done(chunk) for chunk in chunks]
         np.testing.assert_array_equal(compiled.contributors(), window.contributors())
-        if window.finished:
+        if window.complete:
             assert compiled.result().dtype == np.uint32
             np.testing.assert_array_equal(compiled.result(), window.result())
 
@@ -244,7 +249,7 @@ def test_everything_happens_to_them(native: ModuleType) -> None:
     assert total.rounds == done["rounds"] > 60
     for outcome in ("True", "False", "MismatchError", "ResultGoneError"):
         assert sum(count for name, count in done.items() if outcome in name) > 5, done
-    assert done[f"{MAX_ACTIVE} in flight"] > 5 and done["finished behind another"] > 5, done
+    assert done[f"{MAX_ROUNDS_IN_FLIGHT} in flight"] > 5 and done["finished behind another"] > 5, done
     for flags in (Flag(0), Flag.RETRANSMISSION, Flag.BYPASS, Flag.RETRANSMISSION | Flag.BYPASS):
         assert done[f"sent with {flags!r}"] > 50, done
 
@@ -252,7 +257,7 @@ def test_everything_happens_to_them(native: ModuleType) -> None:
 def test_results_outlive_their_rounds(native: ModuleType) -> None:
     """They are the compiled window's own memory."""
     to = JobTicket(job=1, tag=2, worker=0, workers=1, slots=4, accumulator_words=2)
-    rounds = NativeRounds(native, to)
+    rounds = NativeRoundSequence(to)
     window = rounds.start(LaneOp.ADD32, np.arange(4, dtype=np.uint32))
     rounds.due(0.0)
     for chunk in range(2):
@@ -268,7 +273,7 @@ def test_results_outlive_their_rounds(native: ModuleType) -> None:
 def test_what_was_sent_is_kept_and_not_the_callers_words(native: ModuleType) -> None:
     """A caller may use its memory again as soon as the round has ended."""
     to = JobTicket(job=1, tag=2, worker=0, workers=2, slots=4, accumulator_words=2)
-    rounds = NativeRounds(native, to)
+    rounds = NativeRoundSequence(to)
     words = np.arange(4, dtype=np.uint32)
     window = rounds.start(LaneOp.ADD32, words)
     first = [bytes(datagram) for datagram in rounds.due(0.0)]
@@ -282,18 +287,10 @@ def test_what_was_sent_is_kept_and_not_the_callers_words(native: ModuleType) -> 
     assert bytes(again[HEADER_BYTES:]) == first[1][HEADER_BYTES:]
 
 
-def test_both_have_the_same_buckets(native: ModuleType) -> None:
-    assert native.LATENCY_BUCKETS == LATENCY_BUCKETS
-
-
-def test_both_have_as_many_rounds_under_way(native: ModuleType) -> None:
-    assert native.MAX_ACTIVE == MAX_ACTIVE
-
-
 def test_words_of_a_round_that_ends_before_an_earlier_one_are_free_too(native: ModuleType) -> None:
     """Others may lack its chunks for as long as the earlier round lasts, and the caller does not wait for that."""
     to = JobTicket(job=1, tag=2, worker=0, workers=2, slots=4, accumulator_words=2)
-    rounds = NativeRounds(native, to)
+    rounds = NativeRoundSequence(to)
     rounds.start(LaneOp.ADD32, np.arange(2, dtype=np.uint32))
     words = np.arange(2, dtype=np.uint32)
     window = rounds.start(LaneOp.ADD32, words)
@@ -310,4 +307,4 @@ def test_words_of_a_round_that_ends_before_an_earlier_one_are_free_too(native: M
 
 def test_an_unknown_congestion_control_is_refused(native: ModuleType) -> None:
     with pytest.raises(ConfigurationError, match="no congestion control 'cubic'"):
-        NativeRounds(native, make_ticket(random.Random(1)), congestion="cubic")
+        NativeRoundSequence(make_ticket(random.Random(1)), congestion="cubic")

@@ -28,7 +28,7 @@ from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
-from lanesum.transport.native_rounds import NativeRounds
+from lanesum.transport.native_rounds import NativeRoundSequence
 
 LOCALHOST = "127.0.0.1"
 SIZE = 20_000  # five pieces
@@ -81,7 +81,7 @@ def test_whoever_knows_pieces_has_what_the_others_have(name: str, loss: float) -
         options: dict[str, Any] = {"wrap_socket": OneByOne} if worker == 2 else {}
         one = JobTicket(**{**_fields(tickets[worker]), "servers": (server.address,)})
         with Session(one, codec=codec(name, 3), **options) as session:
-            assert session._transport.takes_pieces == (worker != 2)
+            assert session._transport.supports_pieces == (worker != 2)
             for vector in vectors[worker]:
                 results[worker].append(session.all_reduce(vector, name=f"of {vector.size}"))
 
@@ -118,12 +118,12 @@ def test_nothing_goes_before_it_is_offered_and_then_all_does(
 ) -> None:
     """Results in any order, windows of any size: no packet has a word that was not made, none is forgotten."""
     one = JobTicket(job=1, tag=2, worker=0, workers=1, slots=slots, accumulator_words=2)
-    rounds = NativeRounds(native, one, window=window)
+    rounds = NativeRoundSequence(one, window=window)
     made = np.full(words, 0xDEAD, np.uint32)
     round_ = rounds.start(LaneOp.ADD32, made, withheld=True)
     there, now = 0, 0.0
     under_way: list[Header] = []
-    while not round_.finished:
+    while not round_.complete:
         now += 1e-3
         for datagram in rounds.due(now):
             packet = Packet.unpack(bytes(datagram))
@@ -136,7 +136,7 @@ def test_nothing_goes_before_it_is_offered_and_then_all_does(
             more = data.draw(st.integers(1, words - there))
             made[there : there + more] = np.arange(there, there + more)
             there += more
-            round_.offer(there)
+            round_.release(there)
         elif under_way:
             header = under_way.pop(data.draw(st.integers(0, len(under_way) - 1)))
             header.kind, header.workers, header.fan_in_workers, header.words = Kind.RESULT, 1, 1, 2
@@ -187,8 +187,12 @@ def test_a_silent_worker_ends_a_round_in_pieces_with_its_name() -> None:
             pieces = RoundPieces(
                 lambda _: None, lambda *_: pytest.fail("nothing to decode"), [9_000, SIZE], LaneOp.ADD32.shape
             )
+            transport = session._transport
             with pytest.raises(AggregationTimeoutError) as caught:
-                session._transport.all_reduce_words(LaneOp.ADD32, words, None, pieces)
+                round_ = transport.begin_round(LaneOp.ADD32, words, pieces)
+                while round_.encoding:
+                    transport.encode(round_)
+                transport.wait([round_])
             assert caught.value.missing == (1,)
             with pytest.raises(SessionClosedError):
                 session.all_reduce(np.ones(4, np.float32))
@@ -199,7 +203,7 @@ def test_with_a_quorum_rounds_stay_whole() -> None:
         one = ticket(0, 2, quorum=1, servers=(server.address,))
         server.admit(ServerJob.from_tickets([one, ticket(1, 2, quorum=1)]))
         with Session(one, codec=codec("thc-uniform", 2)) as session:
-            assert not session._transport.takes_pieces
+            assert not session._transport.supports_pieces
             vector = np.random.default_rng(0).standard_normal(SIZE).astype(np.float32)
             error = np.square(session.all_reduce(vector) - vector).sum() / np.square(vector).sum()
             assert error < 0.1

@@ -22,7 +22,7 @@ from lanesum.session import ObservedRound, Session
 from lanesum.transport import JobTicket, UdpTransport
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
 from tests.host.session.workers import run_workers
-from tests.host.transport.test_loop import FOREVER_S, HOST, tickets, wait_until_sending
+from tests.host.transport.test_worker_loop import FOREVER_S, HOST, tickets, wait_until_sending
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -48,8 +48,8 @@ def in_one_call(transport: UdpTransport, words: np.ndarray) -> tuple[np.ndarray,
 
 def step_by_step(transport: UdpTransport, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     round_ = transport.begin_round(LaneOp.ADD32, words)
-    transport.attend()
-    while not round_.finished:
+    transport.poll()
+    while not round_.complete:
         transport.wait([round_])
     return transport.finish(round_)
 
@@ -114,7 +114,7 @@ def test_exchange_beside_earlier_round_keeps_order(server: AggregationServer) ->
         theirs = pool.submit(lambda: [in_one_call(other, factor * words)[0] for factor in (1, 3)])
         before = one.begin_round(LaneOp.ADD32, words)
         over = one.exchange(LaneOp.ADD32, 3 * words)
-        while not before.finished:
+        while not before.complete:
             one.wait([before])
         mine = [one.finish(before)[0], over.result()]
         for ours, of_other, factor in zip(mine, theirs.result(), (1, 3), strict=True):

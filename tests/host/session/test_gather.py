@@ -23,7 +23,7 @@ from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
 from tests.host.session.workers import run_workers
-from tests.host.transport.test_loop import FOREVER_S, HOST, tickets, wait_until_sending
+from tests.host.transport.test_worker_loop import FOREVER_S, HOST, tickets, wait_until_sending
 
 pytestmark = pytest.mark.usefixtures("implementation")
 

@@ -178,7 +178,7 @@ def test_wait_for_rounds_that_ended_before_returns(server: AggregationServer, mo
 
     def wait_when_all_has_come(self: AllReduceScheduler) -> bool:
         flights = [one.flight for all_reduce in self._queue for one in all_reduce.started]
-        while not all([flight.finished or flight.ready for flight in flights]):
+        while not all([flight.complete or flight.ready for flight in flights]):
             threading.Event().wait(1e-3)
         return wait(self)
 

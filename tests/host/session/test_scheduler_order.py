@@ -41,7 +41,7 @@ class Flight:
         return self.arrived and self.pieces is not None and self.pieces.decoded < len(self.pieces)
 
     @property
-    def finished(self) -> bool:
+    def complete(self) -> bool:
         return self.arrived and not self.ready
 
 
@@ -66,7 +66,7 @@ class Transport:
         assert flight.pieces is not None
         flight.pieces.decode_up_to(flight.words.size, flight.words)
 
-    def attend(self) -> None:
+    def poll(self) -> None:
         pass
 
     def abandon(self) -> None:

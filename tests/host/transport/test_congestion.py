@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Flag, Kind, LaneOp
-from lanesum.transport import congestion, rtt
-from lanesum.transport.choose import AnyRounds, make_rounds
+from lanesum.transport import congestion, rtt, slot_backoff
 from lanesum.transport.congestion import congestion_control
+from lanesum.transport.round_factory import AnyRoundSequence, make_round_sequence
 from tests.host.transport.virtual_job import answer, read, ticket
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -35,10 +35,10 @@ def parts_of_rtt() -> Any:
     return availability().core or rtt
 
 
-def lone(chunks: int, window: int, congestion: str = "aimd", slots: int = 64) -> AnyRounds:
+def lone(chunks: int, window: int, congestion: str = "aimd", slots: int = 64) -> AnyRoundSequence:
     """A round of a job with one worker."""
     to = ticket(0, 1, slots=slots)
-    rounds = make_rounds(to, window=window, congestion=congestion)
+    rounds = make_round_sequence(to, window=window, congestion=congestion)
     rounds.start(LaneOp.ADD32, np.zeros(2 * chunks, np.uint32))
     return rounds
 
@@ -72,11 +72,11 @@ def test_fixed_windows_do_not_move() -> None:
     for chunk in range(16):
         rounds.receive(result(chunk, Flag.ECN), 0.0)
         assert [header.chunk for header in read(rounds.due(0.0))] == [16 + chunk]
-    fixed = parts().Fixed(3)
-    fixed.silence(0, 3)
-    fixed.loss(0, 3)
-    fixed.result(0, 3, marked=True)
-    assert congestion_control("fixed", 3).packets == fixed.packets == 3
+    fixed = parts().FixedWindow(3)
+    fixed.on_persistent_congestion(0, 3)
+    fixed.on_packet_lost(0, 3)
+    fixed.on_packet_acked(0, 3, marked=True)
+    assert congestion_control("fixed", 3).congestion_window == fixed.congestion_window == 3
 
 
 @pytest.mark.parametrize(("rtt_s", "left"), [(1e-3, 16), (0.1, 8)])
@@ -96,7 +96,7 @@ def test_what_is_lost_while_a_queue_stands_halves_once_per_window(rtt_s: float, 
         rounds.receive(result(later), now)
         again |= {header.chunk for header in read(rounds.due(now)) if header.flags & Flag.RETRANSMISSION}
     assert again == {lost, lost + 1}
-    assert rounds._link.congestion.packets in (left, left + 1)  # grown since
+    assert rounds._link.congestion.congestion_window in (left, left + 1)  # grown since
 
 
 def test_a_queue_stands_where_no_round_trip_of_late_is_short() -> None:
@@ -115,17 +115,17 @@ def test_a_queue_stands_where_no_round_trip_of_late_is_short() -> None:
 
 def test_an_unknown_control_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="no congestion control 'cubic'"):
-        make_rounds(ticket(), congestion="cubic")
+        make_round_sequence(ticket(), congestion="cubic")
 
 
 def test_one_packet_more_for_a_window_of_clean_results() -> None:
     control = parts().Aimd(64)
-    control.result(0, 1, marked=True)
-    assert control.packets == 32
+    control.on_packet_acked(0, 1, marked=True)
+    assert control.congestion_window == 32
     for number in range(1, 33):
-        assert control.packets == 32
-        control.result(number, number + 1, marked=False)
-    assert control.packets == 33
+        assert control.congestion_window == 32
+        control.on_packet_acked(number, number + 1, marked=False)
+    assert control.congestion_window == 33
 
 
 @given(st.lists(st.sampled_from(["clean", "marked", "silent", "lost"]), max_size=200), st.integers(1, 64))
@@ -133,18 +133,18 @@ def test_the_window_stays_between_one_and_its_most(events: list[str], most: int)
     control = parts().Aimd(most)
     for number, event in enumerate(events):
         if event == "silent":
-            control.silence(number, control.packets)
+            control.on_persistent_congestion(number, control.congestion_window)
         elif event == "lost":
-            control.loss(number, number + 1)
+            control.on_packet_lost(number, number + 1)
         else:
-            control.result(number, number + 1, marked=event == "marked")
-        assert 1 <= control.packets <= most
+            control.on_packet_acked(number, number + 1, marked=event == "marked")
+        assert 1 <= control.congestion_window <= most
 
 
 def test_silence_halves_but_a_late_worker_does_not() -> None:
     """One timer without an answer is what a late worker looks like; three are a path that is dead."""
     to = ticket(0, 2, slots=64)
-    silent, late = (make_rounds(to, window=16) for _ in range(2))
+    silent, late = (make_round_sequence(to, window=16) for _ in range(2))
     for rounds in (silent, late):
         rounds.start(LaneOp.ADD32, np.zeros(2 * 200, np.uint32))
         now, tries = 0.0, 0
@@ -163,20 +163,20 @@ def test_silence_halves_but_a_late_worker_does_not() -> None:
 
 def test_loss_of_a_lone_packet_says_nothing_about_the_window() -> None:
     control = parts().Aimd(16)
-    control.silence(1, under_way=1)
-    control.silence(1, under_way=8)
-    assert control.packets == 16
-    control.silence(1, under_way=9)
-    assert control.packets == 8
+    control.on_persistent_congestion(1, in_flight=1)
+    control.on_persistent_congestion(1, in_flight=8)
+    assert control.congestion_window == 16
+    control.on_persistent_congestion(1, in_flight=9)
+    assert control.congestion_window == 8
 
 
 def turns(collisions: list[bool]) -> list[bool]:
     """Which turns of one slot go past the switches."""
-    window = parts().SlotWindow()
+    backoff = (availability().core or slot_backoff).SlotBackoff()
     bypassed = []
     for collided in collisions:
-        bypassed.append(window.bypass(5))
-        window.result(5, collided)
+        bypassed.append(backoff.bypasses(5))
+        backoff.on_result(5, collided)
     return bypassed
 
 
@@ -199,11 +199,11 @@ def test_all_workers_leave_the_same_slots_alone(seed: int) -> None:
     choices = []
     for worker in range(workers):
         to = ticket(worker, workers, slots=slots)
-        rounds = make_rounds(to, window=generator.randint(1, 4))
+        rounds = make_round_sequence(to, window=generator.randint(1, 4))
         window = rounds.start(LaneOp.ADD32, np.zeros(2 * chunks, np.uint32))
         chosen: dict[int, bool] = {}
         now = 0.0
-        while not window.finished:
+        while not window.complete:
             for header in read(rounds.due(now)):
                 chosen.setdefault(header.chunk, bool(header.flags & Flag.BYPASS))
             waiting = [chunk for chunk in chosen if not window.is_done(chunk)]

@@ -18,14 +18,15 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Kind
-from lanesum.transport.latency import LATENCY_BUCKETS, LONGEST_NS, Latency
-from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.constants import LATENCY_BUCKETS
+from lanesum.transport.latency import MAX_LATENCY_NS, LatencyHistogram
+from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 
 
-def of(*seconds: float) -> Latency:
-    latency = Latency()
+def of(*seconds: float) -> LatencyHistogram:
+    latency = LatencyHistogram()
     for one in seconds:
         latency.record(one)
     return latency
@@ -40,7 +41,7 @@ def test_times_out_of_range_count_as_the_nearest() -> None:
     latency = of(-1.0, 1e9)
     assert latency.count == 2
     assert latency.p50 == pytest.approx(0, abs=1e-9)
-    assert latency.p99 == pytest.approx(LONGEST_NS / 1e9, rel=1 / 64)
+    assert latency.p99 == pytest.approx(MAX_LATENCY_NS / 1e9, rel=1 / 64)
 
 
 def test_percentiles_are_those_of_the_times() -> None:
@@ -55,7 +56,7 @@ def test_percentiles_are_those_of_the_times() -> None:
 
 
 def test_nothing_recorded_has_no_percentiles() -> None:
-    assert (Latency().count, Latency().p50, Latency().p99) == (0, None, None)
+    assert (LatencyHistogram().count, LatencyHistogram().p50, LatencyHistogram().p99) == (0, None, None)
 
 
 def test_counts_are_added_and_subtracted_and_copied() -> None:
@@ -65,7 +66,7 @@ def test_counts_are_added_and_subtracted_and_copied() -> None:
     assert pickle.loads(pickle.dumps(both)) == both
     assert len(bytes(both)) == 8 * LATENCY_BUCKETS
     with pytest.raises(ConfigurationError, match="counts"):
-        Latency(bytes(8))
+        LatencyHistogram(bytes(8))
 
 
 def test_stats_of_two_moments_have_a_difference() -> None:

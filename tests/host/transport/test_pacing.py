@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum.transport.choose import AnyRounds, make_rounds
 from lanesum.transport.pacing import Pacer
+from lanesum.transport.round_factory import AnyRoundSequence, make_round_sequence
 from tests.host.transport.virtual_job import answer, read, ticket
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -23,18 +23,18 @@ TICKET = ticket(0, 1, slots=1000)
 WORDS = TICKET.accumulator_words
 
 
-def lone(*, pacing: bool = True, slots: int = TICKET.slots) -> AnyRounds:
+def lone(*, pacing: bool = True, slots: int = TICKET.slots) -> AnyRoundSequence:
     """Rounds of a job of one worker."""
-    return make_rounds(replace(TICKET, slots=slots), window=WINDOW, congestion="fixed", pacing=pacing)
+    return make_round_sequence(replace(TICKET, slots=slots), window=WINDOW, congestion="fixed", pacing=pacing)
 
 
-def results(rounds: AnyRounds, datagrams: list[memoryview], now: float) -> None:
+def results(rounds: AnyRoundSequence, datagrams: list[memoryview], now: float) -> None:
     """All of them are answered at ``now``."""
     for header in read(datagrams):
         assert rounds.receive(answer(TICKET, workers=0b1, epoch=header.epoch, chunk=header.chunk), now)
 
 
-def measured(rounds: AnyRounds) -> float:
+def measured(rounds: AnyRoundSequence) -> float:
     """Have them know the round trip; the time after that."""
     window = rounds.start(LaneOp.ADD32, np.zeros(8 * WORDS, np.uint32))
     results(rounds, rounds.due(0.0), RTT_S)
@@ -89,7 +89,7 @@ def test_the_first_chunk_is_never_kept_back() -> None:
         results(rounds, [datagram], now)
 
 
-def measured_one_by_one(rounds: AnyRounds) -> float:
+def measured_one_by_one(rounds: AnyRoundSequence) -> float:
     window = rounds.start(LaneOp.ADD32, np.zeros(WORDS, np.uint32))
     results(rounds, rounds.due(0.0), RTT_S)
     rounds.finish(window)

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lanesum.protocol import Flag, Header, Kind, LaneOp
+from lanesum.transport.constants import MIN_PTO_S
 from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize
-from lanesum.transport.rtt import MIN_RTO_S
 from tests.host.transport.virtual_job import PATH_S, VirtualJob, check_sums, random_plans
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -105,7 +105,7 @@ def test_loss_is_repaired_quickly(loss: float) -> None:
     round_trips = job.now / (2 * PATH_S)
     assert round_trips < 20 * chunks / 32
     for worker in job.workers:
-        assert worker.rounds._link.congestion.packets == 32
+        assert worker.rounds._link.congestion.congestion_window == 32
 
 
 def test_who_gets_nowhere_goes_past_the_switch_and_takes_the_others_along() -> None:
@@ -121,9 +121,9 @@ def test_who_gets_nowhere_goes_past_the_switch_and_takes_the_others_along() -> N
 def test_contributions_at_two_places_come_together() -> None:
     """The first ones of worker 1 went to the server, the others' to the switch."""
     job = VirtualJob(random_plans(5, 3, [6]), switch=True)
-    slots = job.workers[1].rounds._link.slots
+    slots = job.workers[1].rounds._link.slot_backoff
     for slot in range(4):
-        slots.result(slot, collided=True)
+        slots.on_result(slot, collided=True)
     job.run()
     check_sums(job)
 
@@ -136,7 +136,7 @@ def test_a_worker_that_the_switch_does_not_know_costs_a_timer_per_window() -> No
     job.at(10 * PATH_S, lambda: unknown.add(1))
     job.run()
     check_sums(job)
-    assert job.now < 2 * MIN_RTO_S * chunks / window
+    assert job.now < 2 * MIN_PTO_S * chunks / window
 
 
 def late_worker(starts: float, rounds: int, **fields: int) -> VirtualJob:
@@ -251,5 +251,5 @@ def test_the_end_of_a_burst_does_not_take_a_timeout_for_each_packet(sends: bool,
     check_sums(job)
     assert len(first) == 95
     # One timeout, and a round trip for twice as many each time; there were 95 timeouts.
-    assert job.now < 2 * MIN_RTO_S + 20 * PATH_S
+    assert job.now < 2 * MIN_PTO_S + 20 * PATH_S
     assert job.workers[0].stats.retransmissions < 2 * len(first)

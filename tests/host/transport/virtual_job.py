@@ -21,8 +21,8 @@ from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
 from lanesum.server import Aggregator, ServerJob
 from lanesum.server.jobs import DEFAULT_KEPT_RESULTS
 from lanesum.transport import JobTicket, TransportStats
-from lanesum.transport.choose import AnyRounds, AnyWindow, make_rounds
 from lanesum.transport.errors import TransportError
+from lanesum.transport.round_factory import AnyRoundSequence, AnyRoundState, make_round_sequence
 
 Words = NDArray[np.uint32]
 Plan = list[tuple[LaneOp, Words]]
@@ -63,9 +63,9 @@ class Worker:
 
     ticket: JobTicket
     plan: Plan
-    rounds: AnyRounds
+    rounds: AnyRoundSequence
     starts_at: float = 0.0
-    window: AnyWindow | None = None
+    window: AnyRoundState | None = None
     results: list[Words] = field(default_factory=list)
     contributors: list[NDArray[np.uint32]] = field(default_factory=list)
     error: TransportError | None = None
@@ -116,7 +116,7 @@ class VirtualJob:
     ) -> None:
         self.tickets = [ticket(worker, len(plans), **fields) for worker in range(len(plans))]
         self.workers = [
-            Worker(one, plan, make_rounds(one, window=window), (starts or {}).get(one.worker, 0.0))
+            Worker(one, plan, make_round_sequence(one, window=window), (starts or {}).get(one.worker, 0.0))
             for one, plan in zip(self.tickets, plans, strict=True)
         ]
         self.now = 0.0
@@ -203,10 +203,10 @@ class VirtualJob:
             worker.rounds.receive(datagram, self.now)
         except TransportError as error:
             worker.error = error
-            self._send_all(worker, worker.rounds.last_words())
+            self._send_all(worker, worker.rounds.final_datagrams())
             return
         window = worker.window
-        if window is not None and window.finished:
+        if window is not None and window.complete:
             worker.results.append(window.result())
             worker.contributors.append(window.contributors().copy())
             worker.rounds.finish(window)

@@ -175,7 +175,8 @@ def run_rounds(transports: list[UdpTransport], number: int, first: int = 0) -> N
         try:
             for number_ in range(first, first + number):
                 op = OPS[number_ % len(OPS)]
-                result, contributors = transports[worker].all_reduce_words(op, words(worker, number_))
+                done = transports[worker].exchange(op, words(worker, number_))
+                result, contributors = done.result(), done.contributors()
                 both = [words(one, number_) for one in range(len(transports))]
                 assert result.tolist() == (sum(both[1:], both[0]) if op is LaneOp.ADD32 else np.max(both, 0)).tolist()
                 assert set(contributors.ravel().tolist()) == {(1 << len(transports)) - 1}

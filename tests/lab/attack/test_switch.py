@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmv2_tests.star import STRANGER, Job, Star, worker_host
-from bmv2_tests.targets import ReferenceTarget
+from bmv2_tests.in_process import ReferenceTarget
+from bmv2_tests.star import NON_MEMBER, Job, Star, worker_host
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.server import ServerJob
@@ -89,7 +89,7 @@ class Scene:
         traffic = world.traffic
         other, former = worker_host(OTHERS[0]), worker_host(FORMER)
         return {
-            "no member": (STRANGER.port, Attacker(traffic, host_of(STRANGER)), ANY_PORT),
+            "no member": (NON_MEMBER.port, Attacker(traffic, host_of(NON_MEMBER)), ANY_PORT),
             "another job": (
                 other.port, Attacker(traffic, host_of(other), tickets_of(self.others)[0]), MEMBER_OF_ANOTHER_JOB
             ),
@@ -186,7 +186,7 @@ def calm_run(star: Star, rounds: int, quorum: int = 0, **options: float) -> Outc
 
 def how_much(star: Star) -> tuple[int, int]:
     """Return the number of rounds, and of frames at a time."""
-    return (16, 12) if star.target.schedules > 10 else (6, 4)
+    return (16, 12) if star.target.num_schedules > 10 else (6, 4)
 
 
 @pytest.mark.parametrize("quorum", [0, 2])
@@ -208,7 +208,7 @@ def test_attacked_job_receives_the_same_packets(star: Star, quorum: int) -> None
         assert not calm.counts - attacked.counts
     assert attacked.at_server == calm.at_server
     assert world.aggregator.refused == intruder.refusals_at_server
-    if star.target.schedules > 10:
+    if star.target.num_schedules > 10:
         assert set(intruder.sent) == {*ANY_PORT, *MEMBER_OF_ANOTHER_JOB, *FORMER_MEMBER} - {*FUZZ}
 
 

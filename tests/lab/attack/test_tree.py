@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bmv2_tests.targets import Clock
+from bmv2_tests.target import Clock
 from lanesum.protocol import Header, LaneOp
 from lanesum.server import ServerJob
 from lanesum.transport import JobTicket

@@ -88,7 +88,7 @@ def test_foreign_datagrams_change_no_sum(strays: list[tuple[int, bytes]], quorum
     words = [np.arange(CHUNKS * WORDS, dtype=np.uint32) * (1 + worker) for worker in range(2)]
     windows = {ticket.local: by_address[ticket.local].start(LaneOp.ADD32, words[ticket.worker]) for ticket in both}
     step, completed = 0, dict.fromkeys(by_address, 0)
-    while not all(window.finished for window in windows.values()):
+    while not all(window.complete for window in windows.values()):
         for address, rounds in by_address.items():
             for datagram in list(map(bytes, rounds.due(step * 1e-3))):
                 for receiver, answer in aggregator.handle(address, datagram):
@@ -126,7 +126,7 @@ def test_random_answers_end_a_session_by_typed_errors_only(arriving: list[bytes]
             assert quorum and header.kind == Kind.PENDING and header.flags & Flag.GONE
             return  # not counted as anything: the session is over
         timeout_s = rounds.next_timeout(now)
-        assert window.finished or timeout_s is not None
+        assert window.complete or timeout_s is not None
     assert completed == int(np.count_nonzero(window.contributors().any(axis=1)))
     check_counts(rounds, completed)
 
@@ -166,7 +166,7 @@ def run_alone(errors: list[int], every: int) -> NDArray[np.uint32]:
         wrap = lambda sock: SocketWithNews(sock, errors, every)  # noqa: E731
         transport = UdpTransport(ticket, wrap_socket=wrap, deadline_s=60)
         try:
-            return transport.all_reduce_words(LaneOp.ADD32, np.arange(100, dtype=np.uint32))[0]
+            return transport.exchange(LaneOp.ADD32, np.arange(100, dtype=np.uint32)).result()
         finally:
             transport.close()
 

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from bmv2_tests.oracle import aggregate, random_words
 from bmv2_tests.star import SERVER, Job, Star
-from bmv2_tests.targets import Clock
+from bmv2_tests.target import Clock
 from lanesum.protocol import LaneOp
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int, ipv4_text, udp_checksum
 from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_PORT
 from lanesum.server import Aggregator, ServerJob
-from lanesum.transport import JobTicket, RoundSequence, RoundWindow
+from lanesum.transport import JobTicket, RoundSequence, RoundState
 from lanesum_control.model import SWITCH_MAC, HostPort
 from lanesum_lab.attack.attacker import CapturedTraffic, Host
 from lanesum_switch.reference.switch import PortFrame
@@ -104,7 +104,7 @@ class Worker:
         self.port = host.port
         self.host = host_of(host, ticket.local[1])
         self.rounds = RoundSequence(ticket)
-        self.window: RoundWindow | None = None
+        self.window: RoundState | None = None
         self.results: list[Words] = []
         self.contributors: list[Words] = []
         self.received: list[bytes] = []  # all datagrams that its socket received
@@ -288,7 +288,7 @@ class World:
     @staticmethod
     def _finish(worker: Worker) -> None:
         window = worker.window
-        if window is not None and window.finished:
+        if window is not None and window.complete:
             worker.results.append(window.result())
             worker.contributors.append(window.contributors().copy())
             worker.rounds.finish(window)

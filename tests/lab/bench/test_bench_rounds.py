@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import socket
 import subprocess
@@ -79,6 +80,16 @@ def test_congestion() -> None:
     assert cases["fixed", False]["packets_marked"] > 0
 
 
+@dataclasses.dataclass
+class Completed:
+    """A completed round."""
+
+    sums: NDArray[np.uint32]
+
+    def result(self) -> NDArray[np.uint32]:
+        return self.sums
+
+
 class Transport:
     """Sums with one wrong bit in the second round, and an end after the third."""
 
@@ -91,13 +102,13 @@ class Transport:
     def stats(self) -> TransportStats:
         return self._stats.copy()
 
-    def all_reduce_words(self, op: LaneOp, words: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], None]:
+    def exchange(self, op: LaneOp, words: NDArray[np.uint32]) -> Completed:
         sums = self._known.sums[self._rounds].copy()
         self._rounds += 1
         self._stats.packets_sent += 5
         sums[7] ^= self._rounds == 2
         sums[-1] = self._rounds == 3
-        return sums, None
+        return Completed(sums)
 
 
 @pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8])

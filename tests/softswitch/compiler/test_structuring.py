@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanesum_switch.compiler.python_source import SourceWriter
-from lanesum_switch.compiler.structuring import END, Go, Node, Structurer, Target
+from lanesum_switch.compiler.structuring import END, Goto, Node, NodeKey, Structurer
 
 
 @st.composite
@@ -47,15 +47,15 @@ def test_structured_graph_visits_the_same_nodes(graph: list[list[int | None]], c
     def node(number: int) -> Node:
         successors = graph[number]
 
-        def emit(go: Go) -> None:
+        def emit(goto: Goto) -> None:
             writer.line(f"choice = visit({number}) % {len(successors)}")
             for i, target in enumerate(successors):
                 with writer.block(f"{'elif' if i else 'if'} choice == {i}:"):
-                    go(target)
+                    goto(target)
 
         return Node(list(successors), emit)
 
-    nodes: dict[Target, Node] = {number: node(number) for number in range(len(graph))}
+    nodes: dict[NodeKey, Node] = {number: node(number) for number in range(len(graph))}
     with writer.block("def run():"):
         Structurer(writer, nodes, 0, "goto").write()
         writer.line("return")
@@ -82,13 +82,13 @@ def test_graph_deeper_than_python_indentation_becomes_a_loop() -> None:
     size = 150
 
     def node(number: int) -> Node:
-        following: Target = number + 1 if number + 1 < size else END
+        following: NodeKey = number + 1 if number + 1 < size else END
 
-        def emit(go: Go) -> None:
+        def emit(goto: Goto) -> None:
             with writer.block(f"if visit({number}):"):
-                go(following)
+                goto(following)
             with writer.block("else:"):
-                go(END)
+                goto(END)
 
         return Node([following, END], emit)
 
@@ -109,7 +109,7 @@ def test_graph_deeper_than_python_indentation_becomes_a_loop() -> None:
 def test_endless_loop_raises_loop_limit() -> None:
     writer = SourceWriter()
     with writer.block("def run():"):
-        Structurer(writer, {0: Node([0], lambda go: go(0))}, 0, "goto").write()
+        Structurer(writer, {0: Node([0], lambda goto: goto(0))}, 0, "goto").write()
     scope: dict[str, Any] = {"LoopLimit": TimeoutError}
     exec(writer.source(), scope)
     with pytest.raises(TimeoutError):

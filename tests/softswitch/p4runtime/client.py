@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plain P4Runtime client that reports outcomes instead of raising."""
+"""Plain P4Runtime client that reports outcomes instead of raising."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DEL
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an RPC ended: the name of its code and, for a Write, those of its updates."""
+    """Result of an RPC: the name of its code and, for a Write, those of its updates."""
 
     code: str
     updates: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class Program:
         return p4rt.Action(action_id=self.ids[name], params=params)
 
     def entry(self, table: str, match: Iterable[Any] = (), action: Any = None, **fields: Any) -> Any:
-        """An entity; ``action`` is an Action, a TableAction or None."""
+        """Return an entity; ``action`` is an Action, a TableAction or None."""
         entity = p4rt.Entity()
         entry = entity.table_entry
         entry.table_id = self.ids[table]
@@ -149,7 +149,7 @@ class Stream:
         return self.messages.get(timeout=timeout)
 
     def role(self, timeout: float = 5.0) -> tuple[str, int]:
-        """The next message, which must be arbitration: the name of its status and the primary's election id."""
+        """Return the next message, which must be arbitration: the name of its status and the primary's election id."""
         message = self.get(timeout)
         assert message.WhichOneof("update") == "arbitration", message
         update = message.arbitration
@@ -209,7 +209,7 @@ class Client:
         return OK
 
     def pipeline(self, response_type: int = 0) -> Any:
-        """The config, or the Outcome."""
+        """Return the config, or the Outcome."""
         request = p4rt.GetForwardingPipelineConfigRequest(device_id=self.device_id, response_type=response_type)
         try:
             return self.stub.GetForwardingPipelineConfig(request, timeout=20).config
@@ -229,7 +229,7 @@ class Client:
         return OK
 
     def update(self, kind: int, entity: Any) -> str:
-        """The code of a single update."""
+        """Return the code of a single update."""
         result = self.write((kind, entity))
         if result == OK:
             return "OK"
@@ -246,7 +246,7 @@ class Client:
         return self.update(DELETE, entity)
 
     def read(self, *entities: Any) -> tuple[list[Any], str]:
-        """What arrived, also in front of an error, and the name of the code."""
+        """Return the entities, also those in front of an error, and the name of the code."""
         request = p4rt.ReadRequest(device_id=self.device_id)
         for entity in entities:
             request.entities.add().CopyFrom(entity)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every test of this folder that takes ``address`` or ``client`` runs against each target."""
+"""Every test of this folder with ``address`` or ``client`` runs against each target."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A switch without a data plane: what the server writes is kept in dictionaries.
+"""Switch without a data plane: it stores the writes of the server in dictionaries.
 
-It lets the server's own rules be tested without those of a real data plane, and shows how little a switch has to do.
+It tests the server's own rules without a data plane, and shows the minimum of a switch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random updates for the ``everything`` program: mostly valid, colliding often, wrong in every way now and then."""
+"""Random updates for the ``everything`` program: mostly valid, often colliding, sometimes invalid."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Fuzzer:
         if self.rarely(0.1):
             entry.counter_data.packet_count = self.random.randrange(5)
             entry.counter_data.byte_count = self.random.randrange(5)
-        # BMv2 does not reset the rates of a deleted entry: they turn up with the next one that gets its handle.
+        # BMv2 does not reset the rates of a deleted entry: the next entry with its handle has them.
         if table.preamble.alias == "meter_table" or self.rarely():
             self.rates(entry.meter_config)
 
@@ -193,7 +193,7 @@ class Fuzzer:
             self.rates(message.config)
 
     def rates(self, config: Any) -> None:
-        # A committed rate above the peak rate is left out: BMv2 takes half of it before it refuses.
+        # No committed rate above the peak rate: BMv2 applies half of it before it refuses.
         config.cir = self.random.choice((-2, 0, 1, 5, 1000))
         config.pir = -2 if self.rarely() else max(0, config.cir) + self.random.choice((0, 7, 10**12))
         config.cburst = self.random.choice((-2, -1, 2**32)) if self.rarely() else self.random.randrange(9)
@@ -242,7 +242,7 @@ class Fuzzer:
 
 
 def all_reads(program: Program) -> list[Any]:
-    """One entity per kind of state, each of which selects everything."""
+    """Return one entity per kind of state, each of which selects everything."""
     reads = []
     for kind in ("table_entry", "action_profile_member", "action_profile_group", "counter_entry", "meter_entry"):
         entity = p4rt.Entity()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The servers under test: ours in front of several switches, and BMv2's simple_switch_grpc."""
+"""Servers under test: this one in front of several switches, and BMv2's simple_switch_grpc."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SWITCHES = {"fake": _fake_switch, "embedded": _embedded_switch}
 
 @contextmanager
 def running(target: str) -> Iterator[str]:
-    """Start a server without a program; yields its gRPC address."""
+    """Start a server without a program; yield its gRPC address."""
     if target == BMV2:
         with _running_bmv2() as address:
             yield address

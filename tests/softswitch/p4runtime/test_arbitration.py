@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Election, promotion, and what only a primary may do."""
+"""Election, promotion, and the rights of the primary."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_highest_election_id_is_primary(fresh: Client) -> None:
     assert backup.role() == ("ALREADY_EXISTS", BIG)
 
 
-def test_the_next_highest_is_promoted(fresh: Client) -> None:
+def test_next_highest_is_promoted(fresh: Client) -> None:
     streams = {}
     for election_id, role in ((5, ("OK", 5)), (9, ("OK", 9)), (7, ("ALREADY_EXISTS", 9))):
         streams[election_id] = fresh.stream()
@@ -40,7 +40,7 @@ def test_the_next_highest_is_promoted(fresh: Client) -> None:
     assert streams[7].role() == ("OK", 7)
 
 
-def test_a_duplicate_election_id_is_refused(fresh: Client) -> None:
+def test_duplicate_election_id_is_refused(fresh: Client) -> None:
     one = fresh.stream()
     one.arbitrate(3)
     assert one.role() == ("OK", 3)
@@ -50,20 +50,20 @@ def test_a_duplicate_election_id_is_refused(fresh: Client) -> None:
     assert one.silent()
 
 
-def test_a_changed_election_id(fresh: Client) -> None:
+def test_changed_election_id_moves_the_primary(fresh: Client) -> None:
     one, two = fresh.stream(), fresh.stream()
     one.arbitrate(3)
     assert one.role() == ("OK", 3)
     two.arbitrate(2)
     assert two.role() == ("ALREADY_EXISTS", 3)
-    # Still primary: only the asker is answered.
+    # Still primary: only the sender is answered.
     one.arbitrate(4)
     assert one.role() == ("OK", 4)
     assert two.silent()
-    # The same again: no answer at all.
+    # The same again: no answer.
     one.arbitrate(4)
     assert one.silent()
-    # Overtaken.
+    # Another client has a higher election id.
     two.arbitrate(6)
     assert two.role() == ("OK", 6)
     assert one.role() == ("ALREADY_EXISTS", 6)
@@ -77,7 +77,7 @@ def test_a_changed_election_id(fresh: Client) -> None:
     assert one.silent()
 
 
-def test_the_device_id_of_a_stream_cannot_change(fresh: Client) -> None:
+def test_device_id_of_a_stream_cannot_change(fresh: Client) -> None:
     stream = fresh.stream()
     stream.arbitrate(3)
     assert stream.role() == ("OK", 3)
@@ -106,7 +106,7 @@ def test_too_many_streams(fresh: Client) -> None:
     assert last.get() == Outcome("RESOURCE_EXHAUSTED")
 
 
-def test_who_may_write(fresh: Client, everything: Program) -> None:
+def test_write_needs_the_primary(fresh: Client, everything: Program) -> None:
     entry = everything.entry("exact_table", [exact(1, b"\x01"), exact(2, b"\x01")], everything.action("nothing"))
     # No stream: an election id is wrong, none is right.
     fresh.election_id = 1

@@ -35,7 +35,7 @@ def test_counter_cells(client: Client, everything: Program) -> None:
     assert counts(client.read_ok(cell(everything, "cells"))) == [
         (i, 7 if i == 3 else 0, 900 if i == 3 else 0) for i in range(8)
     ]
-    # Undocumented, but BMv2 takes DELETE as a reset.
+    # Undocumented, but BMv2 accepts DELETE as a reset.
     assert client.delete(cell(everything, "cells", 3, 5, 5)) == "OK"
     assert counts(client.read_ok(cell(everything, "cells", 3))) == [(3, 0, 0)]
     assert client.modify(cell(everything, "cells", 3, -1, 2**62)) == "OK"
@@ -229,7 +229,7 @@ def test_committed_rate_above_peak_rate(client: Client, everything: Program) -> 
     assert client.modify(meter(everything, "packet_meter", 1, 10, 1, 5, 1)) == "UNKNOWN"
 
 
-def test_a_single_minus_one_is_the_largest_number(client: Client, everything: Program) -> None:
+def test_single_minus_one_is_the_largest_number(client: Client, everything: Program) -> None:
     assert client.modify(meter(everything, "packet_meter", 1, -1, 1, 5, 1)) == "UNKNOWN"
     assert client.modify(meter(everything, "packet_meter", 1, 1, 1, -1, 1)) == "OK"
     assert client.read_ok(meter(everything, "packet_meter", 1)) == [meter(everything, "packet_meter", 1, 1, 1, 0, 1)]

@@ -95,7 +95,7 @@ def test_each_sample_at_once(client: Client, primary: Stream, everything: Progra
 
 
 def test_samples_from_before_the_configuration(client: Client, primary: Stream, everything: Program) -> None:
-    """The engine gathers all the same; after a second without a configuration its samples are lost."""
+    """The engine collects samples without a configuration, and drops them after a second."""
     send(primary, 1)
     assert primary.silent(0.1)
     assert client.insert(digest(everything, max_list_size=1)) == "OK"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packet-out, packet-in, and what packets show of the state that was written."""
+"""Packet-out, packet-in, and the effect of written state on packets."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_multicast_groups_do_not_outlive_a_push(
     if target != BMV2:
         assert primary.silent()
         return
-    # BMv2's engine knows nothing of the push: its replicas stay, and join those of a new group with the same id.
+    # BMv2's engine ignores the push: its replicas stay, and join those of a new group with the same id.
     assert [a.rid for a in answers(primary, 1)] == [b"\x01"]
     assert client.insert(group(3, (510, 2))) == "OK"
     primary.send(packet=packet_out(request(MULTICAST, 3)))
@@ -143,7 +143,7 @@ def test_counters_count(client: Client, primary: Stream, everything: Program) ->
 
 
 def test_state_of_every_table_reaches_packets(client: Client, primary: Stream, everything: Program) -> None:
-    """``nothing`` and ``set_odd`` differ in the packet: one probe per way to match."""
+    """``nothing`` and ``set_odd`` differ in the packet: one probe per match kind."""
     odd = everything.action("set_odd", b"\x01\x23", b"\x01")
     member = p4rt.ActionProfileMember(action_profile_id=everything.ids["selector"], member_id=1, action=odd)
     assert client.insert(p4rt.Entity(action_profile_member=member)) == "OK"
@@ -171,7 +171,7 @@ def test_state_of_every_table_reaches_packets(client: Client, primary: Stream, e
     assert answers(primary, 1)[0].payload[4:6] == b"\x78\x90"
 
 
-def test_a_saved_program_does_not_see_packets(client: Client, primary: Stream, everything: Program) -> None:
+def test_saved_program_does_not_see_packets(client: Client, primary: Stream, everything: Program) -> None:
     Set = p4rt.SetForwardingPipelineConfigRequest
     match = [exact(1, b"\x05"), exact(2, b"\x03")]
     old = everything.entry("exact_table", match, everything.action("set_odd", b"\x01\x11", b"\x01"))

@@ -31,7 +31,7 @@ def test_without_a_pipeline(fresh: Client, small: Program) -> None:
 
 def test_unspecified_action(fresh: Client, small: Program) -> None:
     assert fresh.push(small.config(), Set.UNSPECIFIED) == Outcome("INVALID_ARGUMENT")
-    # The attempt makes the device known: it now has an empty config.
+    # The attempt creates the device: it has an empty config now.
     assert fresh.pipeline() == p4rt.ForwardingPipelineConfig()
 
 
@@ -80,7 +80,7 @@ def test_save_then_commit(fresh: Client, small: Program, everything: Program) ->
     # Reads and writes go to the saved program.
     assert fresh.pipeline(Get.COOKIE_ONLY).cookie.cookie == 5
     assert fresh.insert(entry_for(small, 1, 7)) == "OK"
-    # Nothing else can be loaded before it is committed.
+    # No other configuration can be loaded before it is committed.
     assert fresh.push(small.config(), Set.VERIFY_AND_SAVE) == Outcome("UNKNOWN")
     assert fresh.push(small.config()) == Outcome("UNKNOWN")
     assert fresh.push(p4rt.ForwardingPipelineConfig(), Set.COMMIT) == OK
@@ -161,7 +161,7 @@ def test_reconcile_with_counters_fails(fresh: Client, everything: Program) -> No
 
 
 def test_initial_entries_that_are_not_const(fresh: Client, initial: Program) -> None:
-    """BMv2 has them, but not what PI would have to know of them."""
+    """BMv2 has them, but not the state that PI needs about them."""
     assert fresh.push(initial.config()) == OK
     found, code = fresh.read(initial.entry("initial"))
     assert code == "INTERNAL"
@@ -192,7 +192,7 @@ def test_other_device(fresh: Client, small: Program) -> None:
     assert fresh.push(small.config()) == Outcome("UNKNOWN")
 
 
-def test_the_envelope_of_old_controllers(fresh: Client, small: Program) -> None:
+def test_envelope_of_old_controllers(fresh: Client, small: Program) -> None:
     size = len(small.json)
     envelope = b"\x08\x01\x1a" + bytes([size & 0x7F | 0x80, size >> 7 & 0x7F]) + small.json
     assert size < 1 << 14

@@ -109,7 +109,7 @@ def test_weights(client: Client, everything: Program) -> None:
         assert client.insert(member(everything, member_id, member_id)) == "OK"
     assert client.insert(group(everything, 7, (1, 3), (2, 1))) == "OK"
     assert client.read_ok(group(everything, 7)) == [group(everything, 7, (1, 3), (2, 1))]
-    # BMv2 makes a copy of the member for each unit of weight, and they all show.
+    # BMv2 makes a copy of the member for each unit of weight, and reads return all of them.
     ids = [e.action_profile_member.member_id for e in client.read_ok(all_members())]
     assert ids == [1, 2, 1, 1]
     assert client.read_ok(member(everything, 1)) == [member(everything, 1, 1)]
@@ -129,7 +129,7 @@ def test_weights(client: Client, everything: Program) -> None:
 def test_wrong_groups(client: Client, everything: Program) -> None:
     assert client.insert(member(everything, 1)) == "OK"
     assert client.insert(group(everything, 1, max_size=-1)) == "INVALID_ARGUMENT"
-    # What fails in the members leaves an empty group.
+    # A failure in the members leaves an empty group.
     assert client.insert(group(everything, 1, (1, 0))) == "INVALID_ARGUMENT"
     assert client.insert(group(everything, 1)) == "ALREADY_EXISTS"
     assert client.modify(group(everything, 1, (1, 1), (1, 1))) == "INVALID_ARGUMENT"
@@ -184,7 +184,7 @@ def test_indirect_entries(client: Client, everything: Program) -> None:
     direct = everything.entry("selector_table", [exact(1, b"\x09")], everything.action("set_choice", b"\x01"))
     assert client.insert(direct) == "INVALID_ARGUMENT"
     assert client.insert(entry(everything, 9)) == "INVALID_ARGUMENT"
-    # Whatever an entry uses cannot go.
+    # An object in use cannot be deleted.
     assert client.delete(group(everything, 6)) == "UNKNOWN"
     assert client.modify(entry(everything, 2, action_profile_member_id=4)) == "OK"
     assert client.delete(group(everything, 6)) == "OK"
@@ -267,7 +267,7 @@ def test_full_table_takes_back_the_oneshot(client: Client, everything: Program, 
         assert client.insert(one) == "OK"
     last = entry(everything, 99, action_profile_action_set=oneshot(everything, (1, 1)))
     if target == BMV2:
-        # It counts the refused entry as a user of the group, which then cannot be taken back.
+        # PI counts the refused entry as a user of the group, which then cannot be removed.
         assert client.insert(last) == "INTERNAL"
         return
     assert client.insert(last) == "UNKNOWN"

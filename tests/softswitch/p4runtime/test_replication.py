@@ -41,7 +41,7 @@ def _add(entry: Any, replicas: tuple[tuple[int | bytes, int], ...]) -> None:
 
 
 def replicas(entity: Any) -> list[tuple[int | bytes, int]]:
-    """Sorted: the order of replicas means nothing."""
+    """Return the replicas sorted, because their order has no meaning."""
     entry = entity.packet_replication_engine_entry
     entry = getattr(entry, entry.WhichOneof("type"))
     found = [(getattr(r, r.WhichOneof("port_kind")), r.instance) for r in entry.replicas]
@@ -141,7 +141,7 @@ def test_wrong_clone_sessions(client: Client) -> None:
 
 
 @pytest.mark.parametrize(("field", "code"), [("class_of_service", "UNIMPLEMENTED"), ("packet_length_bytes", "UNKNOWN")])
-def test_a_half_done_change_of_a_clone_session(client: Client, field: str, code: str) -> None:
+def test_refused_change_of_clone_session_keeps_half(client: Client, field: str, code: str) -> None:
     assert client.insert(session(1, (1, 1))) == "OK"
     assert client.modify(session(1, (2, 2), **{field: 4})) == code
     (read,) = client.read_ok(session(1))
@@ -150,7 +150,7 @@ def test_a_half_done_change_of_a_clone_session(client: Client, field: str, code:
     assert (entry.class_of_service, entry.packet_length_bytes) == (0, 0)
 
 
-def test_a_length_beyond_16_bits_is_cut(client: Client) -> None:
+def test_length_beyond_16_bits_is_cut(client: Client) -> None:
     assert client.insert(session(1, (1, 1), packet_length_bytes=65536)) == "OK"
     (read,) = client.read_ok(session(1))
     assert read.packet_replication_engine_entry.clone_session_entry.packet_length_bytes == 65536

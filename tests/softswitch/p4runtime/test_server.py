@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses, start and stop, and what our server does beyond simple_switch_grpc."""
+"""Addresses, start and stop, and additions to simple_switch_grpc."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def client(server: P4RuntimeServer) -> Iterator[Client]:
     found.close()
 
 
-def test_a_free_port_is_reported(server: P4RuntimeServer) -> None:
+def test_free_port_is_reported(server: P4RuntimeServer) -> None:
     host, _, port = server.address.rpartition(":")
     assert host == "127.0.0.1"
     assert int(port) > 0
 
 
-def test_a_port_in_use_is_an_error_with_a_next_step(server: P4RuntimeServer) -> None:
+def test_port_in_use_is_an_error_with_a_next_step(server: P4RuntimeServer) -> None:
     with pytest.raises(ConfigurationError, match="Stop the process that uses it") as failure:
         P4RuntimeServer(FakeSwitch(), server.address).start()
     assert server.address in str(failure.value)
@@ -72,7 +72,7 @@ def test_unix_sockets(tmp_path: Path, small: Program) -> None:
         client.close()
         with pytest.raises(ConfigurationError):
             P4RuntimeServer(FakeSwitch(), address).start()
-    # What a server that was killed leaves behind is no obstacle.
+    # The socket file of a killed server is no obstacle.
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(tmp_path / "stale.sock"))
     with P4RuntimeServer(FakeSwitch(), f"unix:{tmp_path}/stale.sock"):
@@ -131,7 +131,7 @@ def test_short_packets_to_the_controller_are_dropped(client: Client, switch: Fak
     assert packet.payload == b"rest"
 
 
-def test_a_client_that_does_not_read_loses_packets_not_arbitration() -> None:
+def test_client_that_does_not_read_loses_packets_not_arbitration() -> None:
     connection = Connection()
     for number in range(MAX_QUEUED + 5):
         connection.send(number)
@@ -148,7 +148,7 @@ def test_idle_streams_leave_room_for_other_calls(client: Client) -> None:
     for number, stream in enumerate(streams[:3]):
         stream.arbitrate(number + 1)
         assert stream.role() == ("OK", number + 1)
-    # Slots are taken as the calls arrive: only the refusal says when all have.
+    # Slots are taken as the calls arrive: a refusal shows that all are taken.
     refused = client.stream()
     while refused.silent(0.1):
         refused.cancel()
@@ -158,7 +158,7 @@ def test_idle_streams_leave_room_for_other_calls(client: Client) -> None:
         stream.cancel()
 
 
-def test_a_stream_that_ended_does_not_become_primary(client: Client) -> None:
+def test_stream_that_ended_does_not_become_primary(client: Client) -> None:
     for _ in range(20):
         short = client.stream()
         short.arbitrate(9)
@@ -237,15 +237,15 @@ def test_translated_types_may_have_another_width(client: Client, everything: Pro
     assert client.push(config, Set.VERIFY) == OK
 
 
-def test_a_device_config_that_is_no_program(client: Client, small: Program) -> None:
+def test_push_invalid_device_config_is_refused(client: Client, small: Program) -> None:
     for garbage in (b"{", b"[]", b"{}", b"\xff\xfe"):
         config = p4rt.ForwardingPipelineConfig(p4info=small.p4info, p4_device_config=garbage)
         assert "BMv2 JSON" in message_of(client, config)
-    # Nothing has been installed.
+    # No program is installed.
     assert client.pipeline() == p4rt.ForwardingPipelineConfig()
 
 
-def test_a_failed_push_keeps_the_pipeline(client: Client, small: Program, everything: Program) -> None:
+def test_failed_push_keeps_the_pipeline(client: Client, small: Program, everything: Program) -> None:
     assert client.push(small.config(cookie=1)) == OK
     entity = small.entry("forward", [exact(1, b"\x01")], small.action("nothing"))
     assert client.insert(entity) == "OK"
@@ -256,7 +256,7 @@ def test_a_failed_push_keeps_the_pipeline(client: Client, small: Program, everyt
     assert client.read_ok(small.entry("forward")) == [entity]
 
 
-def test_a_p4info_alone_describes_what_is_loaded(
+def test_p4info_alone_describes_what_is_loaded(
     client: Client, switch: FakeSwitch, small: Program, everything: Program
 ) -> None:
     switch.load(small.json)

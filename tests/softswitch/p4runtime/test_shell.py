@@ -44,7 +44,7 @@ def test_client_errors(plain: Any, everything: Program) -> None:
         plain.get_p4info()
     plain.set_fwd_pipe_config(P4INFO, JSON)
     request = p4rt.WriteRequest()
-    # Both updates fail: the iterator over the errors of a batch never gets past an update that did not.
+    # Both updates fail: the iterator over the errors of a batch never passes a successful update.
     for kind, value in ((p4rt.Update.MODIFY, b"\x01"), (p4rt.Update.INSERT, b"\x01" + bytes(16))):
         entry = everything.entry("wide_table", (), everything.action("nothing"))
         entry.table_entry.match.add(field_id=1).exact.value = value
@@ -54,7 +54,7 @@ def test_client_errors(plain: Any, everything: Program) -> None:
     assert [(i, e.canonical_code) for i, e in failure.value.errors] == [(0, 5), (1, 3)]
 
 
-def test_a_second_client_is_backup(address: str) -> None:
+def test_second_client_is_backup(address: str) -> None:
     first = p4runtime.P4RuntimeClient(1, address, (0, 2))
     second = p4runtime.P4RuntimeClient(1, address, (0, 1))
     try:
@@ -73,7 +73,7 @@ def test_a_second_client_is_backup(address: str) -> None:
 @pytest.fixture
 def shell(address: str) -> Iterator[Any]:
     sh = pytest.importorskip("p4runtime_sh.shell")
-    # verbose=False would switch off canonical byte strings; its prints go nowhere instead.
+    # verbose=False would turn off canonical byte strings; redirect its prints instead.
     with contextlib.redirect_stdout(io.StringIO()):
         sh.setup(device_id=1, grpc_addr=address, election_id=(0, 1), config=sh.FwdPipeConfig(P4INFO, JSON))
         try:

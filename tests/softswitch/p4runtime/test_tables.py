@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Table entries: every check, and what reads return."""
+"""Table entries: every check, and the contents of reads."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_exact_entry_round_trip(client: Client, everything: Program) -> None:
     assert entry.controller_metadata == 77
     assert entry.metadata == b"note"
     assert not entry.HasField("counter_data")
-    # Read-write symmetry: what was read can be written.
+    # Read-write symmetry: entries from reads can be written.
     assert client.delete(read) == "OK"
     assert client.insert(read) == "OK"
     assert client.read_ok(everything.entry("exact_table")) == [read]
@@ -173,7 +173,7 @@ def test_lpm(client: Client, everything: Program) -> None:
 @pytest.mark.parametrize(
     ("value", "length", "code"),
     [
-        (b"\x0f\x00", 4, "INVALID_ARGUMENT"),  # what the specification asks for
+        (b"\x0f\x00", 4, "INVALID_ARGUMENT"),  # as the specification requires
         (b"\x00", 4, "OK"),
         (b"\x0f\x00", 8, "OK"),
         (b"\x0f\xf0", 12, "OK"),
@@ -354,7 +354,7 @@ def test_const_tables_can_be_read(client: Client, everything: Program) -> None:
     ]
 
 
-def test_a_full_table_is_an_unknown_error(client: Client, everything: Program) -> None:
+def test_full_table_is_an_unknown_error(client: Client, everything: Program) -> None:
     choice = everything.action("set_choice", b"\x01")
     entries = [everything.entry("exact_table", [exact(1, bytes([i])), exact(2, b"\x01")], choice) for i in range(17)]
     result = client.write(*((INSERT, e) for e in entries))
@@ -393,7 +393,7 @@ def test_wildcard_reads(client: Client, everything: Program) -> None:
     wrong = everything.entry("exact_table")
     wrong.table_entry.table_id = 12345
     assert client.read(wrong) == ([], "INVALID_ARGUMENT")
-    # What was read in front of an error arrives.
+    # Entities in front of an error are returned.
     found_entities, code = client.read(everything.entry("wide_table"), wrong, everything.entry("exact_table"))
     assert (len(found_entities), code) == (1, "INVALID_ARGUMENT")
 
@@ -415,7 +415,7 @@ def test_reads_follow_the_order_of_handles(client: Client, everything: Program) 
 def test_idle_timeout_fields(client: Client, everything: Program) -> None:
     choice = everything.action("set_choice", b"\x01")
     match = [exact(1, b"\x01"), exact(2, b"\x01")]
-    # BMv2 computes the remaining time in 32 bits of nanoseconds, so that times beyond 4.29 s come out wrong there.
+    # BMv2 computes the remaining time in 32 bits of nanoseconds, so times beyond 4.29 s are wrong there.
     aged = everything.entry("exact_table", match, choice, idle_timeout_ns=4_000_000_000)
     assert client.insert(everything.entry("exact_table", match, choice, idle_timeout_ns=-1)) == "INVALID_ARGUMENT"
     assert client.insert(aged) == "OK"

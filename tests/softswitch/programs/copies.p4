@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Multicast, clones in ingress and egress, resubmission, recirculation, truncation and the metadata they set.
+// Multicast, ingress and egress clones, resubmission, recirculation, truncation, and the metadata that they set.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -12,7 +12,7 @@ struct metadata_t {
     bit<16> lost;
 }
 
-// Works on a copy of the metadata (copy in, copy out).
+// Drops through a copy of the metadata (copy-in copy-out).
 action drop(inout standard_metadata_t metadata) { mark_to_drop(metadata); }
 
 parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Aggregation in small: 16 registers at one index; the fourth of four workers gets the sum multicast.
+// A small aggregation: 16 registers at one index; the packet of the last of four workers is multicast with the sum.
 
 #include <core.p4>
 #include <v1model.p4>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// A parser loop that consumes nothing while the first byte is 1.
+// A parser loop that consumes no byte while the first byte is 1.
 
 #include <core.p4>
 #include <v1model.p4>

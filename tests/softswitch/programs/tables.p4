@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Every match kind, direct and indirect counters, a meter, hashes, and what an apply can tell.
+// Every match kind, direct and indirect counters, a meter, hashes, and the results of apply().
 
 #include <core.p4>
 #include <v1model.p4>
 
-// The packet says which table to ask; the answer comes back in `result`.
+// The packet has the number of the table to apply; `result` has the value of its action.
 header query_t { bit<8> which; bit<8> a; bit<16> b; bit<32> c; int<16> signed; bit<16> spare; bit<32> result; }
 struct headers_t { query_t query; }
 struct metadata_t { bit<2> color; bit<2> direct_color; }

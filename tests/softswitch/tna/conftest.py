@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the committed TNA programs."""
+"""Switches with the committed TNA programs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Load = Callable[..., TofinoSwitch]
 
 
 def printed(name: str) -> str:
-    """The text of a compiled program."""
+    """Return the text of a compiled program."""
     return (PROGRAMS / f"{name}.printed.p4").read_text()
 
 
 def load_text(text: str, **options: object) -> TofinoSwitch:
-    """A switch that runs a text."""
+    """Return a switch that runs a text."""
     switch = TofinoSwitch(**options)  # type: ignore[arg-type]
     switch.load(text.encode())
     return switch
@@ -30,7 +30,7 @@ def load_text(text: str, **options: object) -> TofinoSwitch:
 
 @pytest.fixture
 def load() -> Load:
-    """``load("sum", cpu_port=64)`` makes a switch that runs ``programs/sum.printed.p4``."""
+    """Return ``load``: ``load("sum", cpu_port=64)`` makes a switch that runs ``programs/sum.printed.p4``."""
 
     def make(name: str, **options: object) -> TofinoSwitch:
         return load_text(printed(name), **options)

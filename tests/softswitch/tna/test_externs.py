@@ -38,7 +38,7 @@ PORT = 9
 
 @dataclass(frozen=True)
 class Command:
-    """The fields of ``command_t``, without the checksum, and what follows it."""
+    """Fields of ``command_t`` without the checksum, and the rest of the packet."""
 
     op: int = PLAIN
     small: int = 0
@@ -51,7 +51,7 @@ class Command:
     rest: bytes = b"\0payload"
 
     def pack(self, checksum: int | None = None) -> bytes:
-        """The packet; ``checksum`` None: the right one."""
+        """Return the packet; ``checksum`` None: the correct one."""
         head = bytes([self.op, self.small]) + self.port.to_bytes(2, "big") + self.value.to_bytes(4, "big")
         tail = self.crc16.to_bytes(2, "big") + self.crc32.to_bytes(4, "big") + self.crc32c.to_bytes(4, "big")
         tail += self.passes.to_bytes(2, "big")
@@ -61,7 +61,7 @@ class Command:
         return head + checksum.to_bytes(2, "big") + tail + self.rest
 
     def once(self, **changes: int) -> Command:
-        """After one pass."""
+        """Return the result of one pass."""
         return replace(self, passes=self.passes + 1, **changes)  # type: ignore[arg-type]
 
 
@@ -71,15 +71,15 @@ def switch(load: Load) -> TofinoSwitch:
 
 
 def test_checksum_is_updated_from_what_the_parser_left_out(switch: TofinoSwitch) -> None:
-    dice = random.Random(2)
+    rng = random.Random(2)
     for _ in range(50):
-        command = Command(small=dice.getrandbits(8), value=dice.getrandbits(32), passes=dice.getrandbits(8))
+        command = Command(small=rng.getrandbits(8), value=rng.getrandbits(32), passes=rng.getrandbits(8))
         (out,) = switch.process(1, command.pack())
         assert out == PacketOut(PORT, command.once().pack())
 
 
 def test_residual_leaves_out_what_is_extracted_later(switch: TofinoSwitch) -> None:
-    # The deparser's list has no option: without it the checksum is right, with it the option is missing.
+    # The deparser's list omits the option: the checksum is correct without it, and incomplete with it.
     command = Command(MIRROR_EGRESS, rest=b"\x40\x07tail")
     (out,) = switch.process(1, command.pack())
     found, right = (int.from_bytes(frame[8:10], "big") for frame in (out.frame, command.once().pack()))
@@ -140,10 +140,11 @@ def test_ingress_mirror_copies_the_packet_as_it_came(switch: TofinoSwitch) -> No
     switch.set_clone_session(5, CloneSession((Replica(20, 1), Replica(21, 2))))
     mirrored = sorted(switch.process(1, packet))
     assert [out.port for out in mirrored] == [PORT, 20, 21]
-    # The egress parser takes the mirror's header off and no other.
+    # The egress parser removes the mirror's header and no other.
     assert mirrored[1].frame == packet and mirrored[2].frame == packet
     switch.set_clone_session(5, CloneSession((Replica(20, 1),), packet_length_bytes=12))
-    assert sorted(switch.process(1, packet))[1].frame == packet[:10]  # what is cut has the mirror's two bytes
+    # The truncated length includes the two bytes of the mirror's header.
+    assert sorted(switch.process(1, packet))[1].frame == packet[:10]
 
 
 def test_egress_mirror_copies_the_packet_as_it_leaves(switch: TofinoSwitch) -> None:
@@ -194,24 +195,24 @@ def test_bypass_range_and_prefix(switch: TofinoSwitch) -> None:
     for small, value in ((9, 0x0A000000), (10, 0x0A0B0000), (20, 0x0B000000), (31, 0x0A0B0C0D)):
         (out,) = switch.process(1, Command(BYPASS, small=small, value=value).pack())
         found[small] = out.frame[4:6].hex()
-    # The value's two low bytes stay; egress, which would take a header off, did not see the packet.
+    # The value's two low bytes stay; egress, which would remove a header, was bypassed.
     assert found == {9: "0001", 10: "1102", 20: "22ff", 31: "0002"}
 
 
 def test_lookahead_and_ranges_choose_the_parser_state(switch: TofinoSwitch) -> None:
-    # 0x40 to 0x7f after the command makes two bytes an option header, which the deparser sends again.
+    # 0x40 to 0x7f after the command makes two bytes an option header, which the deparser emits.
     for op in (PLAIN, MIRROR_EGRESS, RANDOM, 10):
         for rest in (b"\x40x", b"\x80x", b"\x40"):
             taken = 1 <= op <= 9 and rest[0] == 0x40
             out = switch.process(1, Command(op, rest=rest).pack())
             assert len(out) == (0 if taken and len(rest) < 2 else 1)
-    assert switch.process(1, Command(rest=b"").pack()) == []  # nothing to look at
+    assert switch.process(1, Command(rest=b"").pack()) == []  # no bytes for the lookahead
 
 
 def test_recirculation_port_sends_packets_back_in(load: Load) -> None:
     port = TOFINO_1.recirculation_port
     command = Command(port=port)
-    # The port stays the same in this program: the packet comes back until the switch gives up.
+    # The port stays the same in this program: the packet returns until the switch stops.
     switch = load("externs", max_passes=5)
     assert switch.process(1, command.pack()) == []
     assert switch.counts.pass_drops == 1
@@ -229,9 +230,9 @@ def test_queue_depth_reaches_egress(load: Load) -> None:
 
 
 def test_prefixes_cover_exactly_the_range() -> None:
-    dice = random.Random(3)
+    rng = random.Random(3)
     for _ in range(200):
-        low, high = sorted((dice.randrange(64), dice.randrange(64)))
+        low, high = sorted((rng.randrange(64), rng.randrange(64)))
         pairs = prefixes(low, high, 6)
         matched = [n for n in range(64) for value, mask in pairs if n & mask == value]
         assert matched == sorted(set(matched)) and sorted(matched) == list(range(low, high + 1))
@@ -250,7 +251,7 @@ def test_prefixes_cover_exactly_the_range() -> None:
         ("unused = 48w0", "unused = 48w0 ++ 8w0", "resubmit"),
     ],
 )
-def test_what_is_not_executed_is_refused_by_name(old: str, new: str, named: str) -> None:
+def test_load_unsupported_construct_is_refused_by_name(old: str, new: str, named: str) -> None:
     text = printed("externs")
     assert old in text
     with pytest.raises(UnsupportedProgramError, match=named):

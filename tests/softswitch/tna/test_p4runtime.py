@@ -75,6 +75,6 @@ def test_p4info_of_another_program_is_refused(server: tuple[TofinoSwitch, Switch
 
 def test_program_for_bmv2_is_refused(server: tuple[TofinoSwitch, SwitchConnection]) -> None:
     _, connection = server
-    bmv2 = PROGRAMS.parents[1] / "bmv2" / "programs" / "lanes.json"
+    bmv2 = PROGRAMS.parents[1] / "programs" / "lanes.json"
     with pytest.raises(PipelineError, match="Line 1 of the program"):
         connection.push_pipeline(CompiledPipeline(2, bmv2, PROGRAMS / "sum.p4info.txtpb"))

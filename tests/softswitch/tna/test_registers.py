@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One access per register and pass, and what a stateful ALU has room for."""
+"""One access per register and pass, and the limits of a stateful ALU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_second_access_in_a_pass_raises(load: Load) -> None:
     assert switch.process(1, bytes([0, 4, 0, 0])) == [PacketOut(1, bytes([0, 4, 0, 7]))]
     with pytest.raises(RegisterAccessError, match=r"Ingress\.look accesses register Ingress\.cells.*Ingress\.add"):
         switch.process(1, bytes([4, 5, 0, 7]))
-    # Another packet is another access; the first one of the packet before had taken place.
+    # Another packet is another access; the first access of the packet before was executed.
     assert switch.process(1, bytes([4, 0, 0, 1])) == [PacketOut(1, bytes([4, 0, 0, 15]))]
 
 
@@ -26,7 +26,7 @@ _BODY = "            value = value + hdr.request.value;\n            after = val
 
 
 def with_body(body: str, cell: str = "bit<16>") -> str:
-    """The program with another body of its RegisterAction ``add``."""
+    """Return the program with another body of its RegisterAction ``add``."""
     text = printed("twice")
     assert _BODY in text
     return text.replace(_BODY, body).replace("inout bit<16> value", f"inout {cell} value")
@@ -54,7 +54,7 @@ def test_more_than_a_stateful_alu_is_refused(body: str, problem: str) -> None:
 
 
 def run(body: str, cell: int, value: int) -> tuple[int, int]:
-    """(cell, result) after ``body`` ran on a cell with a value in the packet."""
+    """Return (cell, result) after ``body`` ran on a cell with a value in the packet."""
     switch = load_text(with_body(body))
     switch.write_register("Ingress.cells", 4, cell)
     (out,) = switch.process(1, bytes([4, 0]) + value.to_bytes(2, "big"))

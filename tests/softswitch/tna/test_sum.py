@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A small aggregation program, whole: parser, registers, tables, multicast, egress, on both chips."""
+"""A small complete aggregation program: parser, registers, tables, multicast, egress, on both chips."""
 
 from __future__ import annotations
 
@@ -76,17 +76,17 @@ def test_duplicates_count_once(switch: TofinoSwitch) -> None:
 
 
 def test_random_sums(switch: TofinoSwitch) -> None:
-    dice = random.Random(1)
+    rng = random.Random(1)
     for slot in range(40):
-        words = [(dice.getrandbits(32), dice.getrandbits(32)) for _ in range(MEMBERS)]
-        order = dice.sample(range(MEMBERS), MEMBERS)
+        words = [(rng.getrandbits(32), rng.getrandbits(32)) for _ in range(MEMBERS)]
+        order = rng.sample(range(MEMBERS), MEMBERS)
         outs = [switch.process(bit + 1, frame(bit, slot, words[bit])) for bit in order]
         assert [len(out) for out in outs] == [0, 0, MEMBERS]
         total = [sum(column) & 0xFFFF_FFFF for column in zip(*words, strict=True)]
         assert outs[-1][0].frame[18:] == b"".join(word.to_bytes(4, "big") for word in total)
 
 
-def test_strangers_and_short_packets_are_dropped(switch: TofinoSwitch) -> None:
+def test_packets_of_non_members_and_truncated_ones_are_dropped(switch: TofinoSwitch) -> None:
     assert switch.process(1, frame(1, 0, (1, 1))) == []  # member 1 is at port 2
     assert switch.process(1, frame(0, 0, (1, 1))[:-1]) == []
     assert switch.counts.parser_errors == 1

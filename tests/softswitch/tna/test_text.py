@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reading simplified P4, and reducing what the compiler printed."""
+"""Parsing of simplified P4, and reduction of the compiler's output."""
 
 from __future__ import annotations
 

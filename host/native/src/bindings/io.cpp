@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Datagrams as Python sees them: for tests and measurements.
+// Datagrams for tests and measurements in Python.
 #include <arpa/inet.h>
 
 #include <optional>
@@ -30,7 +30,7 @@ sockaddr_in to_sockaddr(const Address &address) {
     result.sin_family = AF_INET;
     result.sin_port = htons(static_cast<std::uint16_t>(address.second));
     if (inet_pton(AF_INET, address.first.c_str(), &result.sin_addr) != 1) {
-        throw std::invalid_argument(address.first + " is no IPv4 address");
+        throw std::invalid_argument("invalid IPv4 address: " + address.first);
     }
     return result;
 }
@@ -58,17 +58,17 @@ std::size_t drain(io::Receiver &receiver) {
     return bytes;
 }
 
-/// Keeps the datagrams in line alive.
+/// Keeps the queued datagrams alive.
 struct KeepingSender {
     io::Sender sender;
-    std::vector<nb::bytes> line;
+    std::vector<nb::bytes> queue;
 
     KeepingSender(int fd, bool gso) : sender(fd, gso) {}
 
     void add(nb::bytes datagram, const std::optional<Address> &to) {
         const sockaddr_in receiver = to ? to_sockaddr(*to) : sockaddr_in{};
         sender.add(to ? &receiver : nullptr, {static_cast<const std::byte *>(datagram.data()), datagram.size()});
-        line.push_back(std::move(datagram));
+        queue.push_back(std::move(datagram));
     }
 
     int flush() {
@@ -77,7 +77,7 @@ struct KeepingSender {
             Released released;
             error = sender.flush();
         }
-        line.clear();
+        queue.clear();
         return error;
     }
 };
@@ -87,8 +87,8 @@ struct KeepingSender {
 void define_io(nb::module_ &module) {
     nb::class_<io::Receiver>(module, "DatagramReceiver")
         .def(nb::init<int, std::size_t, bool>(), nb::arg("fd"), nb::arg("batch"), nb::arg("gro"))
-        .def("receive", &receive, "A list of (bytes, sender, congested).")
-        .def("drain", &drain, nb::call_guard<Released>(), "Takes one batch; its bytes.")
+        .def("receive", &receive, "Returns a list of (bytes, sender, congested).")
+        .def("drain", &drain, nb::call_guard<Released>(), "Receives one batch and returns its number of bytes.")
         .def_prop_ro("error", &io::Receiver::error)
         .def_prop_ro("gro", &io::Receiver::gro)
         .def_prop_ro("full", &io::Receiver::full);
@@ -103,7 +103,7 @@ void define_io(nb::module_ &module) {
             io::Offload offload = io::probe(fd);
             return std::pair(offload.super_packets, std::move(offload.reason));
         },
-        nb::arg("fd"), "Whether super-packets may be used on the way to the socket's peer, and why.");
+        nb::arg("fd"), "Returns True if super-packets may be used on the path to the socket's peer, and the reason.");
 }
 
 }  // namespace lanesum::bindings

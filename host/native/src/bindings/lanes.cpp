@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The lane operations as Python sees them: for tests that hold every level of them to lanesum.aggregation.combine, and
-// for the benchmark.
+// Python bindings of the lane operations, for tests against lanesum.aggregation.combine and for the benchmark.
 #include <optional>
 #include <stdexcept>
 #include <string>

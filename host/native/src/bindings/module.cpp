@@ -3,7 +3,7 @@
 #include "bindings/module.hpp"
 
 NB_MODULE(_core, module) {
-    // Loops live as long as the interpreter, for a thread may be in them until its end: nothing has leaked then.
+    // Loops live as long as the interpreter, because a thread may use them until its end: this is no leak.
     nanobind::set_leak_warnings(false);
     lanesum::bindings::define_blocks(module);
     lanesum::bindings::define_codecs(module);
@@ -14,5 +14,5 @@ NB_MODULE(_core, module) {
     lanesum::bindings::define_server(module);
     lanesum::bindings::define_sketch(module);
     lanesum::bindings::define_transport(module);
-    lanesum::bindings::define_udp_rounds(module);
+    lanesum::bindings::define_worker_loop(module);
 }

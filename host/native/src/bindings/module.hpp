@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the Python module; each is defined in the file of its name.
+// Parts of the Python module, each defined in the file of its name.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,6 +16,6 @@ void define_protocol(nanobind::module_ &module);
 void define_server(nanobind::module_ &module);
 void define_sketch(nanobind::module_ &module);
 void define_transport(nanobind::module_ &module);
-void define_udp_rounds(nanobind::module_ &module);
+void define_worker_loop(nanobind::module_ &module);
 
 }  // namespace lanesum::bindings

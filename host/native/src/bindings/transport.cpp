@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// A worker's rounds as lanesum/transport/native_rounds.py sees them.
+// A worker's rounds for lanesum/transport/native_rounds.py.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -13,7 +13,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/module.hpp"
-#include "transport/rounds.hpp"
+#include "transport/round_sequence.hpp"
 
 namespace nb = nanobind;
 
@@ -25,7 +25,7 @@ using namespace transport;
 using Uplink = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<std::uint32_t, nb::numpy>;
 
-/// What a bytes-like object holds, for as long as this is there.
+/// The bytes of a bytes-like object, during the lifetime of this.
 class Buffer {
 public:
     explicit Buffer(nb::handle object) {
@@ -45,7 +45,7 @@ private:
     Py_buffer view_;
 };
 
-/// Copies, so that nobody in Python can look at what has been given back.
+/// Copies the datagrams, so that Python never reads a buffer that was reused.
 nb::list datagrams(std::span<const Datagram> made) {
     nb::list views;
     for (const Datagram &one : made) {
@@ -64,7 +64,7 @@ void make_rounds(RoundSequence *at, std::uint32_t job, std::uint32_t tag, std::u
     }
     auto control = congestion_control(congestion, std::min<std::int64_t>(window, slots));
     if (control == nullptr) {
-        throw std::invalid_argument("no such congestion control");
+        throw std::invalid_argument("unknown congestion control: " + congestion);
     }
     JobTicket ticket{job, tag, worker, workers, slots, accumulator_words, epoch, quorum, {}, servers};
     for (const auto &[rack, bit] : places) {
@@ -84,15 +84,15 @@ nb::bytes latency(const RoundSequence &rounds) {
     return nb::bytes(reinterpret_cast<const char *>(counts.data()), sizeof counts);
 }
 
-// The arrays are the window's own words: it lives as long as they do.
+// The arrays are views of the round's own words: it lives as long as they do.
 
-Array result(const std::shared_ptr<RoundWindow> &window) {
-    const auto words = window->result();
-    return Array(words.data(), {words.size()}, nb::cast(window));
+Array result(const std::shared_ptr<RoundState> &round) {
+    const auto words = round->result();
+    return Array(words.data(), {words.size()}, nb::cast(round));
 }
 
-Array contributors(const std::shared_ptr<RoundWindow> &window) {
-    return Array(window->contributors().data(), {window->chunks(), window->racks()}, nb::cast(window));
+Array contributors(const std::shared_ptr<RoundState> &round) {
+    return Array(round->contributors().data(), {round->chunks(), round->racks()}, nb::cast(round));
 }
 
 }  // namespace
@@ -103,31 +103,34 @@ void define_transport(nb::module_ &module) {
         .def("sample", &RttEstimator::sample, nb::arg("rtt_s"))
         .def_prop_ro("shortest_s", &RttEstimator::shortest_s)
         .def_prop_ro("queued", &RttEstimator::queued)
-        .def_prop_ro("quick_timeout_s", &RttEstimator::quick_timeout_s)
-        .def_prop_ro("timeout_s", &RttEstimator::timeout_s);
+        .def_prop_ro("loss_delay_s", &RttEstimator::loss_delay_s)
+        .def_prop_ro("probe_timeout_s", &RttEstimator::probe_timeout_s);
 
     nb::class_<CongestionControl>(module, "CongestionControl")
-        .def_prop_ro("packets", &CongestionControl::packets)
-        .def("result", &CongestionControl::result, nb::arg("sent"), nb::arg("following"), nb::arg("marked"))
-        .def("loss", &CongestionControl::loss, nb::arg("sent"), nb::arg("following"))
-        .def("silence", &CongestionControl::silence, nb::arg("following"), nb::arg("under_way"));
-    nb::class_<Fixed, CongestionControl>(module, "Fixed").def(nb::init<std::int64_t>(), nb::arg("packets"));
-    nb::class_<Aimd, CongestionControl>(module, "Aimd").def(nb::init<std::int64_t>(), nb::arg("most"));
+        .def_prop_ro("congestion_window", &CongestionControl::congestion_window)
+        .def("on_packet_acked", &CongestionControl::on_packet_acked, nb::arg("sent"), nb::arg("next_sequence"),
+             nb::arg("marked"))
+        .def("on_packet_lost", &CongestionControl::on_packet_lost, nb::arg("sent"), nb::arg("next_sequence"))
+        .def("on_persistent_congestion", &CongestionControl::on_persistent_congestion, nb::arg("next_sequence"),
+             nb::arg("in_flight"));
+    nb::class_<FixedWindow, CongestionControl>(module, "FixedWindow")
+        .def(nb::init<std::int64_t>(), nb::arg("packets"));
+    nb::class_<Aimd, CongestionControl>(module, "Aimd").def(nb::init<std::int64_t>(), nb::arg("max_window"));
 
-    nb::class_<SlotWindow>(module, "SlotWindow")
+    nb::class_<SlotBackoff>(module, "SlotBackoff")
         .def(nb::init<>())
-        .def("bypass", &SlotWindow::bypass, nb::arg("slot"))
-        .def("result", &SlotWindow::result, nb::arg("slot"), nb::arg("collided"));
+        .def("bypasses", &SlotBackoff::bypasses, nb::arg("slot"))
+        .def("on_result", &SlotBackoff::on_result, nb::arg("slot"), nb::arg("collided"));
 
     nb::class_<ServerPath>(module, "ServerPath")
         .def_ro("rtt", &ServerPath::rtt, nb::rv_policy::reference_internal)
         .def_ro("sequence", &ServerPath::sequence)
-        .def_prop_ro("answer_interval_s", &ServerPath::answer_interval_s);
+        .def_prop_ro("min_request_interval_s", &ServerPath::min_request_interval_s);
 
     nb::class_<Link>(module, "Link")
         .def_prop_ro(
             "congestion", [](const Link &link) { return link.congestion.get(); }, nb::rv_policy::reference_internal)
-        .def_ro("slots", &Link::slots, nb::rv_policy::reference_internal)
+        .def_ro("slot_backoff", &Link::slot_backoff, nb::rv_policy::reference_internal)
         .def_prop_ro(
             "paths",
             [](Link &link) {
@@ -139,23 +142,29 @@ void define_transport(nb::module_ &module) {
             },
             nb::rv_policy::reference_internal)
         .def_ro("sequence", &Link::sequence)
-        .def_ro("unanswered", &Link::unanswered);
+        .def_ro("unanswered_probes", &Link::unanswered_probes);
 
-    nb::class_<RoundWindow>(module, "RoundWindow")
-        .def_ro_static("NOBODY", &RoundWindow::NOBODY)
-        .def_prop_ro("chunks", &RoundWindow::chunks)
-        .def_prop_ro("epoch", &RoundWindow::epoch)
-        .def_prop_ro("strangers", &RoundWindow::strangers)
-        .def_prop_ro("finished", &RoundWindow::finished)
-        .def_prop_ro("answered", &RoundWindow::answered)
-        .def("is_done", &RoundWindow::is_done, nb::arg("chunk"))
-        .def("withhold", &RoundWindow::withhold)
-        .def("offer", &RoundWindow::offer, nb::arg("chunks"))
-        .def_prop_ro("done_chunks", &RoundWindow::done_chunks)
-        .def("await_", &RoundWindow::await, nb::arg("chunks"))
-        .def("missing_workers", &RoundWindow::missing_workers)
-        .def("result", &result, "The accumulator words; a view of the window's own.")
-        .def("contributors", &contributors, "Bitmaps, shape (chunks, racks); a view of the window's own.");
+    nb::enum_<ReceiveOutcome>(module, "ReceiveOutcome")
+        .value("NOTHING", ReceiveOutcome::nothing)
+        .value("COMPLETED", ReceiveOutcome::completed)
+        .value("CONFLICT", ReceiveOutcome::conflict)
+        .value("GONE", ReceiveOutcome::gone);
+
+    nb::class_<RoundState>(module, "RoundState")
+        .def_ro_static("NO_TARGET", &RoundState::NO_TARGET)
+        .def_prop_ro("chunks", &RoundState::chunks)
+        .def_prop_ro("epoch", &RoundState::epoch)
+        .def_prop_ro("refused_results", &RoundState::refused_results)
+        .def_prop_ro("complete", &RoundState::complete)
+        .def_prop_ro("answered", &RoundState::answered)
+        .def("is_done", &RoundState::is_done, nb::arg("chunk"))
+        .def("withhold", &RoundState::withhold)
+        .def("release", &RoundState::release, nb::arg("chunks"))
+        .def_prop_ro("done_chunks", &RoundState::done_chunks)
+        .def("set_target", &RoundState::set_target, nb::arg("chunks"))
+        .def("missing_workers", &RoundState::missing_workers)
+        .def("result", &result, "Returns the accumulator words, a view of the round's own memory.")
+        .def("contributors", &contributors, "Returns bitmaps, shape (chunks, racks), a view of the round's own memory.");
 
     nb::class_<RoundSequence>(module, "RoundSequence")
         .def("__init__", &make_rounds, nb::kw_only(), nb::arg("job"), nb::arg("tag"), nb::arg("worker"),
@@ -165,31 +174,26 @@ void define_transport(nb::module_ &module) {
         .def_prop_ro("position", &RoundSequence::position)
         .def_prop_ro("answered", &RoundSequence::answered)
         .def_prop_ro("link", &RoundSequence::link, nb::rv_policy::reference_internal)
-        .def("stats", &stats, "Counts by name.")
-        .def("latency", &latency, "Counts by bucket, uint64.")
+        .def("stats", &stats, "Returns the counters by name.")
+        .def("latency", &latency, "Returns the latency histogram, uint64 counts by bucket.")
         .def(
             "start",
             [](RoundSequence &rounds, std::uint32_t op, const Uplink &words) {
                 return rounds.start(static_cast<LaneOp>(op), {words.data(), words.size()});
             },
-            nb::arg("op"), nb::arg("words"), "The caller keeps ``words`` there, unchanged, until ``finish``.")
+            nb::arg("op"), nb::arg("words"), "``words`` have to exist, unchanged, until ``finish``.")
         .def_prop_ro("can_start", &RoundSequence::can_start)
-        .def("finish", &RoundSequence::finish, nb::arg("window"))
+        .def("finish", &RoundSequence::finish, nb::arg("round"))
         .def("due", [](RoundSequence &rounds, double now) { return datagrams(rounds.due(now)); }, nb::arg("now"))
         .def("next_timeout", &RoundSequence::next_timeout, nb::arg("now"))
         .def(
             "receive",
             [](RoundSequence &rounds, nb::handle datagram, double now) {
-                return static_cast<int>(rounds.receive(Buffer(datagram).bytes(), now));
+                return rounds.receive(Buffer(datagram).bytes(), now);
             },
-            nb::arg("datagram"), nb::arg("now"), "0 nothing, 1 completed a chunk, 2 a conflict, 3 gone.")
-        .def("last_words", [](const RoundSequence &rounds) { return datagrams(rounds.last_words()); })
+            nb::arg("datagram"), nb::arg("now"))
+        .def("final_datagrams", [](const RoundSequence &rounds) { return datagrams(rounds.final_datagrams()); })
         .def("missing_workers", &RoundSequence::missing_workers);
-    module.attr("MAX_ACTIVE") = RoundSequence::MAX_ACTIVE;
-    module.attr("LATENCY_BUCKETS") = Latency::BUCKETS;
-    module.attr("TAKEN_COMPLETED") = static_cast<int>(Taken::completed);
-    module.attr("TAKEN_CONFLICT") = static_cast<int>(Taken::conflict);
-    module.attr("TAKEN_GONE") = static_cast<int>(Taken::gone);
 }
 
 }  // namespace lanesum::bindings

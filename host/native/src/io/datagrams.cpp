@@ -13,12 +13,12 @@
 namespace lanesum::io {
 namespace {
 
-constexpr std::size_t MOST_BYTES = 65536;
-// Were buffers a power of two apart, the beginnings of all datagrams would fall on the same few lines of the caches.
-constexpr std::size_t STRIDE_BYTES = MOST_BYTES + 17 * 64;
-// linux/udp.h: UDP_MAX_SEGMENTS of kernels that have not raised it.
-constexpr std::size_t MOST_SEGMENTS = 64;
-constexpr std::size_t MOST_PAYLOAD_BYTES = 65507;
+constexpr std::size_t MAX_BYTES = 65536;
+// With buffers a power of two apart, the headers of all datagrams would map to the same few cache lines.
+constexpr std::size_t STRIDE_BYTES = MAX_BYTES + 17 * 64;
+// linux/udp.h: UDP_MAX_SEGMENTS, before kernels raised it.
+constexpr std::size_t MAX_SEGMENTS = 64;
+constexpr std::size_t MAX_PAYLOAD_BYTES = 65507;
 constexpr std::uint8_t ECN_BITS = 0x03;
 
 bool same(const sockaddr_in &one, const sockaddr_in &other) {
@@ -36,14 +36,14 @@ Receiver::Receiver(int fd, std::size_t batch, bool gro)
       messages_(batch) {
     const int on = 1;
     gro_ = gro && setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
-    received_.reserve(batch * (gro_ ? MOST_SEGMENTS : 1));
+    received_.reserve(batch * (gro_ ? MAX_SEGMENTS : 1));
     for (std::size_t i = 0; i < batch; ++i) {
-        iovecs_[i] = {buffers_.get() + i * STRIDE_BYTES, MOST_BYTES};
+        iovecs_[i] = {buffers_.get() + i * STRIDE_BYTES, MAX_BYTES};
         prepare(i);
     }
 }
 
-/// The kernel has written lengths over what it was told.
+/// Resets the lengths, which the kernel has overwritten.
 void Receiver::prepare(std::size_t message) {
     msghdr &header = messages_[message].msg_hdr;
     header = {};
@@ -63,10 +63,10 @@ std::span<const Received> Receiver::receive() {
     received_.clear();
     error_ = 0;
     int count = -1;
-    // Every message that is hearsay takes the place of one datagram.
+    // The report of an ICMP message takes the place of one datagram.
     for (std::size_t tries = messages_.size(); count < 0 && tries > 0; --tries) {
         count = recvmmsg(fd_, messages_.data(), static_cast<unsigned>(messages_.size()), MSG_DONTWAIT, nullptr);
-        if (count < 0 && !is_hearsay(errno) && errno != EINTR) {
+        if (count < 0 && !is_icmp(errno) && errno != EINTR) {
             error_ = errno == EAGAIN ? 0 : errno;
             break;
         }
@@ -82,7 +82,7 @@ std::span<const Received> Receiver::receive() {
 
 void Receiver::split(const mmsghdr &message, const std::byte *buffer) {
     if (message.msg_hdr.msg_flags & MSG_TRUNC) {
-        return;  // larger than any datagram can be
+        return;  // longer than any datagram
     }
     std::size_t segment = message.msg_len;
     bool congested = false;
@@ -101,7 +101,7 @@ void Receiver::split(const mmsghdr &message, const std::byte *buffer) {
     }
     const sockaddr_in &sender = senders_[static_cast<std::size_t>(&message - messages_.data())];
     std::span<const std::byte> left(buffer, message.msg_len);
-    do {  // a datagram of no bytes is one, too
+    do {  // an empty datagram counts, too
         const auto bytes = left.first(std::min(segment, left.size()));
         received_.push_back({bytes, sender, congested});
         left = left.subspan(bytes.size());
@@ -111,21 +111,22 @@ void Receiver::split(const mmsghdr &message, const std::byte *buffer) {
 Sender::Sender(int fd, bool gso) : fd_(fd), gso_(gso) {}
 
 void Sender::add(const sockaddr_in *to, std::span<const std::byte> bytes) {
-    // No family is no receiver: the socket's own peer.
-    line_.push_back({to == nullptr ? sockaddr_in{} : *to, bytes});
+    // No address family means the socket's own peer.
+    queue_.push_back({to == nullptr ? sockaddr_in{} : *to, bytes});
 }
 
-/// Datagrams from ``first`` on that fit into one message: equal in size and receiver; the last may be shorter.
+/// Returns the number of datagrams from ``first`` on that fit into one message: of equal size and receiver; the last
+/// one may be shorter.
 std::size_t Sender::run_length(std::size_t first) const {
-    const Datagram &head = line_[first];
+    const Datagram &head = queue_[first];
     const std::size_t size = head.bytes.size();
     if (!gso_ || size == 0) {
         return 1;
     }
-    const std::size_t most = std::min({line_.size() - first, MOST_SEGMENTS, MOST_PAYLOAD_BYTES / size});
+    const std::size_t limit = std::min({queue_.size() - first, MAX_SEGMENTS, MAX_PAYLOAD_BYTES / size});
     std::size_t count = 1;
-    while (count < most) {
-        const Datagram &next = line_[first + count];
+    while (count < limit) {
+        const Datagram &next = queue_[first + count];
         if (next.bytes.empty() || next.bytes.size() > size || !same(next.to, head.to)) {
             break;
         }
@@ -137,26 +138,26 @@ std::size_t Sender::run_length(std::size_t first) const {
     return std::max<std::size_t>(count, 1);
 }
 
-/// One message per run of the line from ``first`` on.
+/// Makes one message for each run of datagrams from ``first`` on.
 void Sender::build(std::size_t first) {
     runs_.clear();
-    for (std::size_t at = first; at < line_.size(); at += runs_.back().count) {
+    for (std::size_t at = first; at < queue_.size(); at += runs_.back().count) {
         runs_.push_back({at, run_length(at)});
     }
-    // Messages point into these: none may grow from here on.
+    // Messages point into these vectors: none may grow from here on.
     messages_.resize(runs_.size());
     controls_.resize(runs_.size());
-    iovecs_.resize(line_.size());
+    iovecs_.resize(queue_.size());
     std::size_t used = 0;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
         const Run &run = runs_[i];
-        Datagram &head = line_[run.first];
+        Datagram &head = queue_[run.first];
         msghdr &header = messages_[i].msg_hdr;
         header = {};
         header.msg_iov = &iovecs_[used];
         for (std::size_t j = run.first; j < run.first + run.count; ++j) {
-            const auto bytes = line_[j].bytes;
-            // The kernel only reads.
+            const auto bytes = queue_[j].bytes;
+            // The kernel only reads it.
             auto *base = const_cast<std::byte *>(bytes.data());
             if (j > run.first && static_cast<std::byte *>(iovecs_[used - 1].iov_base) + iovecs_[used - 1].iov_len == base) {
                 iovecs_[used - 1].iov_len += bytes.size();
@@ -184,40 +185,40 @@ void Sender::build(std::size_t first) {
 
 int Sender::flush() {
     int error = 0;
-    int tries = TRIES;
+    int tries = transport::MAX_SEND_TRIES;
     std::size_t at = 0;
     build(0);
     while (at < runs_.size()) {
         const int sent = sendmmsg(fd_, &messages_[at], static_cast<unsigned>(runs_.size() - at), MSG_DONTWAIT);
         if (sent > 0) {
             at += static_cast<std::size_t>(sent);
-            tries = TRIES;
+            tries = transport::MAX_SEND_TRIES;
             continue;
         }
         const int why = errno;
-        if (why == EINTR || (is_hearsay(why) && --tries > 0)) {
+        if (why == EINTR || (is_icmp(why) && --tries > 0)) {
             continue;
         }
-        // Segments larger than the path takes, checksums that nobody makes, or a kernel that knows nothing of it.
+        // Segments longer than the path MTU, no checksum offload, or a kernel without GSO.
         const bool refused = why == EINVAL || why == EIO || why == EMSGSIZE || why == EOPNOTSUPP;
         if (refused && runs_[at].count > 1) {
             gso_ = false;
             build(runs_[at].first);
             at = 0;
-            tries = TRIES;
+            tries = transport::MAX_SEND_TRIES;
             continue;
         }
         if (why == EBADF || why == ENOTSOCK) {
             error = error == 0 ? why : error;
             break;
         }
-        if (!is_no_room(why) && (!is_hearsay(why) || is_no_way(why))) {
+        if (!is_no_buffer(why) && (!is_icmp(why) || is_no_route(why))) {
             error = error == 0 ? why : error;
         }
-        tries = TRIES;
+        tries = transport::MAX_SEND_TRIES;
         ++at;
     }
-    line_.clear();
+    queue_.clear();
     return error;
 }
 

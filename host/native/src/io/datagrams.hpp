@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Datagrams in batches: many per system call, and, where the kernel joins and splits them (GRO, GSO), many per walk
-// through its network stack, which is what a datagram costs most.
+// Datagrams in batches: many per system call, and, where the kernel joins and splits them (GRO, GSO), many per pass
+// through its network stack, which costs most of a datagram's time.
 #pragma once
 
 #include <netinet/in.h>
@@ -21,24 +21,24 @@ struct Received {
     bool congested;  ///< both ECN bits are set (RFC 3168); only where the socket has IP_RECVTOS
 };
 
-/// Takes datagrams from a socket that somebody else owns. For one thread at a time.
+/// Receives datagrams from a socket that the caller owns. For one thread at a time.
 class Receiver {
 public:
     /// @param batch messages per call; with ``gro`` each may be up to 64 datagrams.
-    /// @param gro have the kernel join datagrams, if it can.
+    /// @param gro have the kernel join datagrams, if it supports that.
     Receiver(int fd, std::size_t batch, bool gro);
 
-    /// What is waiting, up to one batch, without ever blocking; good until the next call. Empty when nothing is, or
-    /// after an error that is not hearsay: see ``error``.
+    /// Returns the waiting datagrams, up to one batch, and never blocks; valid until the next call. Empty without any, or
+    /// after an error that is not an ICMP message's: see ``error``.
     std::span<const Received> receive();
 
-    /// The errno that the last ``receive`` ended with; 0 when there was nothing wrong.
+    /// errno of the last ``receive``; 0 without an error.
     int error() const { return error_; }
 
     /// The kernel joins datagrams.
     bool gro() const { return gro_; }
 
-    /// ``receive`` took as many messages as it can: there may be more.
+    /// The last ``receive`` filled its batch: more datagrams may wait.
     bool full() const { return taken_ == messages_.size(); }
 
 private:
@@ -61,28 +61,29 @@ private:
     std::vector<Received> received_;
 };
 
-/// Sends datagrams through a socket that somebody else owns. For one thread at a time.
+/// Sends datagrams through a socket that the caller owns. For one thread at a time.
 class Sender {
 public:
-    /// @param gso join datagrams of one size to one receiver, as long as the kernel takes that.
+    /// @param gso join datagrams of one size to one receiver, as long as the kernel accepts that.
     Sender(int fd, bool gso);
 
-    /// Puts a datagram in line.
+    /// Queues a datagram.
     ///
     /// @param to receiver; null on a connected socket. Copied.
-    /// @param bytes not copied: they have to stay until ``flush``.
+    /// @param bytes not copied: they have to exist until ``flush``.
     void add(const sockaddr_in *to, std::span<const std::byte> bytes);
 
-    /// Sends all in line, in order, and never blocks. A datagram for which there is no room, or that hearsay keeps
-    /// from leaving, is lost without a word; any other error loses one too, or all left when the socket is gone.
+    /// Sends all queued datagrams, in order, and never blocks. A datagram for which the kernel has no buffer, or that an
+    /// ICMP message's error keeps from leaving, is lost without a report. Any other error loses one too, or all left if
+    /// the socket is closed.
     ///
-    /// @return the first errno that is a real error, else 0.
+    /// @return the first errno of any other error, else 0.
     int flush();
 
-    /// Datagrams are joined: asked for, and not refused by the kernel so far.
+    /// Datagrams are joined: requested, and not refused by the kernel so far.
     bool gso() const { return gso_; }
 
-    bool empty() const { return line_.empty(); }
+    bool empty() const { return queue_.empty(); }
 
 private:
     struct Datagram {
@@ -103,7 +104,7 @@ private:
 
     int fd_;
     bool gso_;
-    std::vector<Datagram> line_;
+    std::vector<Datagram> queue_;
     std::vector<Run> runs_;  // one per message
     std::vector<iovec> iovecs_;
     std::vector<Control> controls_;

@@ -1,39 +1,28 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// What the errno of a call on a UDP socket means; as in lanesum/transport/loop.py.
+// Classes of errno of calls on a UDP socket; lanesum/transport/constants.py explains them.
 #pragma once
 
-#include <cerrno>
+#include <algorithm>
+#include <iterator>
+
+#include "transport/constants.hpp"
 
 namespace lanesum::io {
 
-/// A datagram that could not be sent now counts as lost: whoever lacks it asks again.
-constexpr bool is_no_room(int error) {
-    return error == EAGAIN || error == ENOBUFS;
+/// The datagram counts as lost: the worker that lacks it asks again.
+constexpr bool is_no_buffer(int error) {
+    return std::ranges::find(transport::NO_BUFFER_ERRNOS, error) != std::end(transport::NO_BUFFER_ERRNOS);
 }
 
-/// What an ICMP message makes the kernel say, once, in the next call, whatever that is for.
-constexpr bool is_hearsay(int error) {
-    switch (error) {
-        case ECONNREFUSED:
-        case EMSGSIZE:
-        case EHOSTUNREACH:
-        case ENETUNREACH:
-        case EHOSTDOWN:
-        case ENONET:
-        case ENOPROTOOPT:
-        case EOPNOTSUPP:
-        case EPROTO:
-            return true;
-        default:
-            return false;
-    }
+/// The error of an ICMP message, which the kernel reports once, in the next call.
+constexpr bool is_icmp(int error) {
+    return std::ranges::find(transport::ICMP_ERRNOS, error) != std::end(transport::ICMP_ERRNOS);
 }
 
-/// Said by this host's own routing table if it is said every time.
-constexpr bool is_no_way(int error) { return error == EHOSTUNREACH || error == ENETUNREACH; }
-
-/// Messages would have to come within microseconds of each other to outlast so many tries.
-inline constexpr int TRIES = 8;
+/// The error of this host's own routing table, if every try reports it.
+constexpr bool is_no_route(int error) {
+    return std::ranges::find(transport::NO_ROUTE_ERRNOS, error) != std::end(transport::NO_ROUTE_ERRNOS);
+}
 
 }  // namespace lanesum::io

@@ -15,7 +15,7 @@
 namespace lanesum::io {
 namespace {
 
-// Asked of the socket, not of getifaddrs or /sys: its network namespace need not be this thread's.
+// Through the socket, not through getifaddrs or /sys: its network namespace may differ from this thread's.
 
 struct Device {
     std::string name;
@@ -28,7 +28,7 @@ bool is_loopback(int fd, const std::string &device) {
     return ioctl(fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_LOOPBACK);
 }
 
-/// The device that has the address; none has it: an empty name.
+/// Returns the device that has the address; with an empty name if none has.
 Device device_of(int fd, in_addr address) {
     ifconf all{};
     if (ioctl(fd, SIOCGIFCONF, &all) != 0) {
@@ -39,13 +39,13 @@ Device device_of(int fd, in_addr address) {
     if (ioctl(fd, SIOCGIFCONF, &all) != 0) {
         return {};
     }
-    // All of 127/8 is loopback's, whatever it lists.
+    // All of 127/8 belongs to loopback, whether listed or not.
     const bool local = ntohl(address.s_addr) >> 24 == 127;
     for (const ifreq &one : addresses) {
         sockaddr_in own;
         std::memcpy(&own, &one.ifr_addr, sizeof own);
         std::string name(one.ifr_name, strnlen(one.ifr_name, IFNAMSIZ));
-        name = name.substr(0, name.find(':'));  // further addresses have labels of their own
+        name = name.substr(0, name.find(':'));  // further addresses have labels
         const bool loopback = is_loopback(fd, name);
         if (own.sin_addr.s_addr == address.s_addr || (local && loopback)) {
             return {name, loopback};
@@ -54,7 +54,7 @@ Device device_of(int fd, in_addr address) {
     return {};
 }
 
-/// Where the device is plugged in; empty for devices of software.
+/// Returns the bus address of the device; empty for software devices.
 std::string bus_of(int fd, const std::string &device) {
     ethtool_drvinfo driver{};
     driver.cmd = ETHTOOL_GDRVINFO;
@@ -64,7 +64,7 @@ std::string bus_of(int fd, const std::string &device) {
     if (ioctl(fd, SIOCETHTOOL, &request) != 0) {
         return {};
     }
-    // A tap or tun has a program behind it, and calls itself its bus.
+    // A tap or tun has a program behind it, and reports its driver as its bus.
     if (std::strncmp(driver.driver, "tun", sizeof driver.driver) == 0) {
         return {};
     }
@@ -85,12 +85,11 @@ Offload probe(int fd) {
         return {false, "No device has the socket's address."};
     }
     if (device.loopback) {
-        return {true, "Device " + device.name + " is loopback, which segments for whoever wants single datagrams."};
+        return {true, "Device " + device.name + " is loopback, which segments for receivers of single datagrams."};
     }
     const std::string bus = bus_of(fd, device.name);
     if (bus.empty()) {
-        return {false, "Device " + device.name + " is made of software: what stands behind it may be a switch that " +
-                           "has to see every packet."};
+        return {false, "Device " + device.name + " is a software device: a switch behind it may have to see every packet."};
     }
     return {true, "Device " + device.name + " is on a bus (" + bus + ")."};
 }

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Whether the kernel may be handed super-packets (UDP GSO) on the way to a peer.
+// Probe for super-packets (UDP GSO) on the path to a peer.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ struct Offload {
     std::string reason;  ///< a sentence
 };
 
-/// Looks at the device that has the socket's local address.
+/// Decides by the device that has the socket's local address.
 ///
-/// Super-packets cross a veth, a bridge or a tap unsegmented, and whatever stands behind it may be a software switch
-/// that has to see every packet for itself. Loopback segments for receivers that want single datagrams, and a device
-/// on a bus, or its driver, segments before the wire; so those two may be used, and nothing else.
+/// Super-packets cross a veth, a bridge or a tap unsegmented, and a software switch behind it may have to see every
+/// packet. Loopback segments for receivers of single datagrams, and a device on a bus, or its driver, segments before the
+/// wire. So only those two may be used.
 Offload probe(int fd);
 
 }  // namespace lanesum::io

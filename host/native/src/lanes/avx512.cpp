@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// As avx2.cpp, with 64 bytes at a time where that is quicker.
+// Like avx2.cpp, with vectors of 64 bytes where they are faster.
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+#include <utility>
 
 #include "lanes/kernels.hpp"
 #include "protocol/header.hpp"
@@ -17,38 +19,38 @@ namespace {
 
 #include "lanes/rows.inl"
 
-/// EXPAND8, whose words are all in the vectors already: interleaving them is quicker than loading them again.
-template <typename Combine>
+/// EXPAND8. All words are in the vectors already, so interleaving them is faster than loading them again.
+template <typename Combiner>
 void interleave(std::uint32_t *__restrict accumulator, const std::byte *__restrict payload, std::size_t count,
-           const std::uint8_t *code_table) {
+                const std::uint8_t *code_table) {
     constexpr std::size_t STEP = sizeof(__m512i) / WORD_BYTES;
     const __m512i nibble = _mm512_set1_epi8(0x0F);
     const __m512i byte_order =
         _mm512_broadcast_i32x4(_mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
-    // The unpacking below works in quarters: each needs an eighth of the words that come first.
-    const __m512i places = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+    // Unpacking works on quarters of the vector: each quarter needs an eighth of the words first.
+    const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     std::size_t i = 0;
     for (; i + STEP <= count; i += STEP) {
         __m512i words = _mm512_shuffle_epi8(_mm512_loadu_si512(payload + i * WORD_BYTES), byte_order);
-        words = _mm512_permutexvar_epi64(places, words);
+        words = _mm512_permutexvar_epi64(order, words);
         __m512i low = _mm512_and_si512(words, nibble);
         __m512i high = _mm512_and_si512(_mm512_srli_epi32(words, 4), nibble);
         __m512i first = _mm512_unpacklo_epi32(low, high);
         __m512i second = _mm512_unpackhi_epi32(low, high);
         std::uint32_t *const sums = accumulator + 2 * i;
-        if constexpr (__is_same(Combine, Add)) {
+        if constexpr (__is_same(Combiner, Add)) {
             first = _mm512_add_epi32(_mm512_loadu_si512(sums), first);
             second = _mm512_add_epi32(_mm512_loadu_si512(sums + STEP), second);
         }
         _mm512_storeu_si512(sums, first);
         _mm512_storeu_si512(sums + STEP, second);
     }
-    widen_groups<Combine, LaneOp::EXPAND8>(accumulator + 2 * i, payload + i * WORD_BYTES, count - i, code_table);
+    widen_groups<Combiner, LaneOp::EXPAND8>(accumulator + 2 * i, payload + i * WORD_BYTES, count - i, code_table);
 }
 
-template <typename Combine, LaneOp OP>
+template <typename Combiner, LaneOp OP>
 struct Widen {
-    static constexpr Kernels::Widen run = OP == LaneOp::EXPAND8 ? interleave<Combine> : widen_rows<Combine, OP>;
+    static constexpr Kernels::Widen run = OP == LaneOp::EXPAND8 ? interleave<Combiner> : widen_rows<Combiner, OP>;
 };
 
 }  // namespace

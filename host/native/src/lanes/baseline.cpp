@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Whatever vectors every processor of the architecture has: SSE2 or NEON, as the compiler uses them.
+// Vector instructions of all processors of the architecture (SSE2, NEON), as the compiler uses them.
+#include <utility>
+
 #include "lanes/kernels.hpp"
 #include "protocol/header.hpp"
 #include "protocol/spec.hpp"
@@ -10,9 +12,9 @@ namespace {
 
 #include "lanes/loops.inl"
 
-template <typename Combine, LaneOp OP>
+template <typename Combiner, LaneOp OP>
 struct Groups {
-    static constexpr Kernels::Widen run = widen_groups<Combine, OP>;
+    static constexpr Kernels::Widen run = widen_groups<Combiner, OP>;
 };
 
 }  // namespace

@@ -11,9 +11,23 @@ namespace {
 
 constexpr std::uint8_t NO_TABLE[CODE_TABLE_ENTRIES] = {};
 
+constexpr bool widened_codes_are_added() {
+    for (const LaneShape &shape : LANE_SHAPES) {
+        if (shape.widens() && shape.combine != Combine::ADD) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(widened_codes_are_added(), "Kernels has widen_add only: add a kernel for the other combination");
+
 const std::byte *bytes(std::span<const std::uint32_t> words) {
     return reinterpret_cast<const std::byte *>(words.data());
 }
+
+std::uint32_t index(LaneOp op) { return static_cast<std::uint32_t>(op); }
+
+std::uint32_t combine_of(LaneOp op) { return static_cast<std::uint32_t>(shape_of(op).combine); }
 
 }  // namespace
 
@@ -22,42 +36,35 @@ void contribute(LaneOp op, std::span<std::uint32_t> accumulator, const std::byte
     const Kernels &run = *level().kernels;
     const std::size_t count = accumulator.size();
     std::uint32_t *const sums = accumulator.data();
-    if (const Kernels::Widen widen = (first ? run.widen : run.widen_add)[static_cast<std::uint32_t>(op)];
-        widen != nullptr && !wide) {
+    if (const Kernels::Widen widen = (first ? run.widen : run.widen_add)[index(op)]; widen != nullptr && !wide) {
         assert(fills(op, count));
         widen(sums, payload, count / shape_of(op).accumulator_words_per_group, code_table ? code_table : NO_TABLE);
     } else if (first) {
         load_words(accumulator, payload);
-    } else if (op == LaneOp::OR) {
-        run.bit_or(sums, payload, count);
-    } else if (op == LaneOp::MAX) {
-        run.max(sums, payload, count);
     } else {
-        run.add(sums, payload, count);
+        run.contribute[combine_of(op)](sums, payload, count);
     }
 }
 
 void merge(LaneOp op, std::span<std::uint32_t> accumulator, std::span<const std::uint32_t> words) {
-    const Kernels &run = *level().kernels;
-    const Kernels::Merge combine = op == LaneOp::OR ? run.merge_or : op == LaneOp::MAX ? run.merge_max : run.merge_add;
-    combine(accumulator.data(), words.data(), accumulator.size());
+    level().kernels->merge[combine_of(op)](accumulator.data(), words.data(), accumulator.size());
 }
 
 void store_words(std::byte *wire, std::span<const std::uint32_t> words) {
     const Kernels &run = *level().kernels;
     if (wire == bytes(words)) {
-        run.turn_in_place(wire, words.size());
+        run.swap_bytes_in_place(wire, words.size());
     } else {
-        run.turn(wire, bytes(words), words.size());
+        run.swap_bytes(wire, bytes(words), words.size());
     }
 }
 
 void load_words(std::span<std::uint32_t> words, const std::byte *wire) {
     const Kernels &run = *level().kernels;
     if (wire == bytes(words)) {
-        run.turn_in_place(reinterpret_cast<std::byte *>(words.data()), words.size());
+        run.swap_bytes_in_place(reinterpret_cast<std::byte *>(words.data()), words.size());
     } else {
-        run.turn(reinterpret_cast<std::byte *>(words.data()), wire, words.size());
+        run.swap_bytes(reinterpret_cast<std::byte *>(words.data()), wire, words.size());
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The lane operations (docs/protocol.md, "Lane operations"). Words are in network order on the wire, and in the
-// machine's own in accumulators.
+// Lane operations (docs/protocol.md, "Lane operations"). Words are in network byte order on the wire, and in the
+// machine's byte order in accumulators.
 #pragma once
 
 #include <cstddef>
@@ -14,35 +14,35 @@ namespace lanesum {
 
 constexpr const LaneShape &shape_of(LaneOp op) { return LANE_SHAPES[static_cast<std::uint32_t>(op)]; }
 
-/// So many accumulator words are whole groups: a packet of that size can carry the operation.
+/// Return true if ``accumulator_words`` are whole groups, so that packets of this size can carry the operation.
 constexpr bool fills(LaneOp op, std::size_t accumulator_words) {
     return accumulator_words % shape_of(op).accumulator_words_per_group == 0;
 }
 
-/// Uplink words of the whole groups that ``accumulator_words`` hold.
+/// Return the uplink words of the whole groups in ``accumulator_words``.
 constexpr std::size_t uplink_words(LaneOp op, std::size_t accumulator_words) {
     return accumulator_words / shape_of(op).accumulator_words_per_group * shape_of(op).uplink_words_per_group;
 }
 
-/// Accumulator words that the whole groups in ``uplink_words`` become.
+/// Return the accumulator words of the whole groups in ``uplink_words``.
 constexpr std::size_t result_words(LaneOp op, std::size_t uplink_words) {
     return uplink_words / shape_of(op).uplink_words_per_group * shape_of(op).accumulator_words_per_group;
 }
 
-/// Puts one contribution into an accumulator.
+/// Combine one contribution with an accumulator.
 ///
-/// @param accumulator all words of the packet.
-/// @param payload as many uplink words as the operation has for them; with ``wide`` as many words as the accumulator.
-/// @param wide what another point has summed: nothing is widened or looked up again.
-/// @param code_table CODE_TABLE_ENTRIES bytes, or null, which counts every code of TABLE8 as 0.
-/// @param first overwrite what is there.
+/// @param accumulator all accumulator words of the packet.
+/// @param payload the uplink words for them; with ``wide`` as many accumulator words.
+/// @param wide the payload is an aggregate: it is neither widened nor looked up again.
+/// @param code_table CODE_TABLE_ENTRIES bytes; null counts every looked-up code as 0.
+/// @param first overwrite the accumulator.
 void contribute(LaneOp op, std::span<std::uint32_t> accumulator, const std::byte *payload, bool wide,
                 const std::uint8_t *code_table, bool first);
 
-/// ``accumulator`` combined with the words of another one.
+/// Combine ``accumulator`` with the words of another one.
 void merge(LaneOp op, std::span<std::uint32_t> accumulator, std::span<const std::uint32_t> words);
 
-/// Words to network order and back; neither side has to be aligned.
+/// Convert words to network byte order and back; the bytes need no alignment.
 void store_words(std::byte *wire, std::span<const std::uint32_t> words);
 void load_words(std::span<std::uint32_t> words, const std::byte *wire);
 

@@ -11,12 +11,12 @@ namespace {
 std::vector<Level> found() {
     std::vector<Level> levels = {{"baseline", &BASELINE_KERNELS}};
 #if defined(__x86_64__)
-    // Asks the operating system too, which has to save the wide registers.
+    // This also asks the operating system, which has to save the wide registers.
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2")) {
         levels.push_back({"avx2", &AVX2_KERNELS});
     }
-    // All but the first processors with AVX-512 have these together.
+    // All processors with AVX-512 except the first ones have all of these.
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl")) {
         levels.push_back({"avx512", &AVX512_KERNELS});

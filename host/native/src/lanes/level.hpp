@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Which vector instructions are used, here and wherever else there is code for several: the widest that the processor
-// has, unless a test says otherwise.
+// Level of vector instructions that lane operations and codecs use: the widest one of the processor, unless a test sets
+// another one.
 #pragma once
 
 #include <span>
@@ -16,13 +16,13 @@ struct Level {
     const Kernels *kernels;
 };
 
-/// What this processor can run, narrowest first; never empty.
+/// Return the levels of this processor, narrowest first; never empty.
 std::span<const Level> supported_levels();
 
-/// The level in use.
+/// Return the level in use.
 const Level &level();
 
-/// Uses another level from now on, in all threads. False: this processor has none of that name, and nothing changed.
+/// Use another level from now on, in all threads. Return false if this processor has no level of that name.
 bool set_level(std::string_view name);
 
 }  // namespace lanesum

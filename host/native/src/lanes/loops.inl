@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The loops that compilers vectorise as well as anybody. Each level's file includes this once, in its own namespace and
-// compiled for its own instructions.
+// Loops that compilers vectorize well. The file of each level includes this one in its own namespace, compiled for its
+// own instructions.
 
 struct Add {
-    // Wraps, as the switch does.
+    // Wraps, as in the switch.
     static std::uint32_t combined(std::uint32_t before, std::uint32_t word) { return before + word; }
 };
 struct Or {
@@ -17,17 +17,17 @@ struct Put {
     static std::uint32_t combined(std::uint32_t, std::uint32_t word) { return word; }
 };
 
-template <typename Combine>
+template <typename Combiner>
 void contribute(std::uint32_t *__restrict accumulator, const std::byte *__restrict payload, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-        accumulator[i] = Combine::combined(accumulator[i], load_be32(payload + i * WORD_BYTES));
+        accumulator[i] = Combiner::combined(accumulator[i], load_be32(payload + i * WORD_BYTES));
     }
 }
 
-template <typename Combine>
+template <typename Combiner>
 void merge(std::uint32_t *__restrict accumulator, const std::uint32_t *__restrict words, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-        accumulator[i] = Combine::combined(accumulator[i], words[i]);
+        accumulator[i] = Combiner::combined(accumulator[i], words[i]);
     }
 }
 
@@ -39,7 +39,7 @@ inline std::uint32_t looked_up(std::uint32_t codes, const std::uint8_t *code_tab
     return word;
 }
 
-template <typename Combine, LaneOp OP>
+template <typename Combiner, LaneOp OP>
 void widen_groups(std::uint32_t *__restrict accumulator, const std::byte *__restrict payload, std::size_t groups,
                   [[maybe_unused]] const std::uint8_t *code_table) {
     constexpr LaneShape SHAPE = LANE_SHAPES[static_cast<std::uint32_t>(OP)];
@@ -53,17 +53,17 @@ void widen_groups(std::uint32_t *__restrict accumulator, const std::byte *__rest
             for (std::uint32_t plane = 0; plane < SHAPE.uplink_words_per_group; ++plane) {
                 word |= (sent[plane] >> j * SHAPE.shift & SHAPE.mask) << plane;
             }
-            if constexpr (OP == LaneOp::TABLE8) {
+            if constexpr (SHAPE.lookup) {
                 word = looked_up(word, code_table);
             }
-            accumulator[j] = Combine::combined(accumulator[j], word);
+            accumulator[j] = Combiner::combined(accumulator[j], word);
         }
         payload += SHAPE.uplink_words_per_group * WORD_BYTES;
         accumulator += SHAPE.accumulator_words_per_group;
     }
 }
 
-inline void turn(std::byte *__restrict to, const std::byte *__restrict from, std::size_t count) {
+inline void swap_bytes(std::byte *__restrict to, const std::byte *__restrict from, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         std::uint32_t word;
         __builtin_memcpy(&word, from + i * WORD_BYTES, WORD_BYTES);
@@ -71,7 +71,7 @@ inline void turn(std::byte *__restrict to, const std::byte *__restrict from, std
     }
 }
 
-inline void turn_in_place(std::byte *words, std::size_t count) {
+inline void swap_bytes_in_place(std::byte *words, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         std::uint32_t word;
         __builtin_memcpy(&word, words + i * WORD_BYTES, WORD_BYTES);
@@ -79,30 +79,31 @@ inline void turn_in_place(std::byte *words, std::size_t count) {
     }
 }
 
-template <typename Combine, template <typename, LaneOp> typename Widen>
-constexpr Kernels::ForEachOp widening() {
-    Kernels::ForEachOp found{};
-    found[static_cast<std::uint32_t>(LaneOp::EXPAND8)] = Widen<Combine, LaneOp::EXPAND8>::run;
-    found[static_cast<std::uint32_t>(LaneOp::TABLE8)] = Widen<Combine, LaneOp::TABLE8>::run;
-    found[static_cast<std::uint32_t>(LaneOp::EXPAND16)] = Widen<Combine, LaneOp::EXPAND16>::run;
-    found[static_cast<std::uint32_t>(LaneOp::EXPAND8TO16)] = Widen<Combine, LaneOp::EXPAND8TO16>::run;
-    found[static_cast<std::uint32_t>(LaneOp::EXPAND3TO8)] = Widen<Combine, LaneOp::EXPAND3TO8>::run;
-    found[static_cast<std::uint32_t>(LaneOp::EXPAND5TO8)] = Widen<Combine, LaneOp::EXPAND5TO8>::run;
-    return found;
+template <typename Combiner, template <typename, LaneOp> typename Widen, LaneOp OP>
+constexpr Kernels::Widen widen_kernel() {
+    if constexpr (LANE_SHAPES[static_cast<std::uint32_t>(OP)].widens()) {
+        return Widen<Combiner, OP>::run;
+    } else {
+        return nullptr;
+    }
 }
 
+template <template <typename, LaneOp> typename Widen, std::uint32_t... OPS>
+constexpr Kernels kernels_of(std::integer_sequence<std::uint32_t, OPS...>) {
+    return {
+        .contribute = {contribute<Add>, contribute<Or>, contribute<Max>},
+        .merge = {merge<Add>, merge<Or>, merge<Max>},
+        .widen = {widen_kernel<Put, Widen, static_cast<LaneOp>(OPS)>()...},
+        .widen_add = {widen_kernel<Add, Widen, static_cast<LaneOp>(OPS)>()...},
+        .swap_bytes = swap_bytes,
+        .swap_bytes_in_place = swap_bytes_in_place,
+    };
+}
+
+/// Return the kernels of a level; ``Widen`` has its loops that widen.
 template <template <typename, LaneOp> typename Widen>
 constexpr Kernels kernels() {
-    return {
-        .add = contribute<Add>,
-        .bit_or = contribute<Or>,
-        .max = contribute<Max>,
-        .merge_add = merge<Add>,
-        .merge_or = merge<Or>,
-        .merge_max = merge<Max>,
-        .widen = widening<Put, Widen>(),
-        .widen_add = widening<Add, Widen>(),
-        .turn = turn,
-        .turn_in_place = turn_in_place,
-    };
+    constexpr Kernels all = kernels_of<Widen>(std::make_integer_sequence<std::uint32_t, LANE_OPS>());
+    static_assert(all.contribute[COMBINES - 1] != nullptr && all.merge[COMBINES - 1] != nullptr);
+    return all;
 }

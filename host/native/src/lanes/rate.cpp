@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Long against reading the clock, short against a time slice of the scheduler.
+/// Long compared with reading the clock, short compared with a time slice of the scheduler.
 constexpr std::size_t SLICE_BYTES = std::size_t{1} << 20;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -34,7 +34,7 @@ LaneRate lane_rate(LaneOp op, std::size_t words, std::size_t entries, double sec
             work(accumulators.data() + at * words, payloads.data() + at * payload_bytes);
             at = at + 1 == entries ? 0 : at + 1;
         }
-        asm volatile("" : : "r"(accumulators.data()) : "memory");  // somebody might read it: the work has to be done
+        asm volatile("" : : "r"(accumulators.data()) : "memory");  // keeps the compiler from removing the work
         return static_cast<double>(done) / seconds_since(start);
     };
     LaneRate best{0, 0};

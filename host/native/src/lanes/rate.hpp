@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// How fast a core does a lane operation, beside memcpy on the same buffers.
+// Speed of a lane operation on one core, and of memcpy on the same buffers.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ struct LaneRate {
     double copy;
 };
 
-/// Puts contributions into ``entries`` accumulators of ``words`` words, one after the other, each from a payload of its
-/// own; and copies the same payloads into the same accumulators. Both take turns in short slices until ``seconds`` are over,
-/// and the best slice of each counts, since whatever else the machine does can only slow one down.
+/// Measure contributions to ``entries`` accumulators of ``words`` words, each with its own payload, and copies of the same
+/// payloads to the same accumulators. Both alternate in short slices for ``seconds``. The best slice of each counts, since
+/// other load of the machine can only slow a slice down.
 ///
-/// @param first what the first contribution of a chunk does, else any later one.
+/// @param first measure the first contribution of a chunk, else a later one.
 LaneRate lane_rate(LaneOp op, std::size_t words, std::size_t entries, double seconds, bool first);
 
 }  // namespace lanesum

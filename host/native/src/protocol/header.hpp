@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The lanesum header; fields and positions come from protocol/spec.hpp.
+// The lanesum header. protocol/spec.hpp has its fields and their positions.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ inline void store_be32(std::byte *at, std::uint32_t value) {
     __builtin_memcpy(at, &value, sizeof value);
 }
 
-/// Plain integers, as in ``lanesum.protocol.packet.Header``.
+/// Header fields as plain integers, as in ``lanesum.protocol.packet.Header``.
 struct Header {
 #define LANESUM_MEMBER(name, word, shift, bits, initial) std::uint32_t name = initial;
     LANESUM_HEADER_FIELDS(LANESUM_MEMBER)
 #undef LANESUM_MEMBER
 
-    /// Reads HEADER_BYTES bytes.
+    /// Read HEADER_BYTES bytes.
     static Header unpack(const std::byte *packed) {
         std::uint32_t wire[HEADER_BYTES / WORD_BYTES];
         for (std::size_t i = 0; i < HEADER_BYTES / WORD_BYTES; ++i) {
@@ -41,7 +41,7 @@ struct Header {
         return header;
     }
 
-    /// Writes HEADER_BYTES bytes; every field has to fit its bits.
+    /// Write HEADER_BYTES bytes; every field must fit its bits.
     void pack(std::byte *packed) const {
         std::uint32_t wire[HEADER_BYTES / WORD_BYTES] = {};
 #define LANESUM_WRITE(name, word, shift, bits, initial) wire[word] |= name << (shift);
@@ -52,7 +52,7 @@ struct Header {
         }
     }
 
-    /// Calls ``visit(name, value)`` for each field.
+    /// Call ``visit(name, value)`` for each field.
     template <typename Visit>
     void each(Visit visit) const {
 #define LANESUM_VISIT(name, word, shift, bits, initial) visit(#name, name);

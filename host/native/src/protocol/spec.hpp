@@ -50,24 +50,36 @@ enum class LaneOp : std::uint32_t {
 };
 inline constexpr std::uint32_t LANE_OPS = 10;
 
-/// How uplink words relate to accumulator words: lanesum/protocol/lanes.py.
+/// How accumulator words of two contributions become one.
+enum class Combine : std::uint32_t {
+    ADD = 0,
+    OR = 1,
+    MAX = 2,
+};
+inline constexpr std::uint32_t COMBINES = 3;
+
+/// Layout of uplink words and accumulator words, as in lanesum/protocol/lanes.py.
 struct LaneShape {
     std::uint32_t uplink_words_per_group;
     std::uint32_t accumulator_words_per_group;
     std::uint32_t shift;
     std::uint32_t mask;
+    Combine combine;
+    bool lookup;
+
+    constexpr bool widens() const { return uplink_words_per_group != accumulator_words_per_group; }
 };
 inline constexpr LaneShape LANE_SHAPES[LANE_OPS] = {
-    {1, 1, 32, 0xffffffff},  // ADD32
-    {1, 2, 4, 0x0f0f0f0f},  // EXPAND8
-    {1, 2, 4, 0x0f0f0f0f},  // TABLE8
-    {1, 1, 8, 0xffffffff},  // ADD8X4
-    {1, 1, 32, 0xffffffff},  // OR
-    {1, 1, 32, 0xffffffff},  // MAX
-    {1, 4, 4, 0x000f000f},  // EXPAND16
-    {1, 2, 8, 0x00ff00ff},  // EXPAND8TO16
-    {3, 8, 1, 0x01010101},  // EXPAND3TO8
-    {5, 8, 1, 0x01010101},  // EXPAND5TO8
+    {1, 1, 32, 0xffffffff, Combine::ADD, false},  // ADD32
+    {1, 2, 4, 0x0f0f0f0f, Combine::ADD, false},  // EXPAND8
+    {1, 2, 4, 0x0f0f0f0f, Combine::ADD, true},  // TABLE8
+    {1, 1, 8, 0xffffffff, Combine::ADD, false},  // ADD8X4
+    {1, 1, 32, 0xffffffff, Combine::OR, false},  // OR
+    {1, 1, 32, 0xffffffff, Combine::MAX, false},  // MAX
+    {1, 4, 4, 0x000f000f, Combine::ADD, false},  // EXPAND16
+    {1, 2, 8, 0x00ff00ff, Combine::ADD, false},  // EXPAND8TO16
+    {3, 8, 1, 0x01010101, Combine::ADD, false},  // EXPAND3TO8
+    {5, 8, 1, 0x01010101, Combine::ADD, false},  // EXPAND5TO8
 };
 
 #define LANESUM_HEADER_FIELDS(FIELD) \

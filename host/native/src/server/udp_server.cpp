@@ -43,7 +43,7 @@ private:
 }  // namespace
 
 UdpServer::ServerThread::ServerThread(int fd, Aggregator &aggregator, bool gso, bool gro, double spin_s)
-    : fd(fd), receiver(fd, BATCH, gro), sender(fd, gso), spin(spin_s), counters(aggregator.new_counters()) {}
+    : fd(fd), receiver(fd, BATCH, gro), sender(fd, gso), busy_poll(spin_s), counters(aggregator.new_counters()) {}
 
 UdpServer::UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, double spin_s,
                      Delegate delegate)
@@ -100,7 +100,7 @@ void UdpServer::serve(ServerThread &self) {
     pollfd waiting[] = {{stop_fd_, POLLIN, 0}, {self.fd, POLLIN, 0}};
     for (;;) {
         // Both descriptors are polled before every batch, since datagrams may arrive without a pause.
-        const bool ready = self.spin.until([&waiting] { return poll(waiting, 2, 0) > 0; });
+        const bool ready = self.busy_poll.until([&waiting] { return poll(waiting, 2, 0) > 0; });
         if (!ready && poll(waiting, 2, -1) < 0 && errno != EINTR) {
             self.broken.fetch_add(1, std::memory_order_relaxed);
             poll(waiting, 1, FAILED_PAUSE_MS);

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "io/datagrams.hpp"
-#include "io/spin.hpp"
+#include "io/busy_poll.hpp"
 #include "server/aggregator.hpp"
 
 namespace lanesum::server {
@@ -55,7 +55,7 @@ private:
         int fd;
         io::Receiver receiver;
         io::Sender sender;
-        io::Spin spin;
+        io::BusyPoll busy_poll;
         Answers answers;
         Counters &counters;
         std::vector<std::uint64_t> order;  // receiver and index of each answer, sorted for sending

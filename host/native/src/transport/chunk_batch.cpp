@@ -19,7 +19,7 @@ ChunkBatch::ChunkBatch(Header header, std::span<const std::uint32_t> words, std:
 }
 
 void ChunkBatch::lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *packet) const {
-    Header own{};  // the fields that differ from packet to packet, added to the others
+    Header own{};  // fields that differ from packet to packet, added to the others
     own.version = own.kind = own.op = 0;
     const std::uint64_t position = position_ + chunk;
     own.flags = flags;
@@ -31,20 +31,20 @@ void ChunkBatch::lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *pa
         packet[i] |= template_[i];
     }
     const std::size_t begin = (chunk - first_) * packet_words_;
-    const std::size_t there = std::min(packet_words_, words_.size() - std::min(begin, words_.size()));
+    const std::size_t present = std::min(packet_words_, words_.size() - std::min(begin, words_.size()));
     std::byte *payload = packet + HEADER_BYTES;
-    store_words(payload, words_.subspan(std::min(begin, words_.size()), there));
-    std::memset(payload + there * WORD_BYTES, 0, (packet_words_ - there) * WORD_BYTES);
+    store_words(payload, words_.subspan(std::min(begin, words_.size()), present));
+    std::memset(payload + present * WORD_BYTES, 0, (packet_words_ - present) * WORD_BYTES);
 }
 
 void ChunkBatch::keep_last(std::uint32_t chunks) {
-    const std::uint32_t forgotten = size() - std::min(chunks, size());
-    words_ = words_.subspan(std::min(forgotten * packet_words_, words_.size()));
-    // The words may be those that were kept before.
+    const std::uint32_t dropped = size() - std::min(chunks, size());
+    words_ = words_.subspan(std::min(dropped * packet_words_, words_.size()));
+    // The words may already lie in kept_.
     std::vector<std::uint32_t> kept(words_.begin(), words_.end());
     kept_ = std::move(kept);
     words_ = kept_;
-    first_ += forgotten;
+    first_ += dropped;
 }
 
 }  // namespace lanesum::transport

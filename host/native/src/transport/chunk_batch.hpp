@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// All contributions of one round, as ``ChunkBatch`` in lanesum/protocol/packet.py; but a packet is laid out only when
-// it is sent, in a buffer that is still in the cache when the kernel takes it from there.
+// All contributions of one round, as ``ChunkBatch`` in lanesum/protocol/packet.py. But a packet is laid out only when it
+// is sent, in a buffer that is still in the cache when the kernel reads it.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace lanesum::transport {
 
 class ChunkBatch {
 public:
-    /// @param header what all packets have in common; ``words`` of it is set here.
-    /// @param words of the whole round; have to outlive the batch, or ``keep_last``. The last packet is padded with
-    ///        zeros.
+    /// @param header fields that all packets have in common; its ``words`` is set here.
+    /// @param words of the whole round; have to exist as long as the batch, or until ``keep_last``. The last packet is
+    ///        padded with zeros.
     ChunkBatch(Header header, std::span<const std::uint32_t> words, std::uint32_t chunks, std::size_t packet_words,
                std::uint64_t position, std::uint32_t slots);
 
-    /// Chunks ``first`` and later are there.
+    /// The first chunk that is kept.
     std::uint32_t first() const { return first_; }
     std::uint32_t size() const { return chunks_ - first_; }
     bool has(std::uint32_t chunk) const { return first_ <= chunk && chunk < chunks_; }
@@ -31,7 +31,7 @@ public:
     /// Writes the UDP payload of one chunk, ``packet_bytes()`` long.
     void lay_out(std::uint32_t chunk, std::uint32_t flags, std::byte *packet) const;
 
-    /// Forgets all but the last ``chunks`` packets, and no longer needs the words that it was given.
+    /// Drops all but the last ``chunks`` packets, and copies their words.
     void keep_last(std::uint32_t chunks);
 
 private:

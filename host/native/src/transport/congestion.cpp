@@ -5,73 +5,45 @@
 #include <algorithm>
 
 namespace lanesum::transport {
-namespace {
 
-constexpr int LONGEST_BYPASS = 16;
-
-}  // namespace
-
-void Aimd::result(std::int64_t sent, std::int64_t following, bool marked) {
+void Aimd::on_packet_acked(std::int64_t sent, std::int64_t next_sequence, bool marked) {
     if (marked) {
-        loss(sent, following);
+        on_packet_lost(sent, next_sequence);
         return;
     }
     ++clean_;
-    if (clean_ >= packets_) {
+    if (clean_ >= congestion_window_) {
         clean_ = 0;
-        packets_ = std::min(most_, packets_ + 1);
+        congestion_window_ = std::min(max_window_, congestion_window_ + 1);
     }
 }
 
-void Aimd::loss(std::int64_t sent, std::int64_t following) {
+void Aimd::on_packet_lost(std::int64_t sent, std::int64_t next_sequence) {
     if (sent >= reduced_at_) {
-        halve(following);
+        halve(next_sequence);
     }
 }
 
-void Aimd::silence(std::int64_t following, std::int64_t under_way) {
-    if (2 * under_way > packets_) {
-        halve(following);
+void Aimd::on_persistent_congestion(std::int64_t next_sequence, std::int64_t in_flight) {
+    if (2 * in_flight > congestion_window_) {
+        halve(next_sequence);
     }
 }
 
-void Aimd::halve(std::int64_t following) {
-    packets_ = std::max<std::int64_t>(1, packets_ / 2);
+void Aimd::halve(std::int64_t next_sequence) {
+    congestion_window_ = std::max<std::int64_t>(1, congestion_window_ / 2);
     clean_ = 0;
-    reduced_at_ = following;
+    reduced_at_ = next_sequence;
 }
 
-std::unique_ptr<CongestionControl> congestion_control(std::string_view name, std::int64_t most) {
+std::unique_ptr<CongestionControl> congestion_control(std::string_view name, std::int64_t max_window) {
     if (name == "aimd") {
-        return std::make_unique<Aimd>(most);
+        return std::make_unique<Aimd>(max_window);
     }
     if (name == "fixed") {
-        return std::make_unique<Fixed>(most);
+        return std::make_unique<FixedWindow>(max_window);
     }
     return nullptr;
-}
-
-void SlotWindow::result(std::uint32_t slot, bool collided) {
-    if (slot >= avoided_.size()) {
-        if (!collided) {
-            return;
-        }
-        avoided_.resize(slot + 1);
-    }
-    Avoided &avoided = avoided_[slot];
-    if (avoided.turns == 0) {
-        if (collided) {
-            avoided = {1, 1};
-        }
-    } else if (avoided.left > 0) {
-        // It did not meet anybody in this turn, whatever the flag says of a contribution that went astray.
-        --avoided.left;
-    } else if (collided) {
-        const auto turns = static_cast<std::uint8_t>(std::min(2 * avoided.turns, LONGEST_BYPASS));
-        avoided = {turns, turns};
-    } else {
-        avoided = {};
-    }
 }
 
 }  // namespace lanesum::transport

@@ -1,68 +1,52 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// How much a worker may have under way, as in lanesum/transport/congestion.py.
+// Congestion control, as in lanesum/transport/congestion.py.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 namespace lanesum::transport {
 
-/// The link window.
 class CongestionControl {
 public:
     virtual ~CongestionControl() = default;
 
-    std::int64_t packets() const { return packets_; }
-    virtual void result(std::int64_t sent, std::int64_t following, bool marked) = 0;
-    virtual void loss(std::int64_t sent, std::int64_t following) = 0;
-    virtual void silence(std::int64_t following, std::int64_t under_way) = 0;
+    std::int64_t congestion_window() const { return congestion_window_; }
+    virtual void on_packet_acked(std::int64_t sent, std::int64_t next_sequence, bool marked) = 0;
+    virtual void on_packet_lost(std::int64_t sent, std::int64_t next_sequence) = 0;
+    virtual void on_persistent_congestion(std::int64_t next_sequence, std::int64_t in_flight) = 0;
 
 protected:
-    explicit CongestionControl(std::int64_t packets) : packets_(packets) {}
-    std::int64_t packets_;
+    explicit CongestionControl(std::int64_t packets) : congestion_window_(packets) {}
+    std::int64_t congestion_window_;
 };
 
-class Fixed final : public CongestionControl {
+class FixedWindow final : public CongestionControl {
 public:
-    explicit Fixed(std::int64_t packets) : CongestionControl(packets) {}
-    void result(std::int64_t, std::int64_t, bool) override {}
-    void loss(std::int64_t, std::int64_t) override {}
-    void silence(std::int64_t, std::int64_t) override {}
+    explicit FixedWindow(std::int64_t packets) : CongestionControl(packets) {}
+    void on_packet_acked(std::int64_t, std::int64_t, bool) override {}
+    void on_packet_lost(std::int64_t, std::int64_t) override {}
+    void on_persistent_congestion(std::int64_t, std::int64_t) override {}
 };
 
 class Aimd final : public CongestionControl {
 public:
-    explicit Aimd(std::int64_t most) : CongestionControl(most), most_(most) {}
-    void result(std::int64_t sent, std::int64_t following, bool marked) override;
-    void loss(std::int64_t sent, std::int64_t following) override;
-    void silence(std::int64_t following, std::int64_t under_way) override;
+    explicit Aimd(std::int64_t max_window) : CongestionControl(max_window), max_window_(max_window) {}
+    void on_packet_acked(std::int64_t sent, std::int64_t next_sequence, bool marked) override;
+    void on_packet_lost(std::int64_t sent, std::int64_t next_sequence) override;
+    void on_persistent_congestion(std::int64_t next_sequence, std::int64_t in_flight) override;
 
 private:
-    void halve(std::int64_t following);
+    void halve(std::int64_t next_sequence);
 
-    std::int64_t most_;
+    std::int64_t max_window_;
     std::int64_t clean_ = 0;
     std::int64_t reduced_at_ = 0;
 };
 
-/// "aimd" or "fixed"; null for another name.
-std::unique_ptr<CongestionControl> congestion_control(std::string_view name, std::int64_t most);
-
-/// Which slots of a shared pool are worth offering to the switch.
-class SlotWindow {
-public:
-    bool bypass(std::uint32_t slot) const { return slot < avoided_.size() && avoided_[slot].left > 0; }
-    void result(std::uint32_t slot, bool collided);
-
-private:
-    struct Avoided {
-        std::uint8_t turns = 0;  // 0: not avoided
-        std::uint8_t left = 0;
-    };
-    std::vector<Avoided> avoided_;  // by slot; as many as ever met another job
-};
+/// Returns "aimd" or "fixed"; null for another name.
+std::unique_ptr<CongestionControl> congestion_control(std::string_view name, std::int64_t max_window);
 
 }  // namespace lanesum::transport

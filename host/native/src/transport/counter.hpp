@@ -7,7 +7,7 @@
 
 namespace lanesum::transport {
 
-/// A count that one thread makes and any thread may read; as quick as a plain integer.
+/// A counter that one thread writes and any thread may read; as fast as a plain integer.
 class Counter {
 public:
     Counter &operator+=(std::uint64_t more) {

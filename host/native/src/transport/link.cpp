@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "transport/constants.hpp"
+
 namespace lanesum::transport {
 
 Link::Link(JobTicket of, std::unique_ptr<CongestionControl> control, bool pacing)
@@ -12,17 +14,9 @@ Link::Link(JobTicket of, std::unique_ptr<CongestionControl> control, bool pacing
       pacer(pacing ? std::optional<Pacer>(std::in_place) : std::nullopt),
       paths(ticket.servers) {}
 
-double ServerPath::answer_interval_s() const {
+double ServerPath::min_request_interval_s() const {
     const std::optional<double> shortest = rtt.shortest_s();
-    return shortest ? std::min(MIN_RTO_S, *shortest) : MIN_RTO_S;
-}
-
-void Link::count_sent(std::size_t size, bool again, bool bypass, bool asked) {
-    ++stats.packets_sent;
-    stats.bytes_sent += size;
-    stats.retransmissions += again;
-    stats.bypasses += bypass;
-    stats.answered_pendings += asked;
+    return shortest ? std::min(MIN_PTO_S, *shortest) : MIN_PTO_S;
 }
 
 }  // namespace lanesum::transport

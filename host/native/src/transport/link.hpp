@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// What all rounds of a session share, and what is known of the path to every server, as in lanesum/transport/link.py.
+// State that all rounds of a session share, as in lanesum/transport/link.py.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include "transport/membership.hpp"
 #include "transport/pacing.hpp"
 #include "transport/rtt.hpp"
+#include "transport/slot_backoff.hpp"
 #include "transport/stats.hpp"
 #include "transport/ticket.hpp"
 
@@ -22,7 +23,7 @@ struct ServerPath {
     RttEstimator rtt;
     std::int64_t sequence = 0;
 
-    double answer_interval_s() const;
+    double min_request_interval_s() const;
 };
 
 struct Link {
@@ -32,13 +33,19 @@ struct Link {
     Membership membership;
     std::unique_ptr<CongestionControl> congestion;
     std::optional<Pacer> pacer;
-    SlotWindow slots;
+    SlotBackoff slot_backoff;
     std::vector<ServerPath> paths;  // by number of the server
     TransportStats stats;
     std::int64_t sequence = 0;
-    std::uint32_t unanswered = 0;
+    std::uint32_t unanswered_probes = 0;
 
-    void count_sent(std::size_t size, bool again, bool bypass, bool asked = false);
+    void count_sent(std::size_t size, bool retransmission, bool bypass, bool requested = false) {
+        ++stats.packets_sent;
+        stats.bytes_sent += size;
+        stats.retransmissions += retransmission;
+        stats.bypasses += bypass;
+        stats.answered_pendings += requested;
+    }
 };
 
 }  // namespace lanesum::transport

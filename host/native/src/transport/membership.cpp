@@ -8,7 +8,7 @@
 namespace lanesum::transport {
 
 Membership::Membership(const JobTicket &ticket)
-    : everybody_(ticket.rack_members()),
+    : members_(ticket.rack_members()),
       quorum_(ticket.quorum),
       places_(ticket.places),
       place_(ticket.place()),
@@ -17,22 +17,22 @@ Membership::Membership(const JobTicket &ticket)
         places_.push_back({0, worker});
     }
     two_levels_ = name_racks(places_);
-    for (std::uint32_t rack = 0; rack < everybody_.size(); ++rack) {
-        racks_ |= static_cast<std::uint32_t>(everybody_[rack] != 0) << rack;
+    for (std::uint32_t rack = 0; rack < members_.size(); ++rack) {
+        racks_ |= static_cast<std::uint32_t>(members_[rack] != 0) << rack;
     }
 }
 
 bool Membership::contributors(const Header &header, std::span<const std::byte> datagram,
                               std::span<std::uint32_t> bitmaps) const {
     if (!(header.flags & FLAG_PARTIAL)) {
-        const bool named = two_levels_ ? header.racks == racks_ : header.workers == everybody_[0];
+        const bool named = two_levels_ ? header.racks == racks_ : header.workers == members_[0];
         if (!named || datagram.size() != result_bytes_) {
             return false;
         }
-        std::ranges::copy(everybody_, bitmaps.begin());
+        std::ranges::copy(members_, bitmaps.begin());
         return true;
     }
-    if (quorum_ == 0 || datagram.size() != result_bytes_ + (two_levels_ ? everybody_.size() * WORD_BYTES : 0)) {
+    if (quorum_ == 0 || datagram.size() != result_bytes_ + (two_levels_ ? members_.size() * WORD_BYTES : 0)) {
         return false;
     }
     if (two_levels_) {
@@ -49,7 +49,7 @@ bool Membership::contributors(const Header &header, std::span<const std::byte> d
     }
     std::uint32_t count = 0;
     for (std::size_t rack = 0; rack < bitmaps.size(); ++rack) {
-        if (bitmaps[rack] & ~everybody_[rack]) {
+        if (bitmaps[rack] & ~members_[rack]) {
             return false;
         }
         count += static_cast<std::uint32_t>(std::popcount(bitmaps[rack]));
@@ -57,22 +57,22 @@ bool Membership::contributors(const Header &header, std::span<const std::byte> d
     return count >= quorum_;
 }
 
-bool Membership::has_mine(const Header &pending) const {
+bool Membership::has_own(const Header &pending) const {
     if (pending.flags & FLAG_UPPER) {
         return pending.racks >> place_.rack & 1;
     }
     return pending.workers >> place_.bit & 1;
 }
 
-Arrived Membership::learn(const Header &pending, const Arrived &known) const {
+Arrived Membership::update_arrived(const Arrived &known, const Header &pending) const {
     if (!two_levels_) {
         return {pending.workers, std::nullopt};
     }
     if (pending.flags & FLAG_UPPER) {
         const bool complete = pending.racks >> place_.rack & 1;
-        return {complete ? std::optional(everybody_[place_.rack]) : known.own_rack, pending.racks};
+        return {complete ? std::optional(members_[place_.rack]) : known.own_rack, pending.racks};
     }
-    // The server speaks of both levels, a rack switch of its own.
+    // The server reports both levels, a rack switch its own.
     return {pending.workers, pending.flags & FLAG_BYPASS ? std::optional(pending.racks) : known.racks};
 }
 

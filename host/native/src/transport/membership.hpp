@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Who is in a result, and whom a pending answer still misses, as in lanesum/transport/membership.py.
+// Contributors of results and workers missing in pending answers, as in lanesum/transport/membership.py.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace lanesum::transport {
 
-/// What pending answers have told of one chunk.
+/// Contributions to one chunk that have arrived, as pending answers report them.
 struct Arrived {
     std::optional<std::uint32_t> own_rack;
     std::optional<std::uint32_t> racks;
@@ -24,23 +24,23 @@ class Membership {
 public:
     explicit Membership(const JobTicket &ticket);
 
-    /// One bitmap of workers per rack; with one level, one bitmap.
-    const std::vector<std::uint32_t> &everybody() const { return everybody_; }
+    /// Bitmap of the workers of every rack; one bitmap with one level.
+    const std::vector<std::uint32_t> &members() const { return members_; }
 
-    /// Writes the contributors of a result to ``bitmaps``, one per rack; false when it is none that this worker may
-    /// take, and ``bitmaps`` are undefined.
+    /// Writes the contributors of a result to ``bitmaps``, one per rack. Returns false, with ``bitmaps`` undefined, if
+    /// the worker must refuse the result.
     bool contributors(const Header &header, std::span<const std::byte> datagram,
                       std::span<std::uint32_t> bitmaps) const;
 
-    bool includes_me(std::span<const std::uint32_t> bitmaps) const { return bitmaps[place_.rack] >> place_.bit & 1; }
-    bool has_mine(const Header &pending) const;
-    Arrived learn(const Header &pending, const Arrived &known) const;
+    bool includes_own(std::span<const std::uint32_t> bitmaps) const { return bitmaps[place_.rack] >> place_.bit & 1; }
+    bool has_own(const Header &pending) const;
+    Arrived update_arrived(const Arrived &known, const Header &pending) const;
 
-    /// Workers, by number, that a chunk waits for.
+    /// Returns the workers, by number, that a chunk waits for.
     std::vector<std::uint32_t> missing(const Arrived &arrived) const;
 
 private:
-    std::vector<std::uint32_t> everybody_;
+    std::vector<std::uint32_t> members_;
     std::uint32_t quorum_;
     std::vector<Place> places_;
     Place place_;

@@ -6,7 +6,7 @@ namespace lanesum::transport {
 
 std::span<const Datagram> Outbox::lay_out() {
     std::size_t bytes = 0;
-    for (const Pending &one : pending_) {
+    for (const Queued &one : queued_) {
         bytes += one.batch->packet_bytes();
     }
     if (buffer_.size() < bytes) {
@@ -14,12 +14,12 @@ std::span<const Datagram> Outbox::lay_out() {
     }
     datagrams_.clear();
     std::byte *at = buffer_.data();
-    for (const Pending &one : pending_) {
+    for (const Queued &one : queued_) {
         one.batch->lay_out(one.chunk, one.flags, at);
         datagrams_.emplace_back(at, one.batch->packet_bytes());
         at += one.batch->packet_bytes();
     }
-    pending_.clear();
+    queued_.clear();
     return datagrams_;
 }
 

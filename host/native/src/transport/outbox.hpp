@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Datagrams that are to be sent now, one behind the other in one buffer that is used again and again.
+// Datagrams to be sent now, one behind the other in one buffer that is reused.
 #pragma once
 
 #include <cstddef>
@@ -16,26 +16,26 @@ using Datagram = std::span<const std::byte>;
 
 class Outbox {
 public:
-    void clear() { pending_.clear(); }
+    void clear() { queued_.clear(); }
 
-    /// ``batch`` has to be there until ``lay_out``.
+    /// Adds a packet; ``batch`` has to exist until ``lay_out``.
     void add(const ChunkBatch &batch, std::uint32_t chunk, std::uint32_t flags) {
-        pending_.push_back({&batch, chunk, flags});
+        queued_.push_back({&batch, chunk, flags});
     }
 
-    /// Makes datagrams of all that was added, in that order.
+    /// Makes datagrams of all packets added, in that order.
     std::span<const Datagram> lay_out();
 
-    /// As laid out last.
+    /// Returns the datagrams of the last ``lay_out``.
     std::span<const Datagram> datagrams() const { return datagrams_; }
 
 private:
-    struct Pending {
+    struct Queued {
         const ChunkBatch *batch;
         std::uint32_t chunk;
         std::uint32_t flags;
     };
-    std::vector<Pending> pending_;
+    std::vector<Queued> queued_;
     std::vector<std::byte> buffer_;
     std::vector<Datagram> datagrams_;
 };

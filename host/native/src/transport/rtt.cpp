@@ -4,23 +4,20 @@
 
 #include <algorithm>
 
+#include "transport/constants.hpp"
+
 namespace lanesum::transport {
 namespace {
 
-// Queues behind a full window stretch a round trip by a small factor.
-constexpr double RTO_FACTOR = 4;
-constexpr std::uint64_t SAMPLES_PER_EPISODE = 64;
-constexpr double QUEUED_FACTOR = 2;
-constexpr double QUEUED_S = 2e-3;
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
 void RttEstimator::sample(double rtt_s) {
     current_ = std::min(current_, rtt_s);
-    least_ = std::min(least_, rtt_s);
+    shortest_ever_ = std::min(shortest_ever_, rtt_s);
     ++samples_;
-    if (samples_ % SAMPLES_PER_EPISODE == 0) {
+    if (samples_ % RTT_SAMPLES_PER_EPISODE == 0) {
         previous_ = current_;
         current_ = INFINITE;
     }
@@ -33,14 +30,14 @@ std::optional<double> RttEstimator::shortest_s() const {
 
 bool RttEstimator::queued() const {
     const std::optional<double> shortest = shortest_s();
-    return shortest && *shortest > QUEUED_FACTOR * least_ + QUEUED_S;
+    return shortest && *shortest > QUEUED_RTT_FACTOR * shortest_ever_ + QUEUED_MARGIN_S;
 }
 
-double RttEstimator::quick_timeout_s() const {
+double RttEstimator::loss_delay_s() const {
     const std::optional<double> shortest = shortest_s();
-    return shortest ? std::min(MAX_RTO_S, RTO_FACTOR * *shortest) : INITIAL_RTO_S;
+    return shortest ? std::min(MAX_PTO_S, PTO_RTT_FACTOR * *shortest) : INITIAL_PTO_S;
 }
 
-double RttEstimator::timeout_s() const { return std::max(MIN_RTO_S, quick_timeout_s()); }
+double RttEstimator::probe_timeout_s() const { return std::max(MIN_PTO_S, loss_delay_s()); }
 
 }  // namespace lanesum::transport

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// What a worker's rounds must know of its ticket, as in lanesum/transport/ticket.py, where it is checked.
+// Data of a ticket that a worker's rounds need, as in lanesum/transport/ticket.py, which checks it.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct JobTicket {
     std::uint32_t epoch;
     std::uint32_t quorum;
     std::vector<Place> places;  // of every worker; empty with one level
-    std::uint32_t servers = 1;  // slot s belongs to number s % servers
+    std::uint32_t servers = 1;  // slot s belongs to server s % servers
 
     Place place() const { return places.empty() ? Place{0, worker} : places[worker]; }
 
@@ -34,7 +34,7 @@ struct JobTicket {
     std::vector<std::uint32_t> rack_members() const;
 };
 
-/// Whether results name racks and not workers, as ``name_racks`` in Python; ``places`` of all workers by number.
+/// Returns true if results name racks instead of workers, as ``name_racks`` in Python; ``places``: of all workers.
 bool name_racks(const std::vector<Place> &places);
 
 }  // namespace lanesum::transport

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Datagrams to a worker in its rounds. The circumstances of a datagram: how many half milliseconds after the one before it
-// it comes. The choices: shape of the job, congestion control, slots, rounds in flight. Jobs as in seeds.py.
+// Datagrams to the rounds of a worker. Circumstances of a datagram: half milliseconds since the one before it. Choices:
+// shape of the job, congestion control, slots, rounds in flight. Jobs as in seeds.py.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "input.hpp"
 #include "lanes/lanes.hpp"
 #include "protocol/header.hpp"
-#include "transport/rounds.hpp"
+#include "transport/round_sequence.hpp"
 
 namespace lanesum::fuzz {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::uint32_t WORKERS = 4, RACKS = 2;
 constexpr std::uint32_t ACCUMULATOR_WORDS = 16;
 constexpr std::size_t ROUND_WORDS = 45;  // whole groups of any operation, and not a multiple of any packet's
 constexpr std::uint8_t TWO_LEVELS = 0x01, QUORUM = 0x02, FIXED = 0x04;
-constexpr std::uint8_t IN_FLIGHT = 0x40;  // and above: rounds but one
+constexpr std::uint8_t IN_FLIGHT = 0x40;  // this bit and above: rounds in flight, less one
 constexpr double STEP_S = 0.0005;
 
 JobTicket ticket(std::uint8_t choices) {
@@ -40,17 +40,17 @@ JobTicket ticket(std::uint8_t choices) {
 void check(const Datagram &datagram, const RoundSequence &rounds) {
     require(datagram.size() >= HEADER_BYTES, "a contribution has a header");
     const Header header = Header::unpack(datagram.data());
-    require(datagram.size() == HEADER_BYTES + header.words * WORD_BYTES, "a contribution is as long as it says");
+    require(datagram.size() == HEADER_BYTES + header.words * WORD_BYTES, "a contribution has the length of its header");
     require(header.version == VERSION && header.kind == KIND_CONTRIBUTION, "workers send contributions");
     require(header.job == rounds.link().ticket.job && header.tag == TAG, "workers send to their own job");
     require(header.slot < rounds.link().ticket.slots, "slots are the job's");
-    // Of the rounds under way, or of the history before them; epochs wrap.
-    constexpr auto ahead = static_cast<std::uint32_t>(RoundSequence::MAX_ACTIVE);
+    // Of the rounds in flight, or of the retransmit buffer; epochs wrap.
+    constexpr auto ahead = static_cast<std::uint32_t>(MAX_ROUNDS_IN_FLIGHT);
     const std::uint32_t back = rounds.epoch() + ahead - header.epoch;
     require(back <= MAX_SLOTS + ahead, "nothing is sent before its round");
 }
 
-/// A worker, its clock, and the rounds it is in.
+/// A worker with its clock and its rounds in flight.
 class Session {
 public:
     explicit Session(std::uint8_t choices)
@@ -60,16 +60,16 @@ public:
         std::iota(words_.begin(), words_.end(), 0x01020304U);
     }
 
-    /// False: the session is over.
+    /// Returns false if the session has ended.
     bool receive(std::span<const std::byte> datagram, double later) {
         begin();
         send();
         now_ += later;
-        const Taken taken = rounds_.receive(datagram, now_);
-        for (const Datagram &last : rounds_.last_words()) {
+        const ReceiveOutcome outcome = rounds_.receive(datagram, now_);
+        for (const Datagram &last : rounds_.final_datagrams()) {
             check(last, rounds_);
         }
-        if (taken == Taken::conflict || taken == Taken::gone) {
+        if (outcome == ReceiveOutcome::conflict || outcome == ReceiveOutcome::gone) {
             return false;
         }
         send();
@@ -79,9 +79,9 @@ public:
 
 private:
     void begin() {
-        while (windows_.size() < in_flight_ && rounds_.can_start()) {
-            // Operations take turns, wide ones too.
-            windows_.push_back(rounds_.start(static_cast<LaneOp>(op_++ % LANE_OPS), words_));
+        while (started_.size() < in_flight_ && rounds_.can_start()) {
+            // Operations take turns.
+            started_.push_back(rounds_.start(static_cast<LaneOp>(op_++ % LANE_OPS), words_));
         }
     }
 
@@ -91,25 +91,25 @@ private:
         }
         const std::optional<double> wait = rounds_.next_timeout(now_);
         require(!wait || (std::isfinite(*wait) && *wait >= 0), "timers are in the future");
-        const bool lacks = std::ranges::any_of(windows_, [](const auto &one) { return !one->finished(); });
-        require(!lacks || wait.has_value(), "a round that lacks results will ask");
+        const bool incomplete = std::ranges::any_of(started_, [](const auto &one) { return !one->complete(); });
+        require(!incomplete || wait.has_value(), "an incomplete round has a timer");
     }
 
     void end() {
         for (const std::uint32_t worker : rounds_.missing_workers()) {
             require(worker < WORKERS, "only workers are missing");
         }
-        for (auto at = windows_.begin(); at != windows_.end();) {
-            RoundWindow &window = **at;
-            if (!window.finished()) {
+        for (auto at = started_.begin(); at != started_.end();) {
+            RoundState &round = **at;
+            if (!round.complete()) {
                 ++at;
                 continue;
             }
-            require(window.result().size() == result_words(window.size().op, ROUND_WORDS), "all words have a sum");
-            require(window.contributors().size() == window.chunks() * window.racks(), "every packet names somebody");
-            sum_ = std::accumulate(window.result().begin(), window.result().end(), sum_);  // all of it can be read
-            rounds_.finish(window);
-            at = windows_.erase(at);
+            require(round.result().size() == result_words(round.size().op, ROUND_WORDS), "all words have a sum");
+            require(round.contributors().size() == round.chunks() * round.racks(), "every packet has contributors");
+            sum_ = std::accumulate(round.result().begin(), round.result().end(), sum_);  // all of it can be read
+            rounds_.finish(round);
+            at = started_.erase(at);
         }
     }
 
@@ -117,7 +117,7 @@ private:
     std::uint32_t in_flight_;
     std::vector<std::uint32_t> words_ = std::vector<std::uint32_t>(ROUND_WORDS);
     RoundSequence rounds_;
-    std::vector<std::shared_ptr<RoundWindow>> windows_;
+    std::vector<std::shared_ptr<RoundState>> started_;
     double now_ = 1000;
     std::uint32_t op_ = 0;
     std::uint32_t sum_ = 0;

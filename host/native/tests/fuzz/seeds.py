@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``python seeds.py FOLDER``: what the fuzzers start from, a folder for each of them.
+"""Write the seed inputs of the fuzzers, a folder for each: ``python seeds.py FOLDER``.
 
-Sessions of the Python implementation, with and without loss: what its workers send to its server becomes seeds of
-``fuzz_aggregator``, and what one worker hears becomes seeds of ``fuzz_rounds``. Jobs as in these two.
+They come from sessions of the Python implementation, with and without loss. Datagrams of its workers to its server
+become seeds of ``fuzz_aggregator``, and datagrams to one worker seeds of ``fuzz_rounds``. Jobs as in these two.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import UDP_PORT, Flag
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.jobs import ServerJob
-from lanesum.transport.rounds import RoundSequence
+from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.ticket import JobTicket
 
 WORKERS, RACKS = 4, 2
@@ -27,11 +27,11 @@ ACCUMULATOR_WORDS, ROUND_WORDS = 16, 45
 SLOTS = 4
 CODE_TABLE = bytes(3 * code for code in range(16))
 ONE_LEVEL, TWO_LEVELS = 7, 8
-# What a worker is told by the choices of fuzz_rounds.
+# Choices of fuzz_rounds.
 CHOICE_OF_LEVELS = {ONE_LEVEL: 0x00, TWO_LEVELS: 0x01}
 CHOICE_OF_QUORUM, CHOICE_OF_SLOTS = 0x02, (SLOTS - 1) << 3
 STEP_S = 0.0005
-MOST_RECORDS = 50
+MAX_RECORDS = 50
 LOSS = (0.0, 0.2)
 
 
@@ -64,7 +64,7 @@ def record(circumstances: int, datagram: bytes | memoryview) -> bytes:
 
 
 class Exchange:
-    """A session of all workers with the server, on a network that loses packets."""
+    """A session of all workers with the server, over a lossy network."""
 
     def __init__(self, job: int, quorum: int, loss: float, seed: int) -> None:
         self._server = Aggregator()
@@ -73,22 +73,22 @@ class Exchange:
         self._random = random.Random(seed)
         self._loss = loss
         self._now = 1000.0
-        self._heard_at = self._now
+        self._received_at = self._now
         self.to_server: list[bytes] = []
         self.to_worker: list[bytes] = []
 
     def run(self) -> None:
-        """Rounds of all operations, until there is enough to start from."""
+        """Run a round of every operation."""
         for op in LaneOp:
             words = np.arange(ROUND_WORDS, dtype=np.uint32) + np.uint32(0x01020304)
-            windows = [worker.start(op, words) for worker in self._workers]
-            while not all(window.finished for window in windows):
+            started = [worker.start(op, words) for worker in self._workers]
+            while not all(round_.complete for round_ in started):
                 self._now += STEP_S
                 for number, worker in enumerate(self._workers):
                     for datagram in worker.due(self._now):
                         self._send(number, bytes(datagram))
-            for worker, window in zip(self._workers, windows, strict=True):
-                worker.finish(window)
+            for worker, round_ in zip(self._workers, started, strict=True):
+                worker.finish(round_)
 
     def _send(self, worker: int, datagram: bytes) -> None:
         if self._random.random() < self._loss:
@@ -99,14 +99,14 @@ class Exchange:
                 continue
             number = next(number for number in range(WORKERS) if address(number) == receiver)
             if number == 0:
-                steps = round((self._now - self._heard_at) / STEP_S)
+                steps = round((self._now - self._received_at) / STEP_S)
                 self.to_worker.append(record(min(steps, 0xFF), answer))
-                self._heard_at = self._now
+                self._received_at = self._now
             self._workers[number].receive(answer, self._now)
 
 
 def write(folder: Path) -> None:
-    """Files of at most MOST_RECORDS datagrams each."""
+    """Write files of at most MAX_RECORDS datagrams each."""
     for job, levels in CHOICE_OF_LEVELS.items():
         for quorum in (0, 2):
             for seed, loss in enumerate(LOSS):
@@ -115,7 +115,7 @@ def write(folder: Path) -> None:
                 name = f"{job}-{quorum}-{seed}"
                 choices = levels | CHOICE_OF_SLOTS | (CHOICE_OF_QUORUM if quorum else 0)
                 _store(folder / "fuzz_rounds" / name, choices, exchange.to_worker)
-                if not quorum:  # jobs with one are not served by the compiled server
+                if not quorum:  # the native server does not serve jobs with one
                     _store(folder / "fuzz_aggregator" / name, 0, exchange.to_server)
                     aggregates = [
                         as_aggregate(sent) if turn % 3 else sent for turn, sent in enumerate(exchange.to_server)
@@ -124,7 +124,7 @@ def write(folder: Path) -> None:
 
 
 def as_aggregate(sent: bytes) -> bytes:
-    """What a switch would have made of one contribution."""
+    """Return the aggregate that a switch would make of one contribution."""
     changed = bytearray(sent)
     changed[len(record(0, b"")) + 1] |= Flag.UPPER  # second byte of the header
     return bytes(changed)
@@ -132,8 +132,8 @@ def as_aggregate(sent: bytes) -> bytes:
 
 def _store(file: Path, choices: int, records: list[bytes]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    for start in range(0, len(records), MOST_RECORDS):
-        part = b"".join(records[start : start + MOST_RECORDS])
+    for start in range(0, len(records), MAX_RECORDS):
+        part = b"".join(records[start : start + MAX_RECORDS])
         file.with_name(f"{file.name}-{start}").write_bytes(bytes([choices]) + part)
 
 

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Worker loop of the native extension, which runs without the interpreter's lock."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum._internal.offload import Offload, use_gro, use_gso
+from lanesum._internal.spin import max_spin_s
+from lanesum.protocol.lanes import LaneOp
+from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState, as_sent
+from lanesum.transport.sockets import ServerSockets
+from lanesum.transport.ticket import JobTicket
+from lanesum.transport.worker_loop import Target, cannot_send, closed_in_round
+
+if TYPE_CHECKING:
+    from lanesum_native import _core
+
+# Delay of a signal (Ctrl-C), at most.
+_SLICE_S = 0.05
+# A thread needs microseconds to leave a closed loop, once it has a processor.
+_MAX_LEAVE_S = 1.0
+
+
+def _end(core: _core.WorkerLoop, running: threading.Lock) -> None:
+    core.close()
+    if running.acquire(timeout=_MAX_LEAVE_S):
+        running.release()
+
+
+class NativeWorkerLoop:
+    """Loop with the interface of ``WorkerLoop``, for native rounds on a kernel's sockets.
+
+    Args:
+        ticket: the worker's place in the job.
+        rounds: rounds to run.
+        sockets: sockets of the kernel, not wrapped.
+        offload: see ``UdpTransport``.
+    """
+
+    def __init__(
+        self, ticket: JobTicket, rounds: NativeRoundSequence, sockets: ServerSockets, offload: Offload
+    ) -> None:
+        from lanesum_native import _core
+
+        self._ticket = ticket
+        self._rounds = rounds
+        descriptors = sockets.filenos()
+        gso, gro = use_gso(_core, descriptors, offload), use_gro(offload)
+        self._core = _core.WorkerLoop(rounds.core, descriptors, gso, gro, max_spin_s())
+        self._exit = exits = _core.LoopExit
+        self._ends = (exits.REACHED, exits.WOKEN, exits.DEADLINE)
+        self._running = threading.Lock()
+        # A thread that is still in the loop when the interpreter ends never comes back.
+        weakref.finalize(self, _end, self._core, self._running)
+
+    @property
+    def gso(self) -> bool:
+        """Packets are handed to the kernel joined, and it has not refused them so far."""
+        return self._core.gso
+
+    def run(self, targets: Sequence[Target], deadline_s: float, leave_s: float | None = None) -> bool:
+        """See ``WorkerLoop.run``."""
+        cores = [round_.core for round_, _ in targets if isinstance(round_, NativeRoundState)]
+        for core, (_, chunks) in zip(cores, targets, strict=True):
+            core.set_target(chunks)
+        self._core.begin(deadline_s, math.inf if leave_s is None else leave_s)
+        try:
+            with self._running:
+                return self._resume(self._core.run(_SLICE_S))
+        finally:
+            for core in cores:
+                core.set_target(core.NO_TARGET)
+
+    def _resume(self, reason: _core.LoopExit) -> bool:
+        """Resume the loop after an exit, until it ends; return False after the deadline."""
+        while reason not in self._ends:
+            self._check(reason)
+            reason = self._core.run(_SLICE_S)
+        return reason != self._exit.DEADLINE
+
+    def exchange(
+        self, op: LaneOp, words: NDArray[np.uint32], deadline_s: float
+    ) -> tuple[bool, NativeRoundState | _core.RoundState]:
+        """Run a round from beginning to end, in one call of the native extension if all goes well.
+
+        Only while no other round is in flight. Returns False after ``deadline_s`` without progress, else True; and the
+        round, which is a ``NativeRoundState`` while it is not retired: see ``run``.
+        """
+        words = as_sent(words)
+        with self._running:
+            reason, core = self._core.exchange(op, words, deadline_s, _SLICE_S)
+            if reason == self._exit.REACHED and core is not None:
+                return True, core
+            return self._continue(reason, core, op, words)
+
+    def gather(
+        self, vector: NDArray[np.float32], worker: int, workers: int, divisor: float, deadline_s: float
+    ) -> tuple[bool, NativeRoundState | None, NDArray[np.float32]] | None:
+        """Run a round of all workers' vectors side by side, as ``exchange``, and return their sum over ``divisor``.
+
+        Returns None if the vector is not finite; nothing was sent then. Otherwise returns False after ``deadline_s``
+        without progress, else True; the round, or None if it is retired; and the array of the sum, filled if it is.
+        """
+        words = np.zeros(workers * vector.size, np.uint32)
+        values = np.empty_like(vector)
+        with self._running:
+            finite, reason, core = self._core.gather(vector, worker, divisor, words, values, deadline_s, _SLICE_S)
+            if reason == self._exit.REACHED:
+                return True, None, values
+            return (*self._continue(reason, core, LaneOp.ADD32, words), values) if finite else None
+
+    def _continue(
+        self, reason: _core.LoopExit, core: _core.RoundState | None, op: LaneOp, words: NDArray[np.uint32]
+    ) -> tuple[bool, NativeRoundState]:
+        """Continue a round that one call did not complete."""
+        if core is None:
+            raise closed_in_round()
+        round_ = self._rounds.adopt(core, op, words)
+        try:
+            return self._resume(reason), round_
+        finally:
+            core.set_target(core.NO_TARGET)
+
+    def send(self) -> None:
+        """See ``WorkerLoop.send``."""
+        with self._running:
+            self._check(self._core.send())
+
+    def poll(self) -> None:
+        """See ``WorkerLoop.poll``."""
+        with self._running:
+            self._check(self._core.poll())
+
+    def wake(self) -> None:
+        """See ``WorkerLoop.wake``."""
+        self._core.wake()
+
+    def close(self) -> None:
+        """See ``WorkerLoop.close``."""
+        self._core.close()
+
+    def _check(self, reason: _core.LoopExit) -> None:
+        """Raise the error of an exit, if it is one."""
+        exits = self._exit
+        if reason == exits.SLICE:
+            return
+        if reason in (exits.CONFLICT, exits.GONE):
+            raise self._rounds.fatal_error(self._core.fatal_header)
+        if reason == exits.CLOSED:
+            raise closed_in_round()
+        error = self._core.error
+        if reason == exits.SEND_FAILED:
+            raise cannot_send(self._ticket, self._core.failed_server, error)
+        raise OSError(error, os.strerror(error))

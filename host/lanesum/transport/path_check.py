@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a session's paths before its first packet: path MTU and socket buffers."""
+
+from __future__ import annotations
+
+import socket
+
+from lanesum._internal.udp_socket import Address
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
+from lanesum.transport.ticket import JobTicket, name_racks
+
+_IP_MTU = 14  # linux/in.h
+_IP_AND_UDP_BYTES = 28
+# A datagram takes more of a socket's buffer than its size: the kernel counts its own bookkeeping too, and rounds memory
+# up to powers of two.
+_BOOKKEEPING_BYTES = 1024
+_MAX_BUFFER_REQUEST = 1 << 30
+_BUFFERS = ((socket.SO_RCVBUF, "net.core.rmem_max"), (socket.SO_SNDBUF, "net.core.wmem_max"))
+
+
+def result_bytes(ticket: JobTicket) -> int:
+    """Return the UDP payload of a job's largest packet.
+
+    It is a result. If the job has racks and a quorum, the bitmaps of the contributors follow the words.
+    """
+    named = ticket.quorum and name_racks((worker, *place) for worker, place in enumerate(ticket.places))
+    trailer_words = len(ticket.rack_members) if named else 0
+    return HEADER_BYTES + (ticket.accumulator_words + trailer_words) * WORD_BYTES
+
+
+def buffer_bytes(ticket: JobTicket, window: int) -> int:
+    """Return the socket buffer, as the kernel counts, that holds a window of the job's results."""
+    return min(window, ticket.slots) * (2 * result_bytes(ticket) + _BOOKKEEPING_BYTES)
+
+
+def check_path(ticket: JobTicket, descriptors: list[int], window: int) -> None:
+    """Check the path MTU to every server, and the buffers of the sockets.
+
+    Raises ConfigurationError if packets of the job would be fragmented on their way to a server, or if the kernel
+    grants buffers that do not hold a window of them. Loopback is a path as any other; its 65,535 bytes hold the largest
+    packets.
+    """
+    for server in ticket.servers:
+        _check_mtu(ticket, server)
+    for descriptor in descriptors:
+        with socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            for option, setting in _BUFFERS:
+                _check_buffer(sock, option, setting, ticket, window)
+
+
+def path_mtu(host: str, server: Address) -> int:
+    """Return the path MTU from an address of this host to a server, as far as the kernel knows it."""
+    # A socket of its own, because a socket drops its route with every option that may change it.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind((host, 0))
+        probe.connect(server)
+        return probe.getsockopt(socket.IPPROTO_IP, _IP_MTU)
+
+
+def _check_mtu(ticket: JobTicket, server: Address) -> None:
+    mtu = path_mtu(ticket.local[0], server)
+    packet = result_bytes(ticket) + _IP_AND_UDP_BYTES
+    if packet > mtu:
+        words = ticket.accumulator_words - -(-(packet - mtu) // WORD_BYTES)
+        raise ConfigurationError(
+            f"Job {ticket.job} has packets of {packet:,} bytes, and the path MTU from worker {ticket.worker} to "
+            f"{server[0]} is {mtu:,} bytes: the packets would be fragmented.",
+            f"Raise the MTU of every device on the path, or admit the job with accumulator_words = {words} or less.",
+        )
+
+
+def _check_buffer(sock: socket.socket, option: int, setting: str, ticket: JobTicket, window: int) -> None:
+    needed = buffer_bytes(ticket, window)
+    if sock.getsockopt(socket.SOL_SOCKET, option) >= needed:
+        return
+    # The kernel doubles the request, to have room for its bookkeeping.
+    request = -(-needed // 2)
+    sock.setsockopt(socket.SOL_SOCKET, option, min(request, _MAX_BUFFER_REQUEST))
+    granted = sock.getsockopt(socket.SOL_SOCKET, option)
+    if granted < needed:
+        raise ConfigurationError(
+            f"Worker {ticket.worker} of job {ticket.job}: {min(window, ticket.slots):,} packets of "
+            f"{result_bytes(ticket):,} bytes need a socket buffer of {needed:,} bytes, and the kernel grants "
+            f"{granted:,} bytes.",
+            f"Run `sysctl -w {setting}={request}` as root, or choose a smaller window or smaller accumulator_words.",
+        )

@@ -1,0 +1,313 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loss detection for the chunks in flight, in the terms of RFC 9002. Without sockets or clocks.
+
+A result acknowledges a contribution. Unlike an acknowledgment it also waits for the contributions of all other workers,
+so silence mostly means that a worker is late. Four events make a worker retransmit a chunk:
+
+- A pending answer requests it. It is sent to the aggregation point that asked: a point that has the other workers'
+  contributions is the one to complete the chunk.
+- The results of enough later packets of its path have arrived (reordering threshold). All workers, or a quorum, are in
+  the round and have sent the later one, so no late worker explains the silence.
+- The time threshold of a reordered chunk runs out. It doubles with every retransmission. A later round's result counts
+  as well: its contributors have begun that round.
+- The probe timeout (PTO) of the first chunk without a result runs out. One probe is enough to find that a worker is
+  late; the timeout backs off until something completes on its path. But where a probe brings a result at once, and no
+  pending answer reports a missing worker, the chunk was lost. Then the chunks sent after it mostly were lost, too: a
+  full queue drops the end of a burst, and no later packet shows it. Two more chunks are probed then, and two more for
+  each of them. So a burst is repaired in a few round trips instead of one timeout per packet.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from lanesum.protocol.packet import Header
+from lanesum.protocol.spec import Flag
+from lanesum.transport.constants import (
+    BYPASS_AFTER_LOSSES,
+    BYPASS_AFTER_PROBES,
+    MAX_BACKOFF_EXPONENT,
+    MAX_PENDING_BACKOFF,
+    MAX_PTO_S,
+    PERSISTENT_CONGESTION_TIMEOUTS,
+    PROBES_PER_LOST_PROBE,
+    REORDERING_THRESHOLD,
+)
+from lanesum.transport.link import Link, ServerPath
+from lanesum.transport.round_state import RoundState
+
+# As a plain integer: see ``membership``.
+_BYPASS = int(Flag.BYPASS)
+
+
+@dataclass(slots=True)
+class SentChunk:
+    """A chunk in flight.
+
+    Attributes:
+        first_sent_at, sent_at: times of the first and the last transmission.
+        first_sequence, sequence: their numbers on the path.
+        first_on_link: number of the first transmission over all paths.
+        bypass: the slot's turn bypasses the switches.
+        bypassed: the last transmission did.
+        tries: retransmissions without a request.
+        probe: the last transmission was a probe.
+    """
+
+    round: RoundState
+    chunk: int
+    first_sent_at: float
+    first_sequence: int
+    first_on_link: int
+    sent_at: float
+    sequence: int
+    bypass: bool
+    bypassed: bool
+    retransmissions: int = 0
+    tries: int = 0
+    probe: bool = False
+
+    def try_again(self, patience: int) -> bool:
+        """Count a try; return True if it bypasses the switches."""
+        self.tries += 1
+        return self.bypass or (self.tries >= patience and self.tries % 2 == 0)
+
+
+@dataclass(slots=True)
+class _PathRecovery:
+    """Recovery state of one path. Answers of one server say nothing about the path to another.
+
+    Attributes:
+        in_flight: chunks by position, in the order of their first transmissions.
+        largest_acked: number of the latest first transmission that has its result.
+        probe_sequence: number of the last probe of a timer: packets sent before may be lost as well.
+        probe_credit: of them, chunks to be probed at once.
+    """
+
+    path: ServerPath
+    in_flight: dict[int, SentChunk] = field(default_factory=dict)
+    largest_acked: int = -1
+    pto_backoff: int = 1
+    last_ack_at: float = float("-inf")
+    probe_sequence: int = 0
+    probe_credit: int = 0
+
+    def reordered(self, threshold: int) -> Iterator[tuple[int, SentChunk]]:
+        """Iterate over chunks with a result more than ``threshold`` packets later; they are in order of sending."""
+        for position, sent in self.in_flight.items():
+            if sent.first_sequence + threshold >= self.largest_acked:
+                return
+            yield position, sent
+
+    def loss_time_left(self, sent: SentChunk, since: float, now: float) -> float:
+        """Return the seconds until a reordered chunk is lost."""
+        factor = 1 << min(sent.retransmissions, MAX_BACKOFF_EXPONENT)
+        return since + min(self.path.rtt.loss_delay_s * factor, MAX_PTO_S) - now
+
+    def probe_time_left(self, sent: SentChunk, now: float) -> float:
+        """Return the seconds until a probe. Every result restarts the timer, because a full window arrives slowly."""
+        since = max(sent.sent_at, self.last_ack_at)  # RFC 6298, 5.3
+        return since + min(self.path.rtt.probe_timeout_s * self.pto_backoff, MAX_PTO_S) - now
+
+    def take_probes(self, lost: dict[int, Retransmission]) -> list[int]:
+        """Spend the credit on positions that were sent before the last probe and are not known to be lost."""
+        sent_before = (
+            position
+            for position, sent in self.in_flight.items()
+            if sent.sequence < self.probe_sequence and position not in lost
+        )
+        chosen = list(itertools.islice(sent_before, self.probe_credit))
+        self.probe_credit = 0
+        return chosen
+
+
+class Retransmission(NamedTuple):
+    """A retransmission that is due.
+
+    Attributes:
+        bypass: it bypasses the switches.
+        requested: a pending answer requested it.
+    """
+
+    bypass: bool
+    requested: bool
+
+
+class LossDetector:
+    """Chunks in flight, their losses and their timers."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._slots = link.ticket.slots
+        self._paths = [_PathRecovery(path) for path in link.paths]
+        self._largest_acked_on_link = -1  # as ``largest_acked``, over all paths
+        self._requests: dict[int, bool] = {}  # requested positions in flight -> bypass the switches
+
+    @property
+    def in_flight(self) -> int:
+        """Chunks in flight."""
+        return sum(len(path.in_flight) for path in self._paths)
+
+    def sent(self, position: int) -> SentChunk | None:
+        """Return the chunk in flight at a position, if there is one."""
+        return self._path(position).in_flight.get(position)
+
+    def on_packet_sent(self, position: int, round_: RoundState, now: float, *, bypass: bool) -> None:
+        """Take the first transmission of a chunk."""
+        recovery, link = self._path(position), self._link
+        sequence = recovery.path.sequence
+        chunk = position - round_.begin
+        recovery.in_flight[position] = SentChunk(
+            round_, chunk, now, sequence, link.sequence, now, sequence, bypass, bypass
+        )
+        recovery.path.sequence += 1
+        link.sequence += 1
+
+    def on_retransmitted(self, position: int, now: float, *, bypass: bool) -> SentChunk:
+        """Take a retransmission of a chunk in flight, and return the chunk."""
+        recovery = self._path(position)
+        sent = recovery.in_flight[position]
+        sent.sent_at, sent.sequence, sent.bypassed = now, recovery.path.sequence, bypass
+        sent.retransmissions += 1
+        recovery.path.sequence += 1
+        self._link.sequence += 1
+        return sent
+
+    def on_ack_received(self, position: int, now: float, *, marked: bool) -> None:
+        """Take the result of a position; ``marked``: it reports a full queue."""
+        link = self._link
+        self._requests.pop(position, None)
+        recovery = self._path(position)
+        recovery.pto_backoff = 1
+        recovery.last_ack_at = now
+        sent = recovery.in_flight.pop(position, None)
+        if sent is None:
+            return  # a quorum completed it without this worker
+        # The result does not tell which transmission it acknowledges: count the first, and measure no round trip of a
+        # retransmitted chunk (Karn's rule).
+        recovery.largest_acked = max(recovery.largest_acked, sent.first_sequence)
+        self._largest_acked_on_link = max(self._largest_acked_on_link, sent.first_on_link)
+        link.stats.latency.record(now - sent.first_sent_at)
+        if sent.sequence == sent.first_sequence:
+            recovery.path.rtt.sample(now - sent.sent_at)
+            if link.pacer is not None:
+                link.pacer.sample(now - sent.sent_at)
+        elif sent.probe and now - sent.sent_at < recovery.path.rtt.loss_delay_s:
+            recovery.probe_credit += PROBES_PER_LOST_PROBE
+        link.congestion.on_packet_acked(sent.first_on_link, link.sequence, marked)
+
+    def on_pending_received(self, position: int, pending: Header, now: float) -> None:
+        """Take a pending answer: an aggregation point waits for a chunk that has no result here either."""
+        recovery = self._path(position)
+        sent = recovery.in_flight.get(position)
+        if sent is None:
+            return  # not sent yet: its turn comes
+        sent.round.note_pending(pending)
+        sent.probe = False
+        # The path is alive and another worker is late: probe on, at a moderate pace.
+        recovery.pto_backoff = min(recovery.pto_backoff, MAX_PENDING_BACKOFF)
+        bypass = bool(pending.flags & _BYPASS)
+        elsewhere = sent.bypassed != bypass
+        late = now - sent.sent_at >= recovery.path.min_request_interval_s
+        if self._link.membership.has_own(pending) or not (late or elsewhere):
+            return
+        self._requests[position] = bypass
+        if elsewhere and now - sent.first_sent_at >= recovery.path.rtt.probe_timeout_s:
+            # No loss, which would have been requested sooner: the other workers' contributions took another way than
+            # this one, and so did theirs of the other chunks in flight. Requesting them one by one would take for ever.
+            # Their servers do not matter: a switch is on the way to all of them.
+            for other, one in itertools.chain.from_iterable(path.in_flight.items() for path in self._paths):
+                if one.bypassed != bypass:
+                    self._requests.setdefault(other, bypass)
+
+    def detect_loss(self, now: float, first_unacked: int, *, more_to_send: bool) -> dict[int, Retransmission]:
+        """Return the positions to retransmit at ``now``; see above for the four events, which are taken in that order.
+
+        Args:
+            now: time in seconds.
+            first_unacked: first position without a result, which has the probe timer. The one sent first has not:
+                other workers may not have reached it, with their windows full of chunks that this worker would not
+                request. But a worker that lacks the first one of all has sent it, and one that has its result can
+                retransmit it.
+            more_to_send: further packets can be sent for the first time.
+        """
+        link = self._link
+        lost = {position: Retransmission(bypass, requested=True) for position, bypass in self._requests.items()}
+        self._requests.clear()
+        for recovery, position, sent, left_s in self._reordered(now, more_to_send):
+            if position in lost:
+                continue
+            if sent.sequence + REORDERING_THRESHOLD < recovery.largest_acked or left_s <= 0:
+                if recovery.path.rtt.queued:
+                    link.congestion.on_packet_lost(sent.first_on_link, link.sequence)
+                sent.probe = False
+                lost[position] = Retransmission(sent.try_again(BYPASS_AFTER_LOSSES), requested=False)
+        timed = self.sent(first_unacked)
+        if timed is not None and first_unacked not in lost:
+            recovery = self._path(first_unacked)
+            if recovery.probe_time_left(timed, now) <= 0:
+                self._on_probe_timeout(recovery)
+                lost[first_unacked] = self._probe(timed)
+        for recovery in self._paths:
+            if recovery.probe_credit:
+                for position in recovery.take_probes(lost):
+                    lost[position] = self._probe(recovery.in_flight[position])
+        return lost
+
+    @property
+    def has_requests(self) -> bool:
+        """``detect_loss`` has retransmissions, whatever the time."""
+        return bool(self._requests) or any(path.probe_credit for path in self._paths)
+
+    def time_left(self, now: float, first_unacked: int, *, more_to_send: bool) -> float:
+        """Return the seconds until the next timer of chunks in flight runs out; arguments as of ``detect_loss``.
+
+        0 or less while the first position without a result is not in flight.
+        """
+        timed = self.sent(first_unacked)
+        if timed is None:
+            return 0.0
+        reordered = (left_s for *_, left_s in self._reordered(now, more_to_send))
+        return min(self._path(first_unacked).probe_time_left(timed, now), min(reordered, default=MAX_PTO_S))
+
+    def _on_probe_timeout(self, recovery: _PathRecovery) -> None:
+        link = self._link
+        recovery.pto_backoff = min(2 * recovery.pto_backoff, 1 << MAX_BACKOFF_EXPONENT)
+        recovery.probe_sequence = recovery.path.sequence
+        link.unanswered_probes += 1
+        if link.unanswered_probes >= PERSISTENT_CONGESTION_TIMEOUTS:
+            link.congestion.on_persistent_congestion(link.sequence, self.in_flight)
+
+    @staticmethod
+    def _probe(sent: SentChunk) -> Retransmission:
+        sent.probe = True
+        return Retransmission(sent.try_again(BYPASS_AFTER_PROBES), requested=False)
+
+    def _path(self, position: int) -> _PathRecovery:
+        return self._paths[position % self._slots % len(self._paths)]
+
+    def _reordered(self, now: float, more_to_send: bool) -> Iterator[tuple[_PathRecovery, int, SentChunk, float]]:
+        """Iterate over chunks that a later result makes suspicious, with the seconds left to them.
+
+        They are the reordered ones of each path, or else the first one of the path if it was reordered on the link.
+        Such a one waits for no late worker either, but may need as much as a round trip, or more while its path's
+        results arrive one by one. Without it, a loss among the last packets of each path would wait for the probe
+        timeout.
+
+        Where nothing is left to be sent for now, one later result is enough, because no more may follow.
+        """
+        threshold = REORDERING_THRESHOLD if more_to_send else 0
+        for recovery in self._paths:
+            reordered = False
+            for position, sent in recovery.reordered(threshold):
+                reordered = True
+                yield recovery, position, sent, recovery.loss_time_left(sent, sent.sent_at, now)
+            if recovery.in_flight and not reordered:
+                position, sent = next(iter(recovery.in_flight.items()))
+                if sent.first_on_link + threshold < self._largest_acked_on_link:
+                    since = max(sent.sent_at, recovery.last_ack_at)
+                    yield recovery, position, sent, recovery.loss_time_left(sent, since, now)

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""State of one round: its packets, its results, and their contributors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.packet import ChunkBatch, Header
+from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
+from lanesum.transport.errors import RoundSize
+from lanesum.transport.link import Link
+from lanesum.transport.membership import Arrived, Bitmaps
+
+
+class RoundState:
+    """The words of one round and their result; made by ``RoundSequence.start``.
+
+    Args:
+        link: state that all rounds of the session share.
+        op: lane operation of the round.
+        words: uint32 uplink words, one dimension, any length; padded with zeros to whole packets. A round of no words
+            still has one packet: no worker finishes it before all workers have begun it.
+        epoch: number of the round in the job.
+        begin: running position of the round's first chunk, counted since the session began.
+
+    Attributes:
+        chunks: packets of the round.
+        epoch: as given.
+        begin, end: positions of the first chunk, and after the last one.
+        size: operation and uplink words, the same at all workers.
+        batch: the packets.
+        refused_results: results of the round with unexpected contributors or of another length.
+        retired: the caller has the result of the round.
+    """
+
+    def __init__(self, link: Link, op: LaneOp, words: NDArray[np.uint32], *, epoch: int, begin: int) -> None:
+        ticket = link.ticket
+        shape = op.shape
+        packet_words = shape.uplink_words(ticket.accumulator_words)
+        self.chunks = max(1, -(-words.size // packet_words))
+        self.epoch = epoch
+        self.begin = begin
+        self.end = begin + self.chunks
+        self.size = RoundSize(op, words.size)
+        self.refused_results = 0
+        self.retired = False
+        padded = np.zeros((self.chunks, packet_words), np.uint32)
+        padded.reshape(-1)[: words.size] = words
+        header = Header(
+            job=ticket.job,
+            tag=ticket.tag,
+            epoch=epoch,
+            op=op,
+            workers=1 << ticket.place[1],
+            racks=words.size,
+            fan_in_workers=ticket.worker & 0xFF,
+        )
+        self.batch = ChunkBatch(header, padded, position=begin, slots=ticket.slots)
+        self._link = link
+        self._result_words = shape.accumulator_words(words.size)
+        self._packet_bytes = ticket.accumulator_words * WORD_BYTES
+        self._result = bytearray(self.chunks * self._packet_bytes)
+        self._contributors = np.zeros((self.chunks, len(link.membership.members)), np.uint32)
+        self._done = bytearray(self.chunks)
+        self._done_prefix = 0
+        self._left = self.chunks
+        self._arrived: dict[int, Arrived] = {}  # of chunks without a result; the latest report comes last
+
+    @property
+    def complete(self) -> bool:
+        """Every chunk has its result."""
+        return self._left == 0
+
+    @property
+    def answered(self) -> bool:
+        """A result or a pending answer of this round has arrived."""
+        return self._left < self.chunks or bool(self._arrived)
+
+    def is_done(self, chunk: int) -> bool:
+        """Return True if the chunk has its result, or is not part of this round."""
+        return chunk >= self.chunks or bool(self._done[chunk])
+
+    @property
+    def done_chunks(self) -> int:
+        """Number of leading chunks that have their results; the next chunk is the first without one."""
+        while self._done_prefix < self.chunks and self._done[self._done_prefix]:
+            self._done_prefix += 1
+        return self._done_prefix
+
+    def store_result(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> None:
+        """Store the result of a chunk that had none, and its contributors."""
+        start = chunk * self._packet_bytes
+        self._result[start : start + self._packet_bytes] = datagram[HEADER_BYTES : HEADER_BYTES + self._packet_bytes]
+        self._contributors[chunk] = bitmaps
+        self._done[chunk] = 1
+        self._left -= 1
+        self._arrived.pop(chunk, None)
+
+    def note_pending(self, pending: Header) -> None:
+        """Store the report of a pending answer about a chunk that has no result."""
+        chunk = pending.chunk
+        self._arrived[chunk] = self._link.membership.update_arrived(self._arrived.pop(chunk, Arrived()), pending)
+
+    def missing_workers(self) -> tuple[int, ...]:
+        """Return the workers that a chunk still waits for, as the latest pending answer reports."""
+        latest = next(reversed(self._arrived.values()), None)
+        return () if latest is None else self._link.membership.missing(latest)
+
+    def result(self) -> NDArray[np.uint32]:
+        """Return the accumulator words, shape ``(result words,)``, without padding; only when ``complete``."""
+        assert self.complete
+        return np.frombuffer(self._result, ">u4")[: self._result_words].astype(np.uint32)
+
+    def contributors(self) -> NDArray[np.uint32]:
+        """Return the bitmaps of contributors of each chunk, shape ``(chunks, racks)``; one column with one level."""
+        return self._contributors

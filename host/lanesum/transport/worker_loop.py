@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Event loop of a worker: moves datagrams between its rounds and its sockets, and waits."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Protocol
+
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
+from lanesum.protocol.packet import server_of
+from lanesum.transport.constants import (
+    ICMP_ERRNOS,
+    MAX_SEND_TRIES,
+    NO_BUFFER_ERRNOS,
+    NO_ROUTE_ERRNOS,
+    RECEIVE_BATCH,
+)
+from lanesum.transport.errors import MismatchError, SessionClosedError, TransportError
+from lanesum.transport.round_factory import AnyRoundSequence, AnyRoundState
+from lanesum.transport.sockets import ServerSockets
+from lanesum.transport.ticket import JobTicket
+
+# A round, and the number of leading chunks whose results a caller waits for.
+Target = tuple[AnyRoundState, int]
+
+
+class WorkerLoop(Protocol):
+    """Runs rounds, and answers other workers' requests between them.
+
+    All methods but ``wake`` and ``close`` raise MismatchError and ResultGoneError as the rounds do, TransportError for
+    packets that cannot be sent, OSError for broken sockets, and SessionClosedError after ``close``.
+    """
+
+    def run(self, targets: Sequence[Target], deadline_s: float, leave_s: float | None = None) -> bool:
+        """Send and receive until one of ``targets`` is reached or ``wake`` is called.
+
+        Returns False after ``deadline_s`` without progress, which is a result of any round. ``leave_s``: the caller may
+        give up on the round. Answering other workers counts as progress then, but all of it takes at most ``leave_s``.
+        """
+
+    def send(self) -> None:
+        """Send the datagrams that are due."""
+
+    def poll(self) -> None:
+        """Receive the waiting datagrams and send those that are due, without waiting."""
+
+    def wake(self) -> None:
+        """Make ``run`` return, or the next one not wait; callable from any thread."""
+
+    def close(self) -> None:
+        """Stop using the sockets; idempotent, and callable from any thread."""
+
+
+def cannot_send(ticket: JobTicket, server: int, error: int) -> TransportError:
+    """Return the error of an errno with which sending to a server, by its number, ended."""
+    return TransportError(
+        f"Worker {ticket.worker} cannot send to {ticket.servers[server][0]}: {os.strerror(error)}.",
+        "Check the route to the aggregation server.",
+    )
+
+
+def closed_in_round() -> SessionClosedError:
+    """Return the error of a round whose session another thread has closed."""
+    return SessionClosedError("This session was closed while a round of it was in flight.")
+
+
+class PythonWorkerLoop:
+    """Worker loop in Python: for both implementations of rounds, and for wrapped sockets."""
+
+    def __init__(self, ticket: JobTicket, rounds: AnyRoundSequence, sockets: ServerSockets) -> None:
+        self._ticket = ticket
+        self._rounds = rounds
+        self._sockets = sockets
+        self._buffer = bytearray(MAX_DATAGRAM_BYTES)
+        self._closed = False
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._close_wake = weakref.finalize(self, os.close, self._wake)
+        self._wake_lock = threading.Lock()  # no thread closes the descriptor while another uses it
+        self._running = False
+        self._poll = select.poll()
+        self._poll.register(self._wake, select.POLLIN)
+        for descriptor in sockets.filenos():
+            self._poll.register(descriptor, select.POLLIN)
+
+    def run(self, targets: Sequence[Target], deadline_s: float, leave_s: float | None = None) -> bool:
+        """See ``WorkerLoop.run``."""
+        with self._wake_lock:
+            if self._closed:
+                raise closed_in_round()
+            self._running = True
+        try:
+            return self._run(targets, deadline_s, leave_s)
+        finally:
+            with self._wake_lock:
+                self._running = False
+                if self._closed:
+                    self._close_wake()
+
+    def _run(self, targets: Sequence[Target], deadline_s: float, leave_s: float | None) -> bool:
+        rounds = self._rounds
+        begun = last_progress = time.monotonic()
+        while True:
+            now = time.monotonic()
+            answered = rounds.stats.answered_pendings
+            progress = self._receive(now)
+            self.send()
+            if any(round_.done_chunks >= chunks for round_, chunks in targets) or self._was_woken():
+                return True
+            if progress or (leave_s is not None and rounds.stats.answered_pendings > answered):
+                last_progress = now
+            if now - last_progress > deadline_s or (leave_s is not None and now - begun > leave_s):
+                return False
+            timeout_s = rounds.next_timeout(now)
+            wait_s = deadline_s if timeout_s is None else min(timeout_s, deadline_s)
+            # Rounded up: poll counts in milliseconds, and waking too early would only spin.
+            self._poll.poll(wait_s * 1000 + 1)
+
+    def _was_woken(self) -> bool:
+        try:
+            return os.eventfd_read(self._wake) > 0
+        except BlockingIOError:
+            return False
+
+    def wake(self) -> None:
+        """See ``WorkerLoop.wake``."""
+        with self._wake_lock:
+            if self._close_wake.alive:
+                os.eventfd_write(self._wake, 1)
+
+    def send(self) -> None:
+        """See ``WorkerLoop.send``."""
+        self._send_all(self._rounds.due(time.monotonic()))
+
+    def poll(self) -> None:
+        """See ``WorkerLoop.poll``."""
+        self._receive(time.monotonic())
+        self.send()
+
+    def close(self) -> None:
+        """See ``WorkerLoop.close``."""
+        self._closed = True
+        self.wake()
+        with self._wake_lock:
+            if not self._running:
+                self._close_wake()
+
+    def _receive(self, now: float) -> bool:
+        """Receive the waiting datagrams; return True if one completed a chunk."""
+        progress = False
+        view = memoryview(self._buffer)
+        for _ in range(RECEIVE_BATCH):
+            if self._closed:
+                raise closed_in_round()
+            try:
+                size = self._sockets.receive_into(self._buffer)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno in ICMP_ERRNOS:
+                    continue  # perhaps no server listens at the port yet; the deadline decides
+                if self._closed:
+                    raise closed_in_round() from error
+                raise
+            try:
+                progress |= self._rounds.receive(view[:size], now)
+            except MismatchError:
+                self._send_all(self._rounds.final_datagrams())
+                raise
+        return progress
+
+    def _send_all(self, datagrams: list[memoryview]) -> None:
+        for datagram in datagrams:
+            self._send_one(datagram)
+
+    def _send_one(self, datagram: memoryview) -> None:
+        for tries_left in reversed(range(MAX_SEND_TRIES)):
+            try:
+                self._sockets.send(datagram)
+                return
+            except OSError as error:
+                if error.errno in NO_BUFFER_ERRNOS:
+                    return
+                if self._closed:
+                    raise closed_in_round() from error
+                if error.errno not in ICMP_ERRNOS or (error.errno in NO_ROUTE_ERRNOS and not tries_left):
+                    server = server_of(datagram, len(self._ticket.servers))
+                    raise cannot_send(self._ticket, server, error.errno or 0) from error

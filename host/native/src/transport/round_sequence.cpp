@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/round_sequence.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace lanesum::transport {
+
+RoundSequence::RoundSequence(JobTicket ticket, std::int64_t window, std::unique_ptr<CongestionControl> congestion,
+                             bool pacing)
+    : link_(std::make_shared<Link>(std::move(ticket), std::move(congestion), pacing)),
+      max_window_(std::min<std::int64_t>(window, link_->ticket.slots)),
+      next_epoch_(link_->ticket.epoch),
+      scheduler_(*link_),
+      recovery_(link_),
+      retransmit_buffer_(link_),
+      bitmaps_(link_->membership.members().size()) {}
+
+std::uint32_t RoundSequence::epoch() const {
+    return scheduler_.rounds().empty() ? next_epoch_ : scheduler_.rounds().front()->epoch();
+}
+
+std::uint64_t RoundSequence::position() const {
+    const std::uint64_t begin = scheduler_.rounds().empty() ? scheduler_.end() : scheduler_.rounds().front()->begin();
+    return begin % (std::uint64_t{2} * link_->ticket.slots);
+}
+
+std::shared_ptr<RoundState> RoundSequence::start(LaneOp op, std::span<const std::uint32_t> words) {
+    assert(can_start());
+    auto round = std::make_shared<RoundState>(link_, op, words, next_epoch_, scheduler_.end());
+    scheduler_.begin(round);
+    retransmit_buffer_.begin(next_epoch_, round->batch());
+    ++next_epoch_;
+    return round;
+}
+
+void RoundSequence::finish(RoundState &round) {
+    assert(round.complete() && !round.retired());
+    ++link_->stats.rounds;
+    if (&round != scheduler_.rounds().front().get()) {
+        // It waits for the rounds before it, and the caller does not keep the words for so long.
+        round.batch()->keep_last(round.chunks());
+    }
+    round.retire();
+    while (!scheduler_.rounds().empty() && scheduler_.rounds().front()->retired()) {
+        retransmit_buffer_.end();
+        scheduler_.pop();
+    }
+}
+
+// Sending.
+
+std::span<const Datagram> RoundSequence::due(double now) {
+    outbox_.clear();
+    retransmit(now);
+    send_first(now);
+    if (retransmit_buffer_.has_requests()) {
+        retransmit_buffer_.due(now, outbox_);
+    }
+    return outbox_.lay_out();
+}
+
+void RoundSequence::retransmit(double now) {
+    for (const auto &[sent, bypass, requested] :
+         recovery_.detect_loss(now, scheduler_.first_unacked(), scheduler_.has_free())) {
+        const ChunkBatch &batch = *sent->round->batch();
+        recovery_.on_retransmitted(*sent, now, bypass);
+        link_->count_sent(batch.packet_bytes(), true, bypass, requested);
+        outbox_.add(batch, sent->chunk, FLAG_RETRANSMISSION | (bypass ? FLAG_BYPASS : 0u));
+    }
+}
+
+void RoundSequence::send_first(double now) {
+    Link &link = *link_;
+    std::int64_t left = room(now);
+    for (SlotScheduler::Next next = scheduler_.take_next(left); next.round != nullptr;
+         next = scheduler_.take_next(--left)) {
+        const ChunkBatch &batch = *next.round->batch();
+        const auto chunk = static_cast<std::uint32_t>(next.position - next.round->begin());
+        const bool bypass = link.slot_backoff.bypasses(scheduler_.slot(next.position));
+        recovery_.on_packet_sent(next.position, *next.round, now, bypass);
+        link.count_sent(batch.packet_bytes(), false, bypass);
+        if (link.pacer) {
+            link.pacer->spend(1);
+        }
+        outbox_.add(batch, chunk, bypass ? FLAG_BYPASS : 0u);
+    }
+}
+
+std::int64_t RoundSequence::window() const { return std::min(max_window_, link_->congestion->congestion_window()); }
+
+std::int64_t RoundSequence::room(double now) {
+    const std::int64_t left = window() - recovery_.in_flight();
+    return link_->pacer ? std::min(left, link_->pacer->credit(now, window())) : left;
+}
+
+std::optional<double> RoundSequence::next_timeout(double now) {
+    if (retransmit_buffer_.has_requests() || recovery_.has_requests()) {
+        return 0.0;
+    }
+    const bool more_to_send = scheduler_.has_free();
+    if (recovery_.in_flight() == 0) {
+        return more_to_send ? std::optional(0.0) : std::nullopt;
+    }
+    const std::uint64_t first = scheduler_.first_unacked();
+    double left_s =
+        recovery_.time_left(now, first < scheduler_.released() ? std::optional(first) : std::nullopt, more_to_send);
+    if (link_->pacer && more_to_send && recovery_.in_flight() < window()) {
+        left_s = std::min(left_s, link_->pacer->left_s(window()).value_or(left_s));
+    }
+    return std::max(0.0, left_s);
+}
+
+// Receiving.
+
+RoundState *RoundSequence::in_flight(std::uint32_t epoch) const {
+    for (const auto &round : scheduler_.rounds()) {
+        if (round->epoch() == epoch) {
+            return round.get();
+        }
+    }
+    return nullptr;
+}
+
+ReceiveOutcome RoundSequence::receive(std::span<const std::byte> datagram, double now) {
+    TransportStats &stats = link_->stats;
+    const JobTicket &ticket = link_->ticket;
+    ++stats.packets_received;
+    stats.bytes_received += datagram.size();
+    if (datagram.size() >= HEADER_BYTES) {
+        const Header header = Header::unpack(datagram.data());
+        if (header.version == VERSION && header.job == ticket.job && header.tag == ticket.tag) {
+            link_->unanswered_probes = 0;
+            RoundState *round = in_flight(header.epoch);
+            if (header.kind == KIND_RESULT && round != nullptr) {
+                return take_result(*round, header, datagram, now) ? ReceiveOutcome::completed : ReceiveOutcome::nothing;
+            }
+            if (header.kind == KIND_PENDING && datagram.size() == HEADER_BYTES) {
+                return take_pending(round, header, now);
+            }
+            if (header.kind == KIND_CONFLICT && datagram.size() == HEADER_BYTES) {
+                return take_conflict(round, header);
+            }
+        }
+    }
+    ++stats.foreign_packets;
+    return ReceiveOutcome::nothing;
+}
+
+bool RoundSequence::take_result(RoundState &round, const Header &header, std::span<const std::byte> datagram,
+                                double now) {
+    Link &link = *link_;
+    TransportStats &stats = link.stats;
+    const std::uint32_t chunk = header.chunk;
+    if (header.op != static_cast<std::uint32_t>(round.size().op) || chunk >= round.chunks()) {
+        ++stats.foreign_packets;
+        return false;
+    }
+    if (round.is_done(chunk)) {
+        ++stats.duplicate_results;
+        return false;
+    }
+    const std::uint64_t position = round.begin() + chunk;
+    if (!link.membership.contributors(header, datagram, bitmaps_) || !may_have_result(position)) {
+        ++stats.foreign_packets;
+        round.count_refused();
+        return false;
+    }
+    round.store_result(chunk, datagram, bitmaps_);
+    const bool marked = header.flags & FLAG_ECN, collided = header.flags & FLAG_COLLISION;
+    stats.ecn_marks += marked;
+    stats.collisions += collided;
+    stats.partial_results += (header.flags & FLAG_PARTIAL) != 0;
+    scheduler_.on_result(position);
+    link.slot_backoff.on_result(scheduler_.slot(position), collided);
+    recovery_.on_ack_received(position, now, marked);
+    return true;
+}
+
+/// The result's contributors are in ``bitmaps_``.
+bool RoundSequence::may_have_result(std::uint64_t position) {
+    if (recovery_.sent(position) != nullptr) {
+        return true;
+    }
+    return scheduler_.is_free(position) && !link_->membership.includes_own(bitmaps_);
+}
+
+ReceiveOutcome RoundSequence::take_pending(RoundState *round, const Header &header, double now) {
+    ++link_->stats.pending_replies;
+    if (round != nullptr && !round->is_done(header.chunk)) {
+        if (!(header.flags & FLAG_GONE)) {
+            recovery_.on_pending_received(round->begin() + header.chunk, header, now);
+        } else if (link_->ticket.quorum != 0) {
+            return ReceiveOutcome::gone;
+        }
+    } else if (!link_->membership.has_own(header) && !(header.flags & FLAG_GONE)) {
+        retransmit_buffer_.request(header.epoch, header.chunk, header.flags & FLAG_BYPASS, now);
+    }
+    return ReceiveOutcome::nothing;
+}
+
+ReceiveOutcome RoundSequence::take_conflict(const RoundState *own, const Header &header) {
+    ++link_->stats.conflicts;
+    final_outbox_.clear();
+    if (own != nullptr && header.chunk < own->chunks() && recovery_.sent(own->begin() + header.chunk) != nullptr) {
+        link_->count_sent(own->batch()->packet_bytes(), true, true, true);
+        final_outbox_.add(*own->batch(), header.chunk, FLAG_RETRANSMISSION | FLAG_BYPASS);
+    }
+    final_outbox_.lay_out();
+    return ReceiveOutcome::conflict;
+}
+
+bool RoundSequence::answered() const {
+    return std::ranges::any_of(scheduler_.rounds(), [](const auto &round) { return round->answered(); });
+}
+
+bool RoundSequence::target_reached() const {
+    return std::ranges::any_of(scheduler_.rounds(), [](const auto &round) { return round->target_reached(); });
+}
+
+std::vector<std::uint32_t> RoundSequence::missing_workers() const {
+    for (const auto &round : scheduler_.rounds()) {
+        if (!round->complete()) {
+            return round->missing_workers();
+        }
+    }
+    return {};
+}
+
+}  // namespace lanesum::transport

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 the lanesum authors
+// SPDX-License-Identifier: Apache-2.0
+// State of one round: its packets and its results, as in lanesum/transport/round_state.py.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <list>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "memory/array_pool.hpp"
+#include "protocol/header.hpp"
+#include "transport/chunk_batch.hpp"
+#include "transport/link.hpp"
+
+namespace lanesum::transport {
+
+/// A worker's part in a round.
+struct RoundSize {
+    LaneOp op;
+    std::uint64_t words;
+};
+
+class RoundState {
+public:
+    static constexpr std::uint32_t NO_TARGET = std::numeric_limits<std::uint32_t>::max();
+
+    /// @param words have to stay in place, unchanged, until ``retire``.
+    /// @param begin running position of the first chunk, counted since the session began.
+    RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words, std::uint32_t epoch,
+               std::uint64_t begin);
+
+    std::uint32_t chunks() const { return chunks_; }
+    std::uint32_t epoch() const { return epoch_; }
+    std::uint64_t begin() const { return begin_; }
+    std::uint64_t end() const { return begin_ + chunks_; }
+    const RoundSize &size() const { return size_; }
+    const std::shared_ptr<ChunkBatch> &batch() const { return batch_; }
+    std::uint64_t refused_results() const { return refused_results_; }
+    void count_refused() { ++refused_results_; }
+
+    bool complete() const { return left_ == 0; }
+    bool answered() const { return left_ < chunks_ || !arrived_.empty(); }
+    bool is_done(std::uint32_t chunk) const { return chunk >= chunks_ || done_[chunk]; }
+    /// Number of leading chunks that have their results; the next chunk is the first without one.
+    std::uint32_t done_chunks();
+
+    /// Sends nothing before ``release``: the words are still being encoded. Only for the last round in flight.
+    void withhold() { released_ = 0; }
+    /// Allows to send the first ``chunks``.
+    void release(std::uint32_t chunks) { released_ = std::min(chunks, chunks_); }
+    std::uint32_t released() const { return released_; }
+
+    /// Sets the number of leading chunks whose results end ``WorkerLoop::run``.
+    void set_target(std::uint32_t chunks) { target_ = chunks; }
+    bool target_reached() { return target_ != NO_TARGET && done_chunks() >= std::min(target_, chunks_); }
+
+    void store_result(std::uint32_t chunk, std::span<const std::byte> datagram, std::span<const std::uint32_t> bitmaps);
+    void note_pending(const Header &pending);
+    std::vector<std::uint32_t> missing_workers() const;
+
+    /// Accumulator words in the machine's byte order, without padding; only those of done chunks are set.
+    std::span<std::uint32_t> result() { return {result_.get(), result_words_}; }
+    /// Bitmaps of the contributors, ``racks()`` for each chunk.
+    std::span<std::uint32_t> contributors() { return contributors_; }
+    std::size_t racks() const { return racks_; }
+
+    /// Drops the packets: the caller has the result of the round.
+    void retire() { batch_.reset(); }
+    bool retired() const { return batch_ == nullptr; }
+
+private:
+    using Reports = std::list<std::pair<std::uint32_t, Arrived>>;
+
+    std::shared_ptr<Link> link_;
+    std::uint32_t chunks_;
+    std::uint32_t epoch_;
+    std::uint64_t begin_;
+    RoundSize size_;
+    std::uint64_t refused_results_ = 0;
+    std::shared_ptr<ChunkBatch> batch_;
+    std::size_t result_words_;
+    std::size_t accumulator_words_;
+    std::size_t racks_;
+    memory::Words result_;
+    std::vector<std::uint32_t> contributors_;
+    std::vector<std::uint8_t> done_;
+    std::uint32_t done_prefix_ = 0;
+    std::uint32_t left_;
+    std::uint32_t released_;
+    std::uint32_t target_ = NO_TARGET;
+    Reports arrived_;  // of chunks without a result; the latest report comes last
+    std::unordered_map<std::uint32_t, Reports::iterator> report_of_;
+};
+
+}  // namespace lanesum::transport

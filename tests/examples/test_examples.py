@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every example runs as its page says, against a controller and a server in this process, on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.util
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanesum import codecs
+from lanesum.server import AggregationServer
+from lanesum.session import Session
+from lanesum_control.controller import Controller, JobRequest
+from lanesum_control.network import Network
+from lanesum_control.service import ControllerService
+from lanesum_control.topology import load
+from lanesum_lab.codec_simulation import simulate
+from tests.paths import ROOT
+
+EXAMPLES = ROOT / "examples"
+WORKERS = ("w1", "w2")
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """A controller and a server, and the controller's address."""
+
+    controller: Controller
+    server: AggregationServer
+    address: str
+
+    def arguments(self, job: str) -> list[str]:
+        return [f"--controller={self.address}", f"--job={job}"]
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with AggregationServer(("127.19.0.97", 0)) as server:
+        network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
+        controller = Controller(network, server)
+        controller.admit(JobRequest("demo", WORKERS, codec="fixed", udp_port=29541))
+        with ControllerService(controller, "127.0.0.1:0") as service:
+            yield Site(controller, server, f"127.0.0.1:{service.port}")
+
+
+def start(command: list[str]) -> subprocess.Popen[str]:
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment, text=True, **pipes)
+
+
+def output_of(process: subprocess.Popen[str]) -> str:
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    return output
+
+
+def run_workers(script: str, arguments: list[str]) -> list[str]:
+    """Run an example with one process per worker, and return their outputs."""
+    commands = [[f"examples/{script}", *arguments, f"--worker={number}"] for number in range(len(WORKERS))]
+    return [output_of(process) for process in [start(command) for command in commands]]
+
+
+def module(script: str) -> Any:
+    """Import an example."""
+    spec = importlib.util.spec_from_file_location(Path(script).stem, EXAMPLES / script)
+    assert spec is not None and spec.loader is not None
+    imported = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(imported)
+    return imported
+
+
+def test_examples_page_names_every_script() -> None:
+    page = (EXAMPLES / "README.md").read_text()
+    assert set(re.findall(r"^\| `(\w+\.py)` \|", page, re.MULTILINE)) == {path.name for path in EXAMPLES.glob("*.py")}
+
+
+def test_all_reduce_numpy_prints_sum_and_means(site: Site) -> None:
+    for number, output in enumerate(run_workers("all_reduce_numpy.py", site.arguments("demo"))):
+        assert f"worker {number}: the sum of all workers' numbers is 3\n" in output
+        assert f"worker {number}: the means are 1.5, 15 and 150\n" in output
+
+
+def test_custom_codec_averages_within_its_unit(site: Site) -> None:
+    for number, output in enumerate(run_workers("custom_codec.py", [*site.arguments("demo"), "--bits=20"])):
+        (error,) = re.findall(rf"worker {number}: largest error of the mean (\S+)", output)
+        assert float(error) <= 2.0**-20
+
+
+def test_custom_codec_is_registered_and_keeps_its_traits(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lanesum.codecs import registry
+
+    monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+    module("custom_codec.py")
+    codec = codecs.get("constant-unit", workers=2)
+    vectors = [np.random.default_rng(worker).standard_normal(5000).astype(np.float32) for worker in range(2)]
+    run = simulate(codec, vectors, keep_residual=True)
+    mean = np.mean(vectors, axis=0, dtype=np.float64)
+    assert np.square(run.values - mean).sum() <= codec.traits.max_nmse * np.square(vectors).sum() / 2
+    residuals = [result.residual for result in run.results]
+    np.testing.assert_allclose(mean - run.values, np.mean(residuals, axis=0), atol=1e-7)
+
+
+def test_train_ddp_trains_and_replicas_agree(site: Site) -> None:
+    pytest.importorskip("torch")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = ["-m", "torch.distributed.run", f"--nproc-per-node={len(WORKERS)}", "--master-addr=127.0.0.1"]
+    command += [f"--master-port={port}", "examples/train_ddp.py", *site.arguments("demo"), "--steps=30"]
+    output = output_of(start(command))
+    (first, last) = re.findall(r"loss (\S+) in the first step, (\S+) in the last one", output)[0]
+    assert float(last) < float(first)
+    assert "replicas agree: True" in output
+
+
+class RecordingSocket:
+    """A worker's socket that records its datagrams as IP packets."""
+
+    def __init__(self, sock: socket.socket, record: list[Any]) -> None:
+        self._socket, self._record = sock, record
+        self.fileno, self.close, self.getsockopt = sock.fileno, sock.close, sock.getsockopt
+
+    def _packet(self, source: tuple[str, int], target: tuple[str, int], data: bytes) -> None:
+        from scapy.layers.inet import IP, UDP
+        from scapy.packet import Raw
+
+        header = IP(src=source[0], dst=target[0]) / UDP(sport=source[1], dport=target[1])
+        self._record.append(header / Raw(data))
+
+    def send(self, data: Any) -> int:
+        self._packet(self._socket.getsockname(), self._socket.getpeername(), bytes(data))
+        return self._socket.send(data)
+
+    def recv_into(self, buffer: bytearray) -> int:
+        size = self._socket.recv_into(buffer)
+        self._packet(self._socket.getpeername(), self._socket.getsockname(), bytes(buffer[:size]))
+        return size
+
+
+def all_reduce(site: Site, **options: Any) -> None:
+    """Run one all-reduce of both workers in threads; ``options`` are those of the first session."""
+
+    def work(number: int) -> None:
+        with Session(site.controller.join("demo", number), codec="fixed", **({} if number else options)) as session:
+            session.all_reduce(np.ones(10, np.float32))
+            session.leave()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(WORKERS))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_capture_packets_reads_capture_file(site: Site, tmp_path: Path) -> None:
+    utils = pytest.importorskip("scapy.utils")
+    record: list[Any] = []
+    all_reduce(site, wrap_socket=lambda sock: RecordingSocket(sock, record))
+    utils.wrpcap(str(tmp_path / "worker.pcap"), record)
+    port = site.server.address[1]
+    command = ["examples/capture_packets.py", f"--read={tmp_path / 'worker.pcap'}", f"--port={port}"]
+    output = output_of(start(command))
+    assert re.search(r"^\d+\.\d+ lanesum CONTRIBUTION job \d+ epoch \d+ chunk 0 slot 0/0 ADD32", output, re.MULTILINE)
+    # One round of the all-reduce, and one of the leave.
+    (contributions,) = re.findall(r"^(\d+) CONTRIBUTION, ", output, re.MULTILINE)
+    (results,) = re.findall(r" (\d+) RESULT$", output, re.MULTILINE)
+    assert min(int(contributions), int(results)) >= 2
+
+
+def test_capture_packets_captures_on_loopback(site: Site) -> None:
+    pytest.importorskip("scapy.sendrecv")
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
+    except OSError as error:
+        pytest.skip(f"a live capture needs root: {error}")
+    with contextlib.ExitStack() as cleanup:
+        command = ["examples/capture_packets.py", "--interface=lo", f"--port={site.server.address[1]}", "--count=4"]
+        process = start([*command, "--seconds=60"])
+        cleanup.callback(process.kill)
+        assert process.stdout is not None
+        assert "capturing on lo" in process.stdout.readline()
+        all_reduce(site)
+        output = output_of(process)
+    assert "lanesum CONTRIBUTION job" in output

@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled loop by itself, where ``UdpTransport`` would not get it."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanesum._internal.udp_socket import open_udp_socket
+from lanesum.protocol import LaneOp
+from lanesum.protocol.packet import Packet
+from lanesum.protocol.spec import Kind
+from lanesum.transport import JobTicket
+from lanesum.transport.native_rounds import NativeRoundSequence
+
+HOST = "127.0.0.1"
+WORDS = np.arange(100, dtype=np.uint32)
+
+
+@pytest.fixture
+def rounds(native: Any) -> NativeRoundSequence:
+    return NativeRoundSequence(JobTicket(job=1, tag=2, worker=0, workers=2, slots=4))
+
+
+@pytest.fixture
+def silent() -> Any:
+    """A socket that somebody listens to and nobody answers."""
+    peer = open_udp_socket((HOST, 0))
+    sock = open_udp_socket((HOST, 0), peer=peer.getsockname())
+    yield sock
+    sock.close()
+    peer.close()
+
+
+def test_what_is_no_socket_is_a_real_error(native: Any, rounds: NativeRoundSequence) -> None:
+    reading, writing = os.pipe()
+    loop = native.WorkerLoop(rounds.core, [reading], False, False)
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(1.0, math.inf)
+    assert loop.run(0.1) == native.LoopExit.RECEIVE_FAILED
+    assert loop.error == errno.ENOTSOCK
+    assert loop.send() == native.LoopExit.SEND_FAILED
+    assert loop.error == errno.ENOTSOCK
+    loop.close()
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_descriptor_that_is_not_there_is_refused_and_nothing_left(native: Any, rounds: NativeRoundSequence) -> None:
+    before = sorted(os.listdir("/proc/self/fd"))
+    with pytest.raises(RuntimeError, match="Bad file descriptor"):
+        native.WorkerLoop(rounds.core, [0, 1 << 20], False, False)
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def test_slices_and_deadlines_end_when_they_say(
+    native: Any, rounds: NativeRoundSequence, silent: socket.socket
+) -> None:
+    loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True)
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(0.3, math.inf)
+    begun = time.monotonic()
+    assert loop.run(0.01) == native.LoopExit.SLICE
+    assert time.monotonic() - begun >= 0.01
+    assert loop.run(1e6) == native.LoopExit.DEADLINE
+    assert time.monotonic() - begun >= 0.3
+    loop.begin(1e6, 0.2)
+    begun = time.monotonic()
+    assert loop.run(1e6) == native.LoopExit.DEADLINE
+    assert time.monotonic() - begun >= 0.2
+    loop.close()
+
+
+def test_closing_wakes_who_waits_and_is_idempotent(
+    native: Any, rounds: NativeRoundSequence, silent: socket.socket
+) -> None:
+    loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True)
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(1e6, math.inf)
+    exits: list[Any] = []
+    thread = threading.Thread(target=lambda: exits.append(loop.run(1e6)))
+    thread.start()
+    while rounds.stats.packets_sent == 0:
+        time.sleep(0.001)
+    loop.close()
+    thread.join()
+    assert exits == [native.LoopExit.CLOSED]
+    loop.close()
+    assert loop.run(1.0) == loop.send() == loop.poll() == native.LoopExit.CLOSED
+
+
+def test_looking_in_vain_is_given_up(native: Any, rounds: NativeRoundSequence, silent: socket.socket) -> None:
+    loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True, spin_s=0.01)
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(60.0, math.inf)
+    used = time.thread_time()
+    for _ in range(100):
+        assert loop.run(0.01) == native.LoopExit.SLICE
+    # After one wait in vain the next is left out, then the next three, then seven, 15, 31: a handful in all.
+    assert time.thread_time() - used < 0.5
+    loop.close()
+
+
+def test_what_comes_while_looking_is_taken(native: Any, rounds: NativeRoundSequence) -> None:
+    with open_udp_socket((HOST, 0)) as peer, open_udp_socket((HOST, 0), peer=peer.getsockname()) as sock:
+        loop = native.WorkerLoop(rounds.core, [sock.fileno()], False, False, spin_s=0.5)
+        window = rounds.start(LaneOp.ADD32, WORDS[:10])
+        window.core.set_target(window.chunks)
+        loop.begin(60.0, math.inf)
+        exits: list[Any] = []
+        thread = threading.Thread(target=lambda: exits.append(loop.run(30.0)))
+        thread.start()
+        peer.settimeout(30.0)
+        question, worker = peer.recvfrom(2048)
+        result = Packet.unpack(question)
+        result.header.kind, result.header.workers, result.header.fan_in_workers = Kind.RESULT, 0b11, 2
+        peer.sendto(result.pack(), worker)
+        thread.join(30.0)
+        assert exits == [native.LoopExit.REACHED]
+        assert window.result().tolist() == WORDS[:10].tolist()
+        loop.close()
+
+
+_COMES_BACK = """
+import threading, time
+from lanesum.transport import JobTicket
+from lanesum.transport.native_rounds import NativeRoundSequence
+from lanesum._internal.udp_socket import open_udp_socket
+from lanesum_native import _core
+ticket = JobTicket(job=1, tag=2, worker=0, workers=2, slots=4)
+rounds = NativeRoundSequence(ticket)
+peer = open_udp_socket(("127.0.0.1", 0))
+sock = open_udp_socket(("127.0.0.1", 0), peer=peer.getsockname())
+loop = _core.WorkerLoop(rounds.core, [sock.fileno()], False, False)
+loop.close()  # then it comes back at once
+def work():
+    while True:
+        loop.poll()
+class Goodbye:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.1)  # without the interpreter's lock, while its end is under way
+goodbye = Goodbye()
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+def test_threads_that_come_back_while_the_interpreter_ends_do_not_abort_the_process(native: Any) -> None:
+    """They stay where they are. Several try, because some may come when there is nothing left to come back to."""
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", _COMES_BACK], capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_between_rounds_there_is_nothing_to_run(
+    native: Any, rounds: NativeRoundSequence, silent: socket.socket
+) -> None:
+    loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True)
+    loop.begin(1e6, math.inf)
+    assert loop.run(0.01) == native.LoopExit.SLICE
+    assert loop.poll() == native.LoopExit.SLICE
+    loop.close()
+
+
+def test_somebody_else_wakes_it(native: Any, rounds: NativeRoundSequence, silent: socket.socket) -> None:
+    """Also who only begins to wait; once for as many calls as there were."""
+    loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True)
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(1e6, math.inf)
+    exits: list[Any] = []
+    thread = threading.Thread(target=lambda: exits.append(loop.run(1e6)))
+    thread.start()
+    while rounds.stats.packets_sent == 0:
+        time.sleep(0.001)
+    loop.wake()
+    thread.join()
+    assert exits == [native.LoopExit.WOKEN]
+    loop.wake()
+    loop.wake()
+    assert [loop.run(0.01), loop.run(0.01)] == [native.LoopExit.WOKEN, native.LoopExit.SLICE]
+    loop.close()
+    loop.wake()

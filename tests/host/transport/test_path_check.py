@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's packets and window against the path's MTU and the kernel's buffers."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from lanesum._internal.udp_socket import BUFFER_BYTES, open_udp_socket
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import MAX_SLOTS, MAX_WORDS
+from lanesum.transport import JobTicket, UdpTransport
+from lanesum.transport.path_check import buffer_bytes, check_path, path_mtu, result_bytes
+from lanesum_lab.veth import obstacle
+
+SERVER = ("127.0.0.1", 19539)
+
+
+def ticket(**fields: Any) -> JobTicket:
+    return JobTicket(**{"job": 1, "tag": 2, "worker": 0, "workers": 2, "slots": 64, "servers": (SERVER,), **fields})
+
+
+def check(one: JobTicket, window: int) -> socket.socket:
+    with contextlib.closing(open_udp_socket(one.local, peer=one.servers[0])) as sock:
+        check_path(one, [sock.fileno()], window)
+    return sock
+
+
+def test_results_name_their_contributors_where_they_may_differ() -> None:
+    places = ((0, 0), (0, 1), (2, 0), (2, 1))
+    assert result_bytes(ticket(accumulator_words=256)) == 32 + 1024
+    assert result_bytes(ticket(accumulator_words=256, quorum=1)) == 32 + 1024
+    assert result_bytes(ticket(accumulator_words=256, workers=4, places=places)) == 32 + 1024
+    assert result_bytes(ticket(accumulator_words=256, workers=4, places=places, quorum=3)) == 32 + 1024 + 3 * 4
+
+
+def test_loopback_takes_the_largest_packets() -> None:
+    check(ticket(accumulator_words=MAX_WORDS), 1)
+    assert path_mtu("127.0.0.1", SERVER) >= 65504 + 28
+
+
+def test_a_window_that_no_kernel_has_room_for_is_refused_with_what_to_do() -> None:
+    large = ticket(accumulator_words=MAX_WORDS, slots=MAX_SLOTS)
+    assert buffer_bytes(large, 1) > result_bytes(large)
+    with pytest.raises(ConfigurationError, match=r"32,768 packets of 65,504 bytes need") as error:
+        check(large, MAX_SLOTS)
+    half = buffer_bytes(large, MAX_SLOTS) // 2
+    assert f"sysctl -w net.core.rmem_max={half}" in error.value.next_step
+    assert "smaller accumulator_words" in error.value.next_step
+
+
+def test_more_is_asked_for_than_usual_where_it_is_needed() -> None:
+    one = ticket(accumulator_words=2048, slots=MAX_SLOTS)
+    window = 2 * BUFFER_BYTES // buffer_bytes(one, 1) + 1
+    assert buffer_bytes(one, window) > 2 * BUFFER_BYTES
+    with contextlib.closing(open_udp_socket(one.local, peer=SERVER)) as sock:
+        try:
+            check_path(one, [sock.fileno()], window)
+        except ConfigurationError:
+            pytest.skip("this kernel grants no more")
+        for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+            assert sock.getsockopt(socket.SOL_SOCKET, option) >= buffer_bytes(one, window)
+
+
+def test_a_transport_that_is_refused_leaves_its_port_and_its_ticket() -> None:
+    with contextlib.closing(open_udp_socket(("127.0.0.1", 0))) as probe:
+        local = probe.getsockname()
+    large = ticket(accumulator_words=MAX_WORDS, slots=MAX_SLOTS, local=local, tag=77)
+    with pytest.raises(ConfigurationError):
+        UdpTransport(large, window=MAX_SLOTS)
+    UdpTransport(large, window=1).close()
+
+
+@pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "namespaces can be made")
+def test_packets_that_would_be_fragmented_are_refused() -> None:
+    program = """
+import subprocess
+from lanesum.errors import ConfigurationError
+from lanesum.transport import JobTicket, UdpTransport
+for command in (
+    "ip link add v0 mtu 1500 type veth peer name v1",
+    "ip addr add 10.9.0.1/24 dev v0",
+    "ip link set v1 up",
+    "ip link set v0 up",
+):
+    subprocess.run(command.split(), check=True)
+for words in (1440 // 4, 1440 // 4 + 1):
+    ticket = JobTicket(
+        job=1, tag=2, worker=0, workers=2, slots=4, accumulator_words=words, servers=(("10.9.0.2", 19539),),
+        local=("10.9.0.1", 7),
+    )
+    try:
+        UdpTransport(ticket).close()
+        print("taken")
+    except ConfigurationError as error:
+        print(error)
+"""
+    ran = subprocess.run(
+        ["unshare", "--net", sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    taken, refused = ran.stdout.splitlines()
+    assert taken == "taken"
+    assert "packets of 1,504 bytes" in refused
+    assert "path MTU from worker 0 to 10.9.0.2 is 1,500 bytes" in refused
+    assert "accumulator_words = 360 or less" in refused

@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds on real sockets that are interrupted, closed, cut off or forgotten; both implementations."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol import LaneOp
+from lanesum.server import AggregationServer, ServerJob
+from lanesum.transport import JobTicket, UdpTransport
+from lanesum.transport.errors import SessionClosedError
+from lanesum.transport.native_worker_loop import NativeWorkerLoop
+from lanesum.transport.worker_loop import PythonWorkerLoop
+from lanesum_lab.veth import obstacle
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+HOST = "127.0.0.1"
+FOREVER_S = 1e6
+
+
+def free_address() -> tuple[str, int]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind((HOST, 0))
+        return HOST, int(sock.getsockname()[1])
+
+
+def tickets(server: tuple[str, int], workers: int, **fields: Any) -> list[JobTicket]:
+    tag = secrets.randbits(32)
+    return [
+        JobTicket(
+            **{"job": 1, "slots": 8, "accumulator_words": 64, **fields},
+            tag=tag, worker=worker, workers=workers, servers=(server,), local=free_address(),
+        )
+        for worker in range(workers)
+    ]  # fmt: skip
+
+
+@contextlib.contextmanager
+def descriptors_stay() -> Iterator[None]:
+    gc.collect()
+    before = sorted(os.listdir("/proc/self/fd"))
+    yield
+    gc.collect()
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def wait_until_sending(transport: UdpTransport) -> None:
+    while transport.stats.packets_sent == 0:
+        time.sleep(0.001)
+
+
+WORDS = np.arange(1000, dtype=np.uint32)
+
+
+def test_the_compiled_loop_is_used_where_it_can_be(implementation: str) -> None:
+    one, other = tickets((HOST, 9), 2)
+    with contextlib.closing(UdpTransport(one)) as transport:
+        assert isinstance(transport._loop, NativeWorkerLoop if implementation == "native" else PythonWorkerLoop)
+    with contextlib.closing(UdpTransport(other, wrap_socket=lambda sock: sock)) as transport:
+        assert isinstance(transport._loop, PythonWorkerLoop)
+
+
+@pytest.mark.parametrize(("offload", "joined"), [("auto", True), ("on", True), ("off", False)])
+def test_super_packets_are_a_choice(offload: Any, joined: bool) -> None:
+    with AggregationServer((HOST, 0)) as server:
+        (ticket,) = tickets(server.address, 1)
+        server.admit(ServerJob.from_tickets([ticket]))
+        with contextlib.closing(UdpTransport(ticket, offload=offload)) as transport:
+            assert transport.exchange(LaneOp.ADD32, WORDS).result().tolist() == WORDS.tolist()
+            if isinstance(transport._loop, NativeWorkerLoop):
+                assert transport._loop.gso is joined
+
+
+def test_an_unknown_offload_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="offload 'maybe': expected one of auto, on, off"):
+        UdpTransport(tickets((HOST, 9), 1)[0], offload="maybe")  # type: ignore[arg-type]
+
+
+def test_a_signal_ends_a_round_that_waits_and_leaves_nothing() -> None:
+    ticket = tickets((HOST, 9), 2)[0]
+    with descriptors_stay():
+        transport = UdpTransport(ticket, deadline_s=FOREVER_S)
+
+        def interrupt() -> None:
+            wait_until_sending(transport)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            transport.exchange(LaneOp.ADD32, WORDS)
+        thread.join()
+        with pytest.raises(SessionClosedError):
+            transport.exchange(LaneOp.ADD32, WORDS)
+        transport.close()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.bind(ticket.local)
+
+
+def test_closing_ends_a_round_of_another_thread() -> None:
+    ticket = tickets((HOST, 9), 2)[0]
+    transport = UdpTransport(ticket, deadline_s=FOREVER_S)
+    outcomes: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            transport.exchange(LaneOp.ADD32, WORDS)
+        except SessionClosedError as error:
+            outcomes.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until_sending(transport)
+    transport.close()
+    transport.close()
+    thread.join()
+    assert "while a round of it was in flight" in str(outcomes[0])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(ticket.local)
+
+
+def test_sessions_that_are_closed_or_forgotten_leave_no_descriptors() -> None:
+    with AggregationServer((HOST, 0)) as server, descriptors_stay():
+        for number in range(6):
+            (ticket,) = tickets(server.address, 1)
+            server.admit(ServerJob.from_tickets([ticket]))
+            transport = UdpTransport(ticket)
+            transport.exchange(LaneOp.ADD32, WORDS)
+            if number % 2:
+                transport.close()
+            del transport
+            gc.collect()
+            for thread in threading.enumerate():
+                if thread.name == "lanesum-service":
+                    thread.join()  # ends with its session, however that ends
+            server.remove(ticket.job)
+
+
+def test_rounds_of_many_threads_do_not_hold_each_other_up() -> None:
+    workers = 4
+    with AggregationServer((HOST, 0)) as server:
+        job = tickets(server.address, workers)
+        server.admit(ServerJob.from_tickets(job))
+        sums: list[list[int]] = []
+
+        def work(ticket: JobTicket) -> None:
+            with contextlib.closing(UdpTransport(ticket)) as transport:
+                for _ in range(5):
+                    sums.append(transport.exchange(LaneOp.ADD32, WORDS).result().tolist())
+                transport.leave()
+
+        threads = [threading.Thread(target=work, args=(ticket,)) for ticket in job]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sums == [(workers * WORDS).tolist()] * (5 * workers)
+
+
+@pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "namespaces can be made")
+def test_a_host_that_is_cut_off_says_so() -> None:
+    program = """
+import subprocess
+import numpy as np
+from lanesum.protocol import LaneOp
+from lanesum.transport import JobTicket, UdpTransport
+from lanesum.transport.errors import TransportError
+def ip(command):
+    subprocess.run(["ip", *command.split()], check=True)
+ip("link add v0 type veth peer name v1")
+ip("addr add 10.9.0.1/24 dev v0")
+ip("link set v1 up")
+ip("link set v0 up")
+ticket = JobTicket(
+    job=1, tag=2, worker=3, workers=4, slots=4, servers=(("10.9.0.2", 19539),), local=("10.9.0.1", 7)
+)
+transport = UdpTransport(ticket)
+ip("route del 10.9.0.0/24 dev v0")
+try:
+    transport.exchange(LaneOp.ADD32, np.arange(9, dtype=np.uint32))
+except TransportError as error:
+    print(type(error).__name__, error)
+transport.close()
+"""
+    ran = subprocess.run(
+        ["unshare", "--net", sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert ran.stdout == (
+        "TransportError Worker 3 cannot send to 10.9.0.2: Network is unreachable. "
+        "Check the route to the aggregation server.\n"
+    )
