@@ -132,7 +132,7 @@ def test_what_has_no_table_is_refused() -> None:
         best_table(5, 64, 1 / 32)
     with pytest.raises(ConfigurationError, match="too small"):
         choose_table(4, 18)
-    with pytest.raises(ConfigurationError, match="fraction"):
+    with pytest.raises(ConfigurationError, match="support parameter"):
         support_limit(0)
     with pytest.raises(ConfigurationError, match="support"):
         choose_table(4, 8, supports=())
