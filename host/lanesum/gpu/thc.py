@@ -23,7 +23,7 @@ from lanesum.codecs.base import CodecContext, Members, Result, Vector
 from lanesum.codecs.kernels.philox import sign_words
 from lanesum.codecs.kernels.reference import SUM_BLOCK, SUM_LANES
 from lanesum.codecs.norms import checked_norms
-from lanesum.codecs.thc.backend import HostPlace
+from lanesum.codecs.thc.backend import HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc.dither import dither_offset, dither_sum
 from lanesum.codecs.thc.grid import outer_levels
@@ -106,7 +106,7 @@ class Launches:
         return parts
 
 
-class DevicePlace:
+class DeviceBackend:
     """One all-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned."""
 
     # All work is launched before the rounds.
@@ -236,9 +236,9 @@ class DevicePlace:
         return to_host(with_error_feedback(self._vector, self._context))
 
     @cached_property
-    def _host(self) -> HostPlace:
+    def _host(self) -> HostBackend:
         """The same vector on the host, which does the rest after the code round."""
-        place = HostPlace(self._coder, self._on_host(), self._context)
+        place = HostBackend(self._coder, self._on_host(), self._context)
         place.set_norms(self._norms)
         place.prepare(self._peaks)
         place.codes[...] = self.codes
