@@ -132,7 +132,9 @@ class P4RuntimeSwitch:
     def own_entities(self) -> list[p4runtime_pb2.Entity]:
         """Return the entries that do not depend on hosts and jobs."""
         entries = [
-            self._names.entry(RECIRCULATION, {"pipe": pipe_of(port)}, f"{_INGRESS}.slots.recirculate_at", {"port": port})
+            self._names.entry(
+                RECIRCULATION, {"pipe": pipe_of(port)}, f"{_INGRESS}.slots.recirculate_at", {"port": port}
+            )
             for port in self._recirculation
         ]
         return [_table(entry) for entry in entries]
