@@ -272,7 +272,7 @@ def test_answers_have_a_udp_checksum(star: Star, checksum: bool) -> None:
 def test_answer_keeps_header_fields_of_the_contribution(star: Star) -> None:
     """DSCP, ECN, identification and fragment flags of IPv4, and spare of the lanesum header; no racks."""
     job = star.admit(1)
-    port, frame = job.contribution(0, job.words(16)[0], spare=0x5A, fan_in_racks=9)
+    port, frame = job.contribution(0, job.words(16)[0], spare=1, fan_in_racks=9)
     data = bytearray(frame)
     data[15], data[18:20], data[20], data[24:26] = 0xB9, b"\x12\x34", 0, bytes(2)
     data[24:26] = internet_checksum(bytes(data[14:34])).to_bytes(2, "big")
@@ -281,7 +281,7 @@ def test_answer_keeps_header_fields_of_the_contribution(star: Star) -> None:
         assert (answer[15], answer[18:20], answer[20]) == (0xB9, b"\x12\x34", 0)
         assert internet_checksum(answer[14:34]) == 0
         header = Header.unpack(answer[42:])
-        assert (header.spare, header.racks, header.fan_in_racks) == (0x5A, 0, 0)
+        assert (header.spare, header.racks, header.fan_in_racks) == (1, 0, 0)
 
 
 def test_words_are_big_endian_on_the_wire(star: Star) -> None:

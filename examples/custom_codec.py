@@ -38,12 +38,14 @@ class ConstantUnit:
         return f"{self.name} workers={self.workers} bits={self.bits}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Return one ADD32 round with a word for each value."""
-        return (RoundShape(LaneOp.ADD32, size),)
+        """Return one ADD32 round with a word for each value; none for an empty vector."""
+        return (RoundShape(LaneOp.ADD32, size),) if size else ()
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
         """Yield the only round, and decode its aggregate."""
         x = checked_vector(x, context, self.workers)
+        if not x.size:
+            return Result(x.copy(), x.copy() if context.keep_residual else None)
         if not np.isfinite(x).all():
             refuse_not_finite(x, context)
         integers = np.rint(np.ldexp(x.astype(np.float64), self.bits)).clip(-self.largest, self.largest)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.util
 import os
 import re
 import socket
@@ -20,14 +19,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum import codecs
 from lanesum.server import AggregationServer
 from lanesum.session import Session
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
-from lanesum_lab.codec_simulation import simulate
 from tests.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -57,7 +54,7 @@ def site() -> Iterator[Site]:
 
 
 def start(command: list[str]) -> subprocess.Popen[str]:
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "PYTHONPATH": "examples"}
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     return subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment, text=True, **pipes)
 
@@ -72,15 +69,6 @@ def run_workers(script: str, arguments: list[str]) -> list[str]:
     """Run an example with one process per worker, and return their outputs."""
     commands = [[f"examples/{script}", *arguments, f"--worker={number}"] for number in range(len(WORKERS))]
     return [output_of(process) for process in [start(command) for command in commands]]
-
-
-def module(script: str) -> Any:
-    """Import an example."""
-    spec = importlib.util.spec_from_file_location(Path(script).stem, EXAMPLES / script)
-    assert spec is not None and spec.loader is not None
-    imported = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(imported)
-    return imported
 
 
 def test_examples_page_names_every_script() -> None:
@@ -100,20 +88,14 @@ def test_custom_codec_averages_within_its_unit(site: Site) -> None:
         assert float(error) <= 2.0**-20
 
 
-def test_custom_codec_is_registered_and_keeps_its_traits(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lanesum.codecs import registry
-
-    monkeypatch.setattr(registry, "_entries", dict(registry._entries))
-    module("custom_codec.py")
-    codec = codecs.get("constant-unit", workers=2)
-    vectors = [np.random.default_rng(worker).standard_normal(5000).astype(np.float32) for worker in range(2)]
-    run = simulate(codec, vectors, keep_residual=True)
-    mean = np.mean(vectors, axis=0, dtype=np.float64)
-    assert np.square(run.values - mean).sum() <= codec.traits.max_nmse * np.square(vectors).sum() / 2
-    residuals = [result.residual for result in run.results]
-    np.testing.assert_allclose(mean - run.values, np.mean(residuals, axis=0), atol=1e-7)
+def test_custom_codec_passes_conformance_test() -> None:
+    """The module is a plugin of a pytest of its own, so that the codec is registered before tests are collected."""
+    command = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "custom_codec"]
+    output = output_of(start([*command, "tests/host/codecs/test_conformance.py", "-k", "constant-unit"]))
+    assert re.search(r"\b[1-9]\d* passed", output) and "skipped" not in output
 
 
+@pytest.mark.long
 def test_train_ddp_trains_and_replicas_agree(site: Site) -> None:
     pytest.importorskip("torch")
     with socket.socket() as probe:

@@ -149,7 +149,7 @@ class Code:
     def __init__(self) -> None:
         self.table = SlotTable()
         self.sequences = [RoundSequence(self.ticket(worker), congestion="fixed") for worker in range(WORKERS)]
-        self.windows: dict[int, tuple[int, RoundState]] = {}
+        self.rounds: dict[int, tuple[int, RoundState]] = {}
         self.packets: dict[tuple[int, int], bytes] = {}
         self.results: dict[int, bytes] = {}
         self.sent: set[tuple[int, int]] = set()
@@ -176,14 +176,14 @@ class Code:
     def send(self, worker: int, position: int) -> None:
         """Check that the code sends the packet too: `due` returns it, now or earlier."""
         epoch = position // CHUNKS
-        current = self.windows.get(worker)
+        current = self.rounds.get(worker)
         if current is None or current[0] != epoch:
             assert current is None or current[1].complete, "a round began before the last one ended"
             words = np.arange(2 * CHUNKS, dtype=np.uint32) + 1000 * worker + 100 * epoch
             sequence = self.sequences[worker]
             if current is not None:
                 sequence.finish(current[1])
-            self.windows[worker] = (epoch, sequence.start(LaneOp.ADD32, words))
+            self.rounds[worker] = (epoch, sequence.start(LaneOp.ADD32, words))
         self.collect(worker)
         assert (worker, position) in self.packets
         self.sent.add((worker, position))
@@ -214,7 +214,7 @@ class Code:
             self.sequences[worker].receive(bytes(header.pack()), self.now)
             sent = self.collect(worker)
             is_missing = not header.workers >> worker & 1
-            current = self.windows.get(worker)
+            current = self.rounds.get(worker)
             if (
                 is_missing
                 and current
@@ -270,7 +270,7 @@ def test_code_takes_the_steps_of_the_model(seed: int) -> None:
     steps, seen = follow(code, seed)
     assert steps > 500
     assert seen == IN_EVERY_RUN
-    assert all(epoch == EPOCHS - 1 and window.complete for epoch, window in code.windows.values())
+    assert all(epoch == EPOCHS - 1 and round_.complete for epoch, round_ in code.rounds.values())
 
 
 @pytest.mark.parametrize("seed", range(1, 5))

@@ -23,7 +23,7 @@ from lanesum.codecs.base import CodecContext, Members, Result, Vector
 from lanesum.codecs.kernels.philox import sign_words
 from lanesum.codecs.kernels.reference import SUM_BLOCK, SUM_LANES
 from lanesum.codecs.norms import checked_norms
-from lanesum.codecs.thc.backend import HostPlace
+from lanesum.codecs.thc.backend import HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc.dither import dither_offset, dither_sum
 from lanesum.codecs.thc.grid import outer_levels
@@ -106,7 +106,7 @@ class Launches:
         return parts
 
 
-class DevicePlace:
+class DeviceBackend:
     """One all-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned."""
 
     # All work is launched before the rounds.
@@ -127,7 +127,7 @@ class DevicePlace:
         self._context = context
         self._staging = staging_for(vector.device)
         self._sum_part = min(coder.block, SUM_BLOCK)
-        self._drawn = (as_int32(context.round), *keys(context.seed))
+        self._random_key = (as_int32(context.round), *keys(context.seed))
         self._as_int32 = as_int32
         with self._staging.stream():
             self._values = torch.empty_like(vector)
@@ -166,14 +166,14 @@ class DevicePlace:
             coder.scales(self.size, peaks, context.workers if context.average else 1),
             sign_words(coder.block, context.seed, context.round & 0xFFFFFFFF).view(np.float32),
         )
-        everyone = dither_sum(context.workers, coder.grid.granularity)
-        self._taken = (everyone.multiplier, self._as_int32(everyone.constant))
+        summed = dither_sum(context.workers, coder.grid.granularity)
+        self._dither_sum = (summed.multiplier, self._as_int32(summed.constant))
         words = self.runs[-1].words(shape.code_bits).stop
         self._codes = self._staging.empty_pinned(words, torch.int32)
         self._encoded: list[Event] = []
         with self._staging.stream():
-            there = self._staging.copy_to_device(np.concatenate(known))
-            *own, self._scales, signs = there.split([one.size for one in known])
+            parameters = self._staging.copy_to_device(np.concatenate(known))
+            *own, self._scales, signs = parameters.split([one.size for one in known])
             self._own, self._signs = own, signs.view(torch.int32)
             made = torch.empty(words, dtype=torch.int32, device=self._vector.device)
             for run in self.runs:
@@ -199,7 +199,7 @@ class DevicePlace:
         for first, blocks, length, masked in self._launches.parts(run):
             launch[(blocks,)](
                 vector, vector if memory is None else memory, made, vector if residual is None else residual,
-                *self._own, self._signs, self.size, first, length, *self._drawn, offset, flip,
+                *self._own, self._signs, self.size, first, length, *self._random_key, offset, flip,
                 MEMORY=memory is not None, RESIDUAL=residual is not None, MASKED=masked, **self._launches.encode,
             )  # fmt: skip
 
@@ -217,7 +217,7 @@ class DevicePlace:
             begin = (first - run.first) * self._coder.block * self._coder.op.shape.lane_bits // 32
             launch[(blocks,)](
                 lanes[begin:], self._values, self._scales, self._signs,
-                self.size, first, length, *self._drawn, *self._taken, MASKED=masked, **self._launches.decode,
+                self.size, first, length, *self._random_key, *self._dither_sum, MASKED=masked, **self._launches.decode,
             )  # fmt: skip
 
     def decode_members(self, sums: Words, members: Members) -> None:
@@ -236,9 +236,9 @@ class DevicePlace:
         return to_host(with_error_feedback(self._vector, self._context))
 
     @cached_property
-    def _host(self) -> HostPlace:
+    def _host(self) -> HostBackend:
         """The same vector on the host, which does the rest after the code round."""
-        place = HostPlace(self._coder, self._on_host(), self._context)
+        place = HostBackend(self._coder, self._on_host(), self._context)
         place.set_norms(self._norms)
         place.prepare(self._peaks)
         place.codes[...] = self.codes

@@ -81,9 +81,9 @@ class AllReduceScheduler:
             gathered = self._transport.gather(vector, divisor)
             if gathered is None:
                 return None
-            values, over = gathered
-            if over is not None:
-                kernels(few=True).sum_rows(over.result().view(np.float32), divisor, values)
+            values, completed = gathered
+            if completed is not None:
+                kernels(few=True).sum_rows(completed.result().view(np.float32), divisor, values)
             return values
         except BaseException:
             self._transport.abandon()
@@ -163,8 +163,8 @@ class AllReduceScheduler:
                 if not self._ticket.quorum:
                     all_reduce.last_checks = [made.last]
                 words, lengths = self._count_round(all_reduce, made)
-                over = exchange(made.op, words)
-                reply = self._aggregate(codec, made, lengths, over.result(), over.contributors)
+                completed = exchange(made.op, words)
+                reply = self._aggregate(codec, made, lengths, completed.result(), completed.contributors)
         except StopIteration as stop:
             all_reduce.result = stop.value
             self._queue.remove(all_reduce)

@@ -24,7 +24,7 @@ from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S
-from lanesum.transport.udp import WrapSocket
+from lanesum.transport.sockets import WrapSocket
 
 if TYPE_CHECKING:
     import torch

@@ -51,7 +51,7 @@ def check_path(ticket: JobTicket, descriptors: list[int], window: int) -> None:
 
 
 def path_mtu(host: str, server: Address) -> int:
-    """Return the path MTU from an address of this host to a server, as far as the kernel knows it."""
+    """Return the path MTU from an address of this host to a server, as far as the kernel has measured it."""
     # A socket of its own, because a socket drops its route with every option that may change it.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind((host, 0))

@@ -16,7 +16,7 @@ from lanesum.codecs.base import CodecContext
 from lanesum.codecs.kernels.reference import SUM_BLOCK
 from lanesum.codecs.thc.codec import THC
 from lanesum.gpu.staging import staging_for
-from lanesum.gpu.thc import DevicePlace
+from lanesum.gpu.thc import DeviceBackend
 from lanesum_lab.bench import gpu_peers
 from lanesum_lab.bench.devices import Device
 from lanesum_lab.bench.gpu_traffic import traffic
@@ -73,7 +73,7 @@ class Vectors:
         self.context = CodecContext(workers=_WORKERS, worker=1, seed=7, keep_residual=True, memory=self.memory)
         own = staging_for(of)
         own.wait_event(own.record_event(), self.values, self.memory)
-        self.place = DevicePlace(self.codec.coder, self.values, self.context)
+        self.place = DeviceBackend(self.codec.coder, self.values, self.context)
         self.norms = self.place.norms()
         self.peaks = self.norms * np.float32(1.1)
         self.place.prepare(self.peaks)

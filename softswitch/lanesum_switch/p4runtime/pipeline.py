@@ -14,15 +14,13 @@ from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.api import InvalidArgumentError, SupportsOutline, Switch, SwitchError, UnsupportedProgramError
 from lanesum_switch.p4runtime.consistency import bmv2_document, check_program
-from lanesum_switch.p4runtime.digests import DigestManager
-from lanesum_switch.p4runtime.idle import SWEEP_SECONDS, IdleMonitor
+from lanesum_switch.p4runtime.idle import SWEEP_SECONDS
 from lanesum_switch.p4runtime.legacy_config import unwrap_device_config
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
-from lanesum_switch.p4runtime.packet_io import Inject, PacketIo
-from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.reconcile import replay, snapshot
-from lanesum_switch.p4runtime.replication import ReplicationManager
 from lanesum_switch.p4runtime.scheduler import Scheduler
+from lanesum_switch.p4runtime.served import Pipeline
 from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
 from lanesum_switch.p4runtime.swap import copy_state
 
@@ -31,30 +29,6 @@ logger = logging.getLogger(__name__)
 _Set = p4rt.SetForwardingPipelineConfigRequest
 _Get = p4rt.GetForwardingPipelineConfigRequest
 _LOADING = (_Set.VERIFY_AND_SAVE, _Set.VERIFY_AND_COMMIT, _Set.RECONCILE_AND_COMMIT)
-
-
-class Pipeline:
-    """The active configuration, with all objects that belong to it."""
-
-    def __init__(
-        self,
-        index: P4InfoIndex,
-        config: Any,
-        owner: PipelineManager,
-        switch: Switch,
-        const_priorities: Mapping[str, list[int]] | None = None,
-    ) -> None:
-        self.config = p4rt.ForwardingPipelineConfig()
-        self.config.CopyFrom(config)
-        self.program = Program(index, switch, const_priorities)
-        self.replication = ReplicationManager(self.program)
-        self.packet_io = PacketIo(index)
-        self.digests = DigestManager(index, owner.scheduler, owner.send)
-        self._idle = IdleMonitor(self.program, owner.lock, owner.scheduler, owner.send, owner.idle_sweep_seconds)
-
-    def close(self) -> None:
-        self._idle.close()
-        self.digests.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lanesum_switch.p4runtime.counters import read_counters
 from lanesum_switch.p4runtime.direct import read_direct_counters, read_direct_meters
 from lanesum_switch.p4runtime.meters import read_meters
+from lanesum_switch.p4runtime.served import Pipeline
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError
 from lanesum_switch.p4runtime.table_reads import read_tables
-
-if TYPE_CHECKING:
-    from lanesum_switch.p4runtime.pipeline import Pipeline
 
 _PROGRAM_READS = {
     "table_entry": read_tables,

@@ -4,16 +4,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.p4runtime.read import read_entities
+from lanesum_switch.p4runtime.served import Pipeline
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
 from lanesum_switch.p4runtime.write import write_entity
-
-if TYPE_CHECKING:
-    from lanesum_switch.p4runtime.pipeline import Pipeline
 
 # In this order entries find their members and groups. PI keeps no more than this: replication groups, clone sessions,
 # digest configurations and default actions are lost.

@@ -4,18 +4,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.p4runtime.counters import write_counter
 from lanesum_switch.p4runtime.direct import write_direct_counter, write_direct_meter
 from lanesum_switch.p4runtime.meters import write_meter
+from lanesum_switch.p4runtime.served import Pipeline
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError, pack_write_errors
 from lanesum_switch.p4runtime.tables import write_table
-
-if TYPE_CHECKING:
-    from lanesum_switch.p4runtime.pipeline import Pipeline
 
 _PROGRAM_WRITES = {
     "table_entry": write_table,

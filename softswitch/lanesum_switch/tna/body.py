@@ -4,15 +4,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
-from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.storage import HeaderVar, Leaf, Place, StackVar, StructVar, leaves
 from lanesum_switch.tna.values import Typed
+
+
+class Extern:
+    """An instance of an extern: statements call its methods."""
+
+    def __init__(self, gress: Gress, instance: p4.Instantiation) -> None:
+        self.gress = gress
+        self.instance = instance
+        self.name = instance.control_name
+
+    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+        """Append the effects of the call to ``body``; return its value. Raises UnsupportedProgramError."""
+        raise UnsupportedProgramError(
+            f"Unsupported: {self.instance.type.name}.{method} ({self.name}) in line {call.line}."
+        )
+
+
+Binding = Place | Extern
+Make = Callable[[Gress, p4.Instantiation, dict[str, Binding]], Extern]
 
 
 class Body:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
-from lanesum_switch.tna.body import Body
-from lanesum_switch.tna.gress import Binding, Gress
+from lanesum_switch.tna.body import Binding, Body
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.storage import Leaf
 from lanesum_switch.tna.tables import Tables
 

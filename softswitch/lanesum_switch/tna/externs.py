@@ -11,9 +11,9 @@ from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
-from lanesum_switch.tna.body import Body
+from lanesum_switch.tna.body import Binding, Body, Extern
 from lanesum_switch.tna.crc import Crc
-from lanesum_switch.tna.gress import Binding, Extern, Gress
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.registers import Register, RegisterAction
 from lanesum_switch.tna.residuals import Checksum
 from lanesum_switch.tna.storage import headers
@@ -102,7 +102,7 @@ class DirectMeter(_AnyMeter):
         assert isinstance(self.raw.expr, ir.FieldRef)
         unit = self.unit(_label(instance.args[0]))
         gress.program.meters[self.name] = ir.MeterArray(self.name, 0, unit, self.name, self.raw.expr)
-        gress.direct_meters[instance.name] = self
+        gress.direct_meters[instance.name] = self.name
 
     def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
         if method != "execute" or call.args:

@@ -6,38 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from lanesum_control.tofino.chips import Chip
-from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.storage import Place, Storage
 
-if TYPE_CHECKING:
-    from lanesum_switch.tna.body import Body
-    from lanesum_switch.tna.values import Typed
-
 Side = Literal["ingress", "egress"]
-
-
-class Extern:
-    """An instance of an extern: statements call its methods."""
-
-    def __init__(self, gress: Gress, instance: p4.Instantiation) -> None:
-        self.gress = gress
-        self.instance = instance
-        self.name = instance.control_name
-
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
-        """Append the effects of the call to ``body``; return its value. Raises UnsupportedProgramError."""
-        raise UnsupportedProgramError(
-            f"Unsupported: {self.instance.type.name}.{method} ({self.name}) in line {call.line}."
-        )
-
-
-Binding = Place | Extern
-Make = Callable[["Gress", p4.Instantiation, dict[str, Binding]], Extern]
 
 
 @dataclass(slots=True)
@@ -61,7 +37,7 @@ class Gress:
     digests: dict[str, tuple[int, ...]] = field(default_factory=dict)
     residuals: list[Any] = field(default_factory=list)
     written_flags: dict[ir.FieldRef, ir.FieldRef] = field(default_factory=dict)
-    direct_meters: dict[str, Extern] = field(default_factory=dict)
+    direct_meters: dict[str, str] = field(default_factory=dict)
 
     def new_action(
         self, name: str, params: tuple[tuple[str, int], ...], body: tuple[ir.Primitive, ...], number: int | None = None

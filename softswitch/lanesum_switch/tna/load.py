@@ -11,9 +11,10 @@ from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.body import Binding
 from lanesum_switch.tna.controls import Control
 from lanesum_switch.tna.externs import PacketOut, instantiate
-from lanesum_switch.tna.gress import Binding, Gress, Side
+from lanesum_switch.tna.gress import Gress, Side
 from lanesum_switch.tna.parse import parse
 from lanesum_switch.tna.parsers import packet_in, translate_parser
 from lanesum_switch.tna.storage import HeaderVar, Leaf, Storage, StructVar

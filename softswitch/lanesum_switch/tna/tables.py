@@ -9,8 +9,8 @@ from dataclasses import replace
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
-from lanesum_switch.tna.body import Body
-from lanesum_switch.tna.gress import Binding, Gress
+from lanesum_switch.tna.body import Binding, Body
+from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.parsers import constant
 from lanesum_switch.tna.values import Typed, bit_string
 
@@ -113,7 +113,7 @@ class Tables:
 
     def _meter(self, meter: p4.Property, table: str) -> str:
         assert isinstance(meter.value, p4.Path)
-        name = self.gress.direct_meters[meter.value.name].name
+        name = self.gress.direct_meters[meter.value.name]
         self.gress.program.meters[name] = replace(self.gress.program.meters[name], binding=table)
         return name
 

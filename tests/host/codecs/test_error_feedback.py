@@ -73,7 +73,7 @@ def test_tensors_do_not_share_memory_and_can_be_forgotten() -> None:
     simulate([policy], [gaussian(3, 4)], tensor="a")
     policy.forget()
     assert policy.memory("b") is None
-    with pytest.raises(CodecError, match="name to remember"):
+    with pytest.raises(CodecError, match="requires the name of the tensor"):
         simulate([policy], [gaussian(3, 4)])
 
 

@@ -61,7 +61,7 @@ def test_places_that_cannot_be_are_refused() -> None:
     twice = good.copy()
     twice[:] = good[0]
     for words in (np.full_like(good, 0xFFFFFFFF), twice, np.zeros_like(good)):
-        with pytest.raises(CodecError, match="places that parameter 'a' does not have"):
+        with pytest.raises(CodecError, match="positions that parameter 'a' does not have"):
             layout.decode(words)
     scale = good.copy()
     scale[0] = good[0] & 0xFFFF0000 | 0x7F80
@@ -73,15 +73,15 @@ def test_places_that_cannot_be_are_refused() -> None:
 @pytest.mark.parametrize("size", [32, 33, 100, 1600])
 @pytest.mark.parametrize("channels", [1, 4, 16])
 def test_it_computes_what_pytorch_does(size: int, channels: int) -> None:
-    from lanesum.codecs.lgc.training import Record, Trainer
+    from lanesum.codecs.lgc.training import Trainer, TrainingSample
 
     own = network(channels)
     trainer = Trainer(own.architecture, 1)
     trainer._begin(own.parameters)
     values = np.random.default_rng(size).normal(size=(3, size)).astype(np.float32)
-    record = Record(values, np.ones(size, np.float32), (0, 0, 2), (0, 1, 1))
-    theirs = trainer.decoded(record)
-    for row, source, head in zip(theirs, record.sources, record.heads, strict=True):
+    sample = TrainingSample(values, np.ones(size, np.float32), (0, 0, 2), (0, 1, 1))
+    theirs = trainer.decoded(sample)
+    for row, source, head in zip(theirs, sample.sources, sample.heads, strict=True):
         mine = own.decode(own.encode(values[source].astype(np.float64)), size, head)
         np.testing.assert_allclose(mine, row, atol=2e-4 * np.abs(row).max())
 
@@ -199,5 +199,5 @@ def test_innovations_that_cannot_be_are_refused(share: float, size: int) -> None
     places = good.copy()
     places[1:] = 0xFFFFFFFF
     for message in (infinite, negative, places):
-        with pytest.raises(CodecError, match="innovation has places or values that cannot be"):
+        with pytest.raises(CodecError, match="invalid positions or values"):
             innovation.corrected(decoded, message)

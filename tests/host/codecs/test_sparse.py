@@ -17,7 +17,7 @@ from lanesum.codecs import Aggregate, Auto, CodecContext, CodecError, RoundGroup
 from lanesum.codecs.sparse.all_reduce import SparseReduction
 from lanesum.codecs.sparse.hashing import cells_of, round_seed
 from lanesum.codecs.sparse.plan import BLOCKS, Method
-from lanesum.codecs.sparse.tensor_stats import Record, exponent_for, nonzero_counts, suits, union_counts
+from lanesum.codecs.sparse.tensor_stats import TensorStats, exponent_for, nonzero_counts, suits, union_counts
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import Simulation, simulate
@@ -149,7 +149,7 @@ def test_cells_may_overflow() -> None:
     x = np.where(chosen, np.float32(2**20), np.float32(0))
     job = workers_with(Sketch, 1)
     # The unit has no room to spare: values become 2**30.
-    job[0]._records.keep("t", size, Record([nonzero_counts(x)], [2.0**18]))
+    job[0]._stats.keep("t", size, TensorStats([nonzero_counts(x)], [2.0**18]))
     plan = job[0].choice("t", size).plan
     (run,) = run_rounds(job, [[x]])
     assert plan.block == 1 and len(run.aggregates) == 3
@@ -249,7 +249,7 @@ def test_few_values_come_as_they_are() -> None:
     job = workers_with(Auto, 2)
     run = simulate(job, vectors, average=False, complete=True)
     assert run.values.tolist() == [2.5, 0, 0] and len(run.aggregates) == 1
-    assert "as they are" in job[0].choice("", 3).why
+    assert "are gathered" in job[0].choice("", 3).why
 
 
 def test_means_are_those_of_the_sums() -> None:

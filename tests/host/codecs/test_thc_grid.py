@@ -89,5 +89,5 @@ def test_outer_levels_leave_no_two_neighbours_out() -> None:
 
 def test_what_does_not_fit_a_lane_is_refused() -> None:
     assert best_grid(4, 17, 255, False).granularity * 17 == 255
-    with pytest.raises(ConfigurationError, match="18 workers x 15 do not fit"):
+    with pytest.raises(ConfigurationError, match="18 workers x 15 exceed"):
         best_grid(4, 18, 255, False)

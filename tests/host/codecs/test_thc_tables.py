@@ -126,13 +126,13 @@ def test_the_choice_for_twelve_workers_beats_granularity_twenty() -> None:
 
 
 def test_what_has_no_table_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="no room for 16"):
+    with pytest.raises(ConfigurationError, match="too small for 16"):
         best_table(4, 14, 1 / 32)
     with pytest.raises(ConfigurationError, match="2, 3 or 4"):
         best_table(5, 64, 1 / 32)
-    with pytest.raises(ConfigurationError, match="no room"):
+    with pytest.raises(ConfigurationError, match="too small"):
         choose_table(4, 18)
-    with pytest.raises(ConfigurationError, match="fraction"):
+    with pytest.raises(ConfigurationError, match="support parameter"):
         support_limit(0)
     with pytest.raises(ConfigurationError, match="support"):
         choose_table(4, 8, supports=())

@@ -33,7 +33,7 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threaded, "_LEAST", 64)
+    monkeypatch.setattr(threaded, "_MIN_VALUES", 64)
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
@@ -70,7 +70,7 @@ def test_a_quorum_s_counts_go_with_their_values(monkeypatch: pytest.MonkeyPatch)
 def ranges(values: int, unit: int) -> list[tuple[int, int]]:
     """Those that ``in_parts`` makes, in order; each was another thread's but the first."""
     found: list[tuple[int, int, int]] = []
-    meeting = threading.Barrier(min(threaded.threads(), max(1, values // threaded._LEAST), -(-values // unit)))
+    meeting = threading.Barrier(min(threaded.threads(), max(1, values // threaded._MIN_VALUES), -(-values // unit)))
 
     def work(first: int, stop: int) -> None:
         meeting.wait()  # all are under way at once, or this never ends

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Datagrams in batches, over loopback: with super-packets, without, and each with the other."""
+"""Datagrams in batches over loopback, with and without super-packets at either end."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 def datagrams(*sizes: int) -> list[bytes]:
-    """Every one begins with its number, as far as it has room."""
+    """Return datagrams that begin with their numbers, cut to their sizes."""
     return [(number.to_bytes(2, "big") + bytes(size))[:size] for number, size in enumerate(sizes)]
 
 
 def take(receiver: Any, count: int) -> list[tuple[bytes, tuple[str, int], bool]]:
-    """``count`` datagrams; loopback delivers before a send returns, other devices somewhat later."""
+    """Receive ``count`` datagrams; loopback delivers before a send returns, other devices slightly later."""
     taken = receiver.receive()
     while len(taken) < count:
         more = receiver.receive()
@@ -54,8 +54,8 @@ def take(receiver: Any, count: int) -> list[tuple[bytes, tuple[str, int], bool]]
     return taken
 
 
-def send(sender: Any, what: list[bytes], to: tuple[str, int] | None = None) -> int:
-    for one in what:
+def send(sender: Any, batch: list[bytes], to: tuple[str, int] | None = None) -> int:
+    for one in batch:
         sender.add(one, to)
     result: int = sender.flush()
     return result
@@ -75,15 +75,15 @@ SIZES = {
 
 @pytest.mark.parametrize(("gso", "gro"), list(product((False, True), repeat=2)))
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
-def test_all_arrive_whole_and_in_order(
+def test_datagrams_arrive_whole_and_in_order(
     native: Any, pair: tuple[socket.socket, socket.socket], sizes: tuple[int, ...], gso: bool, gro: bool
 ) -> None:
     left, right = pair
     sender, receiver = native.DatagramSender(left.fileno(), gso), native.DatagramReceiver(right.fileno(), 16, gro)
-    what = datagrams(*sizes)
-    assert send(sender, what) == 0
-    taken = take(receiver, len(what))
-    assert [one for one, _, _ in taken] == what
+    sent = datagrams(*sizes)
+    assert send(sender, sent) == 0
+    taken = take(receiver, len(sent))
+    assert [one for one, _, _ in taken] == sent
     assert {address for _, address, _ in taken} == {left.getsockname()}
     assert sender.gso is gso
     assert receiver.gro is gro
@@ -92,62 +92,62 @@ def test_all_arrive_whole_and_in_order(
 
 
 @pytest.mark.parametrize("size", [32, 1056, 20_000])
-def test_plain_sockets_take_super_packets_one_by_one(
+def test_plain_socket_receives_split_super_packets(
     native: Any, pair: tuple[socket.socket, socket.socket], size: int
 ) -> None:
     left, right = pair
-    what = datagrams(*(size,) * 30)
+    sent = datagrams(*(size,) * 30)
     sender = native.DatagramSender(left.fileno(), True)
-    assert send(sender, what) == 0
-    assert [right.recv(65536) for _ in what] == what
+    assert send(sender, sent) == 0
+    assert [right.recv(65536) for _ in sent] == sent
     with pytest.raises(BlockingIOError):
         right.recv(65536)
     assert sender.gso
 
 
-def test_plain_senders_are_heard_by_who_joins(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
+def test_joining_receiver_receives_plain_datagrams(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
     left, right = pair
     receiver = native.DatagramReceiver(right.fileno(), 4, True)
-    what = datagrams(500, 500, 20, 500)
-    for one in what:
+    sent = datagrams(500, 500, 20, 500)
+    for one in sent:
         left.send(one)
-    assert [one for one, _, _ in take(receiver, len(what))] == what
+    assert [one for one, _, _ in take(receiver, len(sent))] == sent
 
 
-def test_super_packets_are_whole_messages_of_a_batch(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
-    # Shows that they were joined at all: two messages bring what would else take 128.
+def test_super_packet_is_one_message_of_batch(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
+    # Proves that they were joined: two messages hold 128 datagrams.
     left, right = pair
     sender, receiver = native.DatagramSender(left.fileno(), True), native.DatagramReceiver(right.fileno(), 2, True)
-    what = datagrams(*(100,) * 128)
-    send(sender, what)
-    assert [one for one, _, _ in receiver.receive()] == what
+    sent = datagrams(*(100,) * 128)
+    send(sender, sent)
+    assert [one for one, _, _ in receiver.receive()] == sent
     assert receiver.full
     assert receiver.receive() == []
     assert not receiver.full
 
 
 @pytest.mark.parametrize("gso", [False, True])
-def test_each_receiver_gets_its_own(native: Any, gso: bool) -> None:
+def test_datagrams_reach_their_receivers(native: Any, gso: bool) -> None:
     sockets = [open_udp_socket((HOST, 0)) for _ in range(3)]
     source = open_udp_socket((HOST, 0))
     try:
         sender = native.DatagramSender(source.fileno(), gso)
         order = [0, 0, 1, 0, 2, 2, 2, 1, 1, 0]
-        what = datagrams(*(64,) * len(order))
-        for one, number in zip(what, order, strict=True):
+        sent = datagrams(*(64,) * len(order))
+        for one, number in zip(sent, order, strict=True):
             sender.add(one, sockets[number].getsockname())
         assert sender.flush() == 0
         for number, sock in enumerate(sockets):
             receiver = native.DatagramReceiver(sock.fileno(), 8, gso)
-            mine = [one for one, place in zip(what, order, strict=True) if place == number]
-            assert [one for one, _, _ in take(receiver, len(mine))] == mine
+            own = [one for one, place in zip(sent, order, strict=True) if place == number]
+            assert [one for one, _, _ in take(receiver, len(own))] == own
     finally:
         for sock in (*sockets, source):
             sock.close()
 
 
 @pytest.mark.parametrize("gro", [False, True])
-def test_marks_belong_to_their_datagrams(native: Any, pair: tuple[socket.socket, socket.socket], gro: bool) -> None:
+def test_ecn_marks_belong_to_their_datagrams(native: Any, pair: tuple[socket.socket, socket.socket], gro: bool) -> None:
     left, right = pair
     right.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
     receiver = native.DatagramReceiver(right.fileno(), 16, gro)
@@ -158,39 +158,39 @@ def test_marks_belong_to_their_datagrams(native: Any, pair: tuple[socket.socket,
     assert [congested for _, _, congested in take(receiver, 9)] == [False] * 3 + [True] * 3 + [False] * 3
 
 
-def test_nobody_there_costs_datagrams_and_nothing_else(native: Any) -> None:
+def test_closed_port_loses_datagrams_without_error(native: Any) -> None:
     gone = open_udp_socket((HOST, 0))
     address = gone.getsockname()
     gone.close()
     source = open_udp_socket((HOST, 0), peer=address)
     sender, receiver = native.DatagramSender(source.fileno(), True), native.DatagramReceiver(source.fileno(), 4, True)
-    what = datagrams(100, 200, 300, 400)
+    sent = datagrams(100, 200, 300, 400)
     try:
         for _ in range(20):
-            assert send(sender, what) == 0  # each message makes the kernel report on the one before it
+            assert send(sender, sent) == 0  # each call reports the ICMP error of the one before
             assert receiver.receive() == []
             assert receiver.error == 0
         assert sender.gso
         back = open_udp_socket(address)
-        assert send(sender, what) == 0
-        assert [back.recv(1000) for _ in what] == what
+        assert send(sender, sent) == 0
+        assert [back.recv(1000) for _ in sent] == sent
         back.close()
     finally:
         source.close()
 
 
-def test_no_room_costs_datagrams_and_nothing_else(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
+def test_full_receive_buffer_loses_datagrams(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
     left, right = pair
     right.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     sender, receiver = native.DatagramSender(left.fileno(), False), native.DatagramReceiver(right.fileno(), 64, False)
-    what = datagrams(*(1000,) * 200)
-    assert send(sender, what) == 0
+    sent = datagrams(*(1000,) * 200)
+    assert send(sender, sent) == 0
     taken = [one for one, _, _ in receiver.receive()]
-    assert taken == what[: len(taken)]
-    assert 0 < len(taken) < len(what)
+    assert taken == sent[: len(taken)]
+    assert 0 < len(taken) < len(sent)
 
 
-def test_what_is_too_large_is_lost_alone(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
+def test_too_large_datagram_is_lost_alone(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
     left, right = pair
     sender, receiver = native.DatagramSender(left.fileno(), True), native.DatagramReceiver(right.fileno(), 8, True)
     before, after = datagrams(10, 10)
@@ -198,22 +198,20 @@ def test_what_is_too_large_is_lost_alone(native: Any, pair: tuple[socket.socket,
     assert [one for one, _, _ in take(receiver, 2)] == [before, after]
 
 
-def test_super_packets_that_are_refused_go_out_one_by_one_from_then_on(
-    native: Any, pair: tuple[socket.socket, socket.socket]
-) -> None:
+def test_refused_super_packets_are_sent_one_by_one(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
     left, right = pair
-    left.setsockopt(socket.SOL_SOCKET, 11, 1)  # SO_NO_CHECK: the kernel segments nothing that has no checksum
+    left.setsockopt(socket.SOL_SOCKET, 11, 1)  # SO_NO_CHECK: the kernel does not segment without a checksum
     sender, receiver = native.DatagramSender(left.fileno(), True), native.DatagramReceiver(right.fileno(), 16, True)
-    what = datagrams(7, *(100,) * 50, 3, 4)
-    assert send(sender, what) == 0
+    sent = datagrams(7, *(100,) * 50, 3, 4)
+    assert send(sender, sent) == 0
     assert not sender.gso
-    assert [one for one, _, _ in take(receiver, len(what))] == what
-    assert send(sender, what) == 0
-    assert [one for one, _, _ in take(receiver, len(what))] == what
+    assert [one for one, _, _ in take(receiver, len(sent))] == sent
+    assert send(sender, sent) == 0
+    assert [one for one, _, _ in take(receiver, len(sent))] == sent
 
 
 @pytest.mark.parametrize("gso", [False, True])
-def test_a_socket_that_is_gone_is_a_real_error(native: Any, gso: bool) -> None:
+def test_closed_socket_reports_errno(native: Any, gso: bool) -> None:
     sock = open_udp_socket((HOST, 0), peer=(HOST, 9))
     sender, receiver = native.DatagramSender(sock.fileno(), gso), native.DatagramReceiver(sock.fileno(), 8, gso)
     sock.close()
@@ -222,22 +220,22 @@ def test_a_socket_that_is_gone_is_a_real_error(native: Any, gso: bool) -> None:
     assert receiver.error == errno.EBADF
 
 
-def test_an_error_of_one_receiver_does_not_keep_the_others_from_theirs(native: Any) -> None:
+def test_error_of_one_receiver_does_not_stop_others(native: Any) -> None:
     source = open_udp_socket((HOST, 0))
     near = open_udp_socket((HOST, 0))
     try:
         sender = native.DatagramSender(source.fileno(), True)
-        sender.add(b"to nobody", ("0.0.0.0", 0))  # port 0 is nobody's
-        sender.add(b"to you", near.getsockname())
+        sender.add(b"to no port", ("0.0.0.0", 0))  # port 0 is invalid
+        sender.add(b"to a port", near.getsockname())
         assert sender.flush() == errno.EINVAL
-        assert near.recv(100) == b"to you"
+        assert near.recv(100) == b"to a port"
         assert sender.gso
     finally:
         near.close()
         source.close()
 
 
-def test_sockets_stay_their_owners(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
+def test_sockets_stay_open_after_sender_and_receiver(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
     left, right = pair
     descriptors = Path("/proc/self/fd")
     before = sorted(os.listdir(descriptors))
@@ -253,7 +251,7 @@ def test_sockets_stay_their_owners(native: Any, pair: tuple[socket.socket, socke
     assert right.recv(100) == b"still open"
 
 
-def test_loopback_takes_super_packets(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
+def test_probe_offload_accepts_loopback(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
     allowed, reason = native.probe_offload(pair[0].fileno())
     assert allowed
     assert "loopback" in reason
@@ -263,7 +261,7 @@ def test_loopback_takes_super_packets(native: Any, pair: tuple[socket.socket, so
 
 
 @pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "namespaces can be made")
-def test_software_switches_see_single_packets(native: Any) -> None:
+def test_probe_offload_refuses_software_devices(native: Any) -> None:
     tap = Path("/dev/net/tun").exists()  # some kernels have none
     addresses = ("10.9.0.1", "10.9.1.1", *(["10.9.2.1"] if tap else []), HOST)
     program = f"""
@@ -291,7 +289,7 @@ for address in {addresses}:
     assert ran.stdout.split() == ["False"] * (len(addresses) - 1) + ["True"]
 
 
-def test_a_socket_without_an_address_of_a_device_takes_none(native: Any) -> None:
+def test_probe_offload_refuses_socket_without_device(native: Any) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as everywhere:
         assert not native.probe_offload(everywhere.fileno())[0]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled loop by itself, where ``UdpTransport`` would not get it."""
+"""The native worker loop without ``UdpTransport``, in states that the transport does not reach."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rounds(native: Any) -> NativeRoundSequence:
 
 @pytest.fixture
 def silent() -> Any:
-    """A socket that somebody listens to and nobody answers."""
+    """A socket whose peer never answers."""
     peer = open_udp_socket((HOST, 0))
     sock = open_udp_socket((HOST, 0), peer=peer.getsockname())
     yield sock
@@ -43,7 +43,7 @@ def silent() -> Any:
     peer.close()
 
 
-def test_what_is_no_socket_is_a_real_error(native: Any, rounds: NativeRoundSequence) -> None:
+def test_loop_on_pipe_reports_errno(native: Any, rounds: NativeRoundSequence) -> None:
     reading, writing = os.pipe()
     loop = native.WorkerLoop(rounds.core, [reading], False, False)
     rounds.start(LaneOp.ADD32, WORDS)
@@ -57,16 +57,14 @@ def test_what_is_no_socket_is_a_real_error(native: Any, rounds: NativeRoundSeque
     os.close(writing)
 
 
-def test_a_descriptor_that_is_not_there_is_refused_and_nothing_left(native: Any, rounds: NativeRoundSequence) -> None:
+def test_loop_on_bad_descriptor_raises_and_leaks_none(native: Any, rounds: NativeRoundSequence) -> None:
     before = sorted(os.listdir("/proc/self/fd"))
     with pytest.raises(RuntimeError, match="Bad file descriptor"):
         native.WorkerLoop(rounds.core, [0, 1 << 20], False, False)
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 
-def test_slices_and_deadlines_end_when_they_say(
-    native: Any, rounds: NativeRoundSequence, silent: socket.socket
-) -> None:
+def test_run_ends_at_slice_and_deadline(native: Any, rounds: NativeRoundSequence, silent: socket.socket) -> None:
     loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True)
     rounds.start(LaneOp.ADD32, WORDS)
     loop.begin(0.3, math.inf)
@@ -82,7 +80,7 @@ def test_slices_and_deadlines_end_when_they_say(
     loop.close()
 
 
-def test_closing_wakes_who_waits_and_is_idempotent(
+def test_close_wakes_waiting_thread_and_is_idempotent(
     native: Any, rounds: NativeRoundSequence, silent: socket.socket
 ) -> None:
     loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True)
@@ -100,39 +98,39 @@ def test_closing_wakes_who_waits_and_is_idempotent(
     assert loop.run(1.0) == loop.send() == loop.poll() == native.LoopExit.CLOSED
 
 
-def test_looking_in_vain_is_given_up(native: Any, rounds: NativeRoundSequence, silent: socket.socket) -> None:
+def test_failed_busy_polling_is_skipped(native: Any, rounds: NativeRoundSequence, silent: socket.socket) -> None:
     loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True, spin_s=0.01)
     rounds.start(LaneOp.ADD32, WORDS)
     loop.begin(60.0, math.inf)
     used = time.thread_time()
     for _ in range(100):
         assert loop.run(0.01) == native.LoopExit.SLICE
-    # After one wait in vain the next is left out, then the next three, then seven, 15, 31: a handful in all.
+    # After one wait without success the next is skipped, then the next three, seven, 15 and 31: a few in all.
     assert time.thread_time() - used < 0.5
     loop.close()
 
 
-def test_what_comes_while_looking_is_taken(native: Any, rounds: NativeRoundSequence) -> None:
+def test_busy_polling_receives_datagram(native: Any, rounds: NativeRoundSequence) -> None:
     with open_udp_socket((HOST, 0)) as peer, open_udp_socket((HOST, 0), peer=peer.getsockname()) as sock:
         loop = native.WorkerLoop(rounds.core, [sock.fileno()], False, False, spin_s=0.5)
-        window = rounds.start(LaneOp.ADD32, WORDS[:10])
-        window.core.set_target(window.chunks)
+        round_ = rounds.start(LaneOp.ADD32, WORDS[:10])
+        round_.core.set_target(round_.chunks)
         loop.begin(60.0, math.inf)
         exits: list[Any] = []
         thread = threading.Thread(target=lambda: exits.append(loop.run(30.0)))
         thread.start()
         peer.settimeout(30.0)
-        question, worker = peer.recvfrom(2048)
-        result = Packet.unpack(question)
+        contribution, worker = peer.recvfrom(2048)
+        result = Packet.unpack(contribution)
         result.header.kind, result.header.workers, result.header.fan_in_workers = Kind.RESULT, 0b11, 2
         peer.sendto(result.pack(), worker)
         thread.join(30.0)
         assert exits == [native.LoopExit.REACHED]
-        assert window.result().tolist() == WORDS[:10].tolist()
+        assert round_.result().tolist() == WORDS[:10].tolist()
         loop.close()
 
 
-_COMES_BACK = """
+_THREADS_AT_EXIT = """
 import threading, time
 from lanesum.transport import JobTicket
 from lanesum.transport.native_rounds import NativeRoundSequence
@@ -143,13 +141,13 @@ rounds = NativeRoundSequence(ticket)
 peer = open_udp_socket(("127.0.0.1", 0))
 sock = open_udp_socket(("127.0.0.1", 0), peer=peer.getsockname())
 loop = _core.WorkerLoop(rounds.core, [sock.fileno()], False, False)
-loop.close()  # then it comes back at once
+loop.close()  # poll returns at once then
 def work():
     while True:
         loop.poll()
 class Goodbye:
     def __del__(self, sleep=time.sleep):
-        sleep(0.1)  # without the interpreter's lock, while its end is under way
+        sleep(0.1)  # without the interpreter's lock, while the interpreter ends
 goodbye = Goodbye()
 for _ in range(4):
     threading.Thread(target=work, daemon=True).start()
@@ -157,16 +155,14 @@ time.sleep(0.1)
 """
 
 
-def test_threads_that_come_back_while_the_interpreter_ends_do_not_abort_the_process(native: Any) -> None:
-    """They stay where they are. Several try, because some may come when there is nothing left to come back to."""
+def test_threads_in_loop_at_interpreter_exit_do_not_abort(native: Any) -> None:
+    """They stay in the extension. Several threads, because some may return when the interpreter has ended."""
     for _ in range(3):
-        ended = subprocess.run([sys.executable, "-c", _COMES_BACK], capture_output=True, text=True, check=False)
+        ended = subprocess.run([sys.executable, "-c", _THREADS_AT_EXIT], capture_output=True, text=True, check=False)
         assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_between_rounds_there_is_nothing_to_run(
-    native: Any, rounds: NativeRoundSequence, silent: socket.socket
-) -> None:
+def test_run_without_rounds_ends_at_slice(native: Any, rounds: NativeRoundSequence, silent: socket.socket) -> None:
     loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True)
     loop.begin(1e6, math.inf)
     assert loop.run(0.01) == native.LoopExit.SLICE
@@ -174,8 +170,8 @@ def test_between_rounds_there_is_nothing_to_run(
     loop.close()
 
 
-def test_somebody_else_wakes_it(native: Any, rounds: NativeRoundSequence, silent: socket.socket) -> None:
-    """Also who only begins to wait; once for as many calls as there were."""
+def test_wake_ends_run_once(native: Any, rounds: NativeRoundSequence, silent: socket.socket) -> None:
+    """It also ends the next run, once for any number of calls."""
     loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True)
     rounds.start(LaneOp.ADD32, WORDS)
     loop.begin(1e6, math.inf)

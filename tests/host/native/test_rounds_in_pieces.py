@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds that are made and used piece by piece: the same packets, the same sums, in whatever order things happen."""
+"""Rounds that are encoded and decoded in pieces have the packets and sums of whole rounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
 from lanesum.transport.native_rounds import NativeRoundSequence
 
 LOCALHOST = "127.0.0.1"
-SIZE = 20_000  # five pieces
+SIZE = 20_000  # values of five pieces
 
 
 @pytest.fixture(autouse=True)
@@ -58,8 +58,8 @@ def codec(name: str, workers: int) -> Codec:
     return PaperTHC(workers=workers, chunk=1 << 12, codes="uniform" if name == "thc-uniform" else "table")
 
 
-class OneByOne:
-    """A socket that is not handed to the compiled part, so that its session knows no pieces."""
+class WrappedSocket:
+    """A socket that the native extension does not use, so its session supports no pieces."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.send, self.recv_into, self.fileno, self.close = sock.send, sock.recv_into, sock.fileno, sock.close
@@ -68,8 +68,8 @@ class OneByOne:
 
 @pytest.mark.parametrize("loss", [0.0, 0.05])
 @pytest.mark.parametrize("name", ["thc", "thc-paper", "thc-uniform", "fixed", "error feedback"])
-def test_whoever_knows_pieces_has_what_the_others_have(name: str, loss: float) -> None:
-    """Two of three workers go by pieces; rounds follow each other, and vectors of one piece come in between."""
+def test_workers_with_and_without_pieces_have_equal_sums(name: str, loss: float) -> None:
+    """Two of three workers use pieces; several rounds, with vectors of one piece between them."""
     generator = np.random.default_rng(7)
     sizes = (SIZE, 100, SIZE + 1, 4096)
     vectors = [[generator.standard_normal(size).astype(np.float32) for size in sizes] for _ in range(3)]
@@ -78,7 +78,7 @@ def test_whoever_knows_pieces_has_what_the_others_have(name: str, loss: float) -
     tickets = [ticket(worker, 3, code_table=_table(name)) for worker in range(3)]
 
     def work(worker: int, server: AggregationServer) -> None:
-        options: dict[str, Any] = {"wrap_socket": OneByOne} if worker == 2 else {}
+        options: dict[str, Any] = {"wrap_socket": WrappedSocket} if worker == 2 else {}
         one = JobTicket(**{**_fields(tickets[worker]), "servers": (server.address,)})
         with Session(one, codec=codec(name, 3), **options) as session:
             assert session._transport.supports_pieces == (worker != 2)
@@ -113,43 +113,43 @@ def _table(name: str) -> bytes | None:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), words=st.integers(1, 60), slots=st.integers(1, 6), window=st.integers(1, 6))
-def test_nothing_goes_before_it_is_offered_and_then_all_does(
+def test_withheld_words_are_sent_only_after_release(
     data: st.DataObject, native: ModuleType, words: int, slots: int, window: int
 ) -> None:
-    """Results in any order, windows of any size: no packet has a word that was not made, none is forgotten."""
+    """With results in any order and windows of any size, packets have only released words, and all are sent."""
     one = JobTicket(job=1, tag=2, worker=0, workers=1, slots=slots, accumulator_words=2)
     rounds = NativeRoundSequence(one, window=window)
-    made = np.full(words, 0xDEAD, np.uint32)
-    round_ = rounds.start(LaneOp.ADD32, made, withheld=True)
-    there, now = 0, 0.0
-    under_way: list[Header] = []
+    encoded = np.full(words, 0xDEAD, np.uint32)
+    round_ = rounds.start(LaneOp.ADD32, encoded, withheld=True)
+    released, now = 0, 0.0
+    in_flight: list[Header] = []
     while not round_.complete:
         now += 1e-3
         for datagram in rounds.due(now):
             packet = Packet.unpack(bytes(datagram))
             chunk = packet.header.chunk
             sent = packet.payload[: words - 2 * chunk]
-            assert 2 * chunk + sent.size <= there, "a packet has words that were not offered"
+            assert 2 * chunk + sent.size <= released, "a packet has words that were not released"
             np.testing.assert_array_equal(sent, np.arange(2 * chunk, 2 * chunk + sent.size))
-            under_way.append(packet.header)
-        if there < words and (not under_way or data.draw(st.booleans())):
-            more = data.draw(st.integers(1, words - there))
-            made[there : there + more] = np.arange(there, there + more)
-            there += more
-            round_.release(there)
-        elif under_way:
-            header = under_way.pop(data.draw(st.integers(0, len(under_way) - 1)))
+            in_flight.append(packet.header)
+        if released < words and (not in_flight or data.draw(st.booleans())):
+            more = data.draw(st.integers(1, words - released))
+            encoded[released : released + more] = np.arange(released, released + more)
+            released += more
+            round_.release(released)
+        elif in_flight:
+            header = in_flight.pop(data.draw(st.integers(0, len(in_flight) - 1)))
             header.kind, header.workers, header.fan_in_workers, header.words = Kind.RESULT, 1, 1, 2
             payload = np.arange(2 * header.chunk, 2 * header.chunk + 2, dtype=np.uint32)
             rounds.receive(Packet(header, payload).pack(), now)
         done = min(round_.done_words, words)
         np.testing.assert_array_equal(round_.arriving()[:done], np.arange(done))
-    assert there == words
+    assert released == words
     np.testing.assert_array_equal(round_.result(), np.arange(words))
 
 
 def test_pieces_of_bit_planes_are_whole_groups() -> None:
-    """Three uplink words become eight."""
+    """Three uplink words become eight accumulator words."""
     used: list[list[int]] = []
     pieces = RoundPieces(lambda _: None, lambda _, words: used.append(words.tolist()), [3, 9], LaneOp.EXPAND3TO8.shape)
     pieces.encode_all()
@@ -157,7 +157,7 @@ def test_pieces_of_bit_planes_are_whole_groups() -> None:
     assert used == [list(range(8)), list(range(8, 24))]
 
 
-def test_pieces_are_used_once_and_in_order() -> None:
+def test_pieces_are_encoded_and_decoded_once_in_order() -> None:
     seen: list[tuple[str, int, list[int]]] = []
     sums = np.arange(12, dtype=np.uint32)
     pieces = RoundPieces(
@@ -174,10 +174,10 @@ def test_pieces_are_used_once_and_in_order() -> None:
     pieces.decode_up_to(12, sums)
     decoded = [("decode", 0, [0, 1]), ("decode", 1, [2, 3, 4, 5, 6, 7]), ("decode", 2, [8, 9, 10, 11])]
     assert [one for one in seen if one[0] == "decode"] == decoded
-    assert [number for what, number, _ in seen if what == "encode"] == [0, 1, 2]
+    assert [number for kind, number, _ in seen if kind == "encode"] == [0, 1, 2]
 
 
-def test_a_silent_worker_ends_a_round_in_pieces_with_its_name() -> None:
+def test_silent_worker_ends_round_in_pieces_with_its_number() -> None:
     tickets = [ticket(worker, 2) for worker in range(2)]
     with AggregationServer((LOCALHOST, 0)) as server:
         server.admit(ServerJob.from_tickets(tickets))
@@ -198,7 +198,7 @@ def test_a_silent_worker_ends_a_round_in_pieces_with_its_name() -> None:
                 session.all_reduce(np.ones(4, np.float32))
 
 
-def test_with_a_quorum_rounds_stay_whole() -> None:
+def test_quorum_supports_no_pieces() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         one = ticket(0, 2, quorum=1, servers=(server.address,))
         server.admit(ServerJob.from_tickets([one, ticket(1, 2, quorum=1)]))

@@ -318,7 +318,7 @@ def test_result_does_not_depend_on_last_packet() -> None:
     workers = Workers(job())
     workers.send(0)
     workers.send(1)
-    result = workers.send(2, spare=9, fan_in_workers=77, flags=Flag.RETRANSMISSION | Flag.BYPASS)[0]
+    result = workers.send(2, spare=3, fan_in_workers=77, flags=Flag.RETRANSMISSION | Flag.BYPASS)[0]
     assert result.header == dataclasses.replace(
         Header(), kind=Kind.RESULT, flags=Flag.PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=8
     )

@@ -114,7 +114,7 @@ def test_exception_in_handle_loses_one_datagram(
     with AggregationServer((LOCALHOST, 0)) as server, sockets(2, quorum=1) as job:
         server.aggregator.admit(job.job)
         handle = server.aggregator.handle
-        broken = job.workers.packet(0, spare=99)
+        broken = job.workers.packet(0, spare=1)
 
         def handle_or_fail(sender: Address, datagram: bytes, *, congested: bool = False) -> list[tuple[Address, bytes]]:
             if datagram == broken:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Several rounds under way: what may be sent when, what is asked for, and what is kept."""
+"""Several rounds in flight: slots, timers, retransmissions and retirement."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def due(rounds: AnyRoundSequence, now: float = 0.0) -> list[tuple[int, int]]:
     return [(header.epoch, header.chunk) for header in read(rounds.due(now))]
 
 
-def test_a_round_goes_on_where_the_one_before_leaves_off() -> None:
-    """Its chunks have the slots that are free, and wait for those that are not, whichever round holds them."""
+def test_round_takes_free_slots_after_round_before() -> None:
+    """Its chunks wait for occupied slots of any round."""
     to = ticket(slots=4)
     rounds = make_round_sequence(to)
     first, second, third = start(rounds, 3), start(rounds, 2), start(rounds, 4)
@@ -40,11 +40,11 @@ def test_a_round_goes_on_where_the_one_before_leaves_off() -> None:
     assert rounds.receive(answer(to, workers=ALL, epoch=0, chunk=0), 0.0)
     assert due(rounds) == [(1, 1)]
     assert not first.complete and not second.complete and not third.complete
-    assert not rounds.receive(answer(to, workers=ALL, epoch=2, chunk=0), 0.0), "it was not sent: its slot is taken"
+    assert not rounds.receive(answer(to, workers=ALL, epoch=2, chunk=0), 0.0), "it was not sent: its slot is occupied"
     assert rounds.stats.foreign_packets == 1
 
 
-def test_rounds_finish_in_any_order_and_are_put_away_in_theirs() -> None:
+def test_rounds_finish_in_any_order_and_retire_in_order() -> None:
     to = ticket(slots=8)
     rounds = make_round_sequence(to)
     first, second = start(rounds, 1), start(rounds, 1)
@@ -53,32 +53,32 @@ def test_rounds_finish_in_any_order_and_are_put_away_in_theirs() -> None:
     assert second.complete and second.result().tolist() == [5, 6]
     rounds.finish(second)
     assert (rounds.epoch, rounds.position, rounds.stats.rounds) == (0, 0, 1)
-    # Its result again is nothing new, and nothing foreign.
+    # Its result is a duplicate then, and not foreign.
     assert not rounds.receive(answer(to, workers=ALL, epoch=1), 1e-3)
     assert rounds.stats.duplicate_results == 1
     assert rounds.receive(answer(to, workers=ALL, epoch=0), 1e-3)
     rounds.finish(first)
     assert (rounds.epoch, rounds.position, rounds.stats.rounds) == (2, 2, 2)
-    # Whoever still lacks either gets it.
+    # Another worker that lacks either result gets the contribution.
     for epoch in (0, 1):
         rounds.receive(answer(to, Kind.PENDING, workers=0b10, epoch=epoch), 1.0)
     assert due(rounds, 1.0) == [(0, 0), (1, 0)]
 
 
-def test_only_the_first_chunk_without_a_result_has_the_long_timer() -> None:
+def test_only_first_chunk_without_result_has_probe_timer() -> None:
     to = ticket(slots=8)
     rounds = make_round_sequence(to)
     start(rounds, 1), start(rounds, 2)
     assert due(rounds) == [(0, 0), (1, 0), (1, 1)]
     assert rounds.next_timeout(0.0) == INITIAL_PTO_S
     assert due(rounds, INITIAL_PTO_S) == [(0, 0)]
-    # So late that somebody was: had it come at once, it would have been lost, and what followed too.
+    # So late that a worker was late. At once, it would have shown a loss, and of the chunks behind it, too.
     assert rounds.receive(answer(to, workers=ALL, epoch=0), 2.5 * INITIAL_PTO_S)
     assert due(rounds, 4 * INITIAL_PTO_S) == [(1, 0)]
 
 
-def test_a_later_round_s_results_tell_of_a_loss_in_an_earlier_one() -> None:
-    """The chunk is sent again at once, long before its timer."""
+def test_later_round_results_reveal_loss_in_earlier_one() -> None:
+    """The chunk is retransmitted at once, long before its probe timeout."""
     to = ticket(slots=16)
     rounds = make_round_sequence(to)
     start(rounds, 1), start(rounds, 12)
@@ -88,7 +88,7 @@ def test_a_later_round_s_results_tell_of_a_loss_in_an_earlier_one() -> None:
     assert (0, 0) in due(rounds, 1e-3)
 
 
-def test_the_window_is_one_for_all_rounds() -> None:
+def test_congestion_window_covers_all_rounds() -> None:
     to = ticket(slots=16)
     rounds = make_round_sequence(to, window=3, congestion="fixed")
     start(rounds, 2), start(rounds, 4)
@@ -97,7 +97,7 @@ def test_the_window_is_one_for_all_rounds() -> None:
     assert due(rounds) == [(1, 1)]
 
 
-def test_a_conflict_in_any_round_under_way_names_what_was_brought_to_that() -> None:
+def test_conflict_names_size_of_its_round() -> None:
     to = ticket(slots=8)
     rounds = make_round_sequence(to)
     start(rounds, 1)
@@ -111,13 +111,13 @@ def test_a_conflict_in_any_round_under_way_names_what_was_brought_to_that() -> N
     assert [(header.epoch, header.chunk) for header in read(rounds.final_datagrams())] == [(1, 0)]
 
 
-def test_so_many_may_be_under_way_and_one_with_a_quorum() -> None:
-    for quorum, most in ((0, MAX_ROUNDS_IN_FLIGHT), (1, 1)):
+def test_rounds_in_flight_are_limited() -> None:
+    for quorum, limit in ((0, MAX_ROUNDS_IN_FLIGHT), (1, 1)):
         to = ticket(slots=32, quorum=quorum)
         rounds = make_round_sequence(to)
-        windows = [start(rounds, 1) for _ in range(most)]
+        started = [start(rounds, 1) for _ in range(limit)]
         assert not rounds.can_start
         rounds.due(0.0)
         rounds.receive(answer(to, workers=ALL), 0.0)
-        rounds.finish(windows[0])
+        rounds.finish(started[0])
         assert rounds.can_start

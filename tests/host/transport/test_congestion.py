@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The two windows: one answers to full queues, the other to slots that other jobs hold."""
+"""Congestion window and back-off of slots that other jobs hold."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from tests.host.transport.virtual_job import answer, read, ticket
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
-EVERYBODY = 0b1
+ALL = 0b1
 
 
-def parts() -> Any:
-    """Where the classes of ``lanesum.transport.congestion`` are, of the implementation that is tested."""
+def congestion_module() -> Any:
+    """Return the module with the tested implementation of ``lanesum.transport.congestion``."""
     return availability().core or congestion
 
 
-def parts_of_rtt() -> Any:
-    """Where the estimator is, of the implementation that is tested."""
+def rtt_module() -> Any:
+    """Return the module with the tested implementation of the estimator."""
     return availability().core or rtt
 
 
 def lone(chunks: int, window: int, congestion: str = "aimd", slots: int = 64) -> AnyRoundSequence:
-    """A round of a job with one worker."""
+    """Return rounds of a job with one worker, with one in flight."""
     to = ticket(0, 1, slots=slots)
     rounds = make_round_sequence(to, window=window, congestion=congestion)
     rounds.start(LaneOp.ADD32, np.zeros(2 * chunks, np.uint32))
@@ -44,35 +44,35 @@ def lone(chunks: int, window: int, congestion: str = "aimd", slots: int = 64) ->
 
 
 def result(chunk: int, flags: int = 0) -> bytes:
-    return answer(ticket(0, 1), workers=EVERYBODY, chunk=chunk, flags=flags)
+    return answer(ticket(0, 1), workers=ALL, chunk=chunk, flags=flags)
 
 
-def test_marks_halve_once_per_window_and_clean_results_bring_it_back() -> None:
+def test_aimd_marks_halve_once_per_window_then_window_grows() -> None:
     rounds = lone(200, 16)
     assert len(rounds.due(0.0)) == 16
-    for chunk in range(8):  # all of one window: one queue, one answer
+    for chunk in range(8):  # all of one window, and so of one queue
         rounds.receive(result(chunk, Flag.ECN), 0.0)
-    assert rounds.due(0.0) == []  # 8 are under way
+    assert rounds.due(0.0) == []  # 8 are in flight
     rounds.receive(result(8), 0.0)
     assert [header.chunk for header in read(rounds.due(0.0))] == [16]
     rounds.receive(result(16, Flag.ECN), 0.0)  # sent after the first halving
     assert rounds.due(0.0) == []
     assert rounds.stats.ecn_marks == 9
-    under_way, largest = list(range(9, 16)), 0
-    while under_way:
-        rounds.receive(result(under_way.pop(0)), 0.0)
-        under_way += [header.chunk for header in read(rounds.due(0.0))]
-        largest = max(largest, len(under_way))
+    in_flight, largest = list(range(9, 16)), 0
+    while in_flight:
+        rounds.receive(result(in_flight.pop(0)), 0.0)
+        in_flight += [header.chunk for header in read(rounds.due(0.0))]
+        largest = max(largest, len(in_flight))
     assert largest == 16
 
 
-def test_fixed_windows_do_not_move() -> None:
+def test_fixed_window_is_constant() -> None:
     rounds = lone(200, 16, "fixed")
     rounds.due(0.0)
     for chunk in range(16):
         rounds.receive(result(chunk, Flag.ECN), 0.0)
         assert [header.chunk for header in read(rounds.due(0.0))] == [16 + chunk]
-    fixed = parts().FixedWindow(3)
+    fixed = congestion_module().FixedWindow(3)
     fixed.on_persistent_congestion(0, 3)
     fixed.on_packet_lost(0, 3)
     fixed.on_packet_acked(0, 3, marked=True)
@@ -80,8 +80,8 @@ def test_fixed_windows_do_not_move() -> None:
 
 
 @pytest.mark.parametrize(("rtt_s", "left"), [(1e-3, 16), (0.1, 8)])
-def test_what_is_lost_while_a_queue_stands_halves_once_per_window(rtt_s: float, left: int) -> None:
-    """A wire that drops at random has no longer round trips than without a loss; a full queue has."""
+def test_aimd_loss_behind_queue_halves_once_per_window(rtt_s: float, left: int) -> None:
+    """A link that drops at random has the same round trips as without losses; a full queue has longer ones."""
     rounds = lone(400, 16)
     lost, now = 9 * 16, 0.0
     rounds.due(now)
@@ -89,23 +89,23 @@ def test_what_is_lost_while_a_queue_stands_halves_once_per_window(rtt_s: float, 
         now += (1e-3 if chunk < 16 else rtt_s) / 16
         rounds.receive(result(chunk), now)
         rounds.due(now)
-    # Two in a row are lost, of the same window.
-    again: set[int] = set()
+    # Two chunks in a row are lost, of the same window.
+    retransmitted: set[int] = set()
     for later in range(lost + 2, lost + 16):
         now += rtt_s / 16
         rounds.receive(result(later), now)
-        again |= {header.chunk for header in read(rounds.due(now)) if header.flags & Flag.RETRANSMISSION}
-    assert again == {lost, lost + 1}
+        retransmitted |= {header.chunk for header in read(rounds.due(now)) if header.flags & Flag.RETRANSMISSION}
+    assert retransmitted == {lost, lost + 1}
     assert rounds._link.congestion.congestion_window in (left, left + 1)  # grown since
 
 
-def test_a_queue_stands_where_no_round_trip_of_late_is_short() -> None:
-    estimator = parts_of_rtt().RttEstimator()
+def test_rtt_estimator_detects_queue_by_recent_round_trips() -> None:
+    estimator = rtt_module().RttEstimator()
     assert not estimator.queued
     for rtt_s in [0.010] + [0.050] * 63:
         estimator.sample(rtt_s)
     for _ in range(63):
-        assert not estimator.queued  # a short one in the episode before
+        assert not estimator.queued  # the episode before has a short one
         estimator.sample(0.050)
     estimator.sample(0.050)
     assert estimator.queued
@@ -113,13 +113,13 @@ def test_a_queue_stands_where_no_round_trip_of_late_is_short() -> None:
     assert not estimator.queued
 
 
-def test_an_unknown_control_is_refused() -> None:
+def test_unknown_congestion_control_raises() -> None:
     with pytest.raises(ConfigurationError, match="no congestion control 'cubic'"):
         make_round_sequence(ticket(), congestion="cubic")
 
 
-def test_one_packet_more_for_a_window_of_clean_results() -> None:
-    control = parts().Aimd(64)
+def test_aimd_grows_by_one_packet_per_window() -> None:
+    control = congestion_module().Aimd(64)
     control.on_packet_acked(0, 1, marked=True)
     assert control.congestion_window == 32
     for number in range(1, 33):
@@ -129,8 +129,8 @@ def test_one_packet_more_for_a_window_of_clean_results() -> None:
 
 
 @given(st.lists(st.sampled_from(["clean", "marked", "silent", "lost"]), max_size=200), st.integers(1, 64))
-def test_the_window_stays_between_one_and_its_most(events: list[str], most: int) -> None:
-    control = parts().Aimd(most)
+def test_aimd_window_stays_within_bounds(events: list[str], max_window: int) -> None:
+    control = congestion_module().Aimd(max_window)
     for number, event in enumerate(events):
         if event == "silent":
             control.on_persistent_congestion(number, control.congestion_window)
@@ -138,11 +138,11 @@ def test_the_window_stays_between_one_and_its_most(events: list[str], most: int)
             control.on_packet_lost(number, number + 1)
         else:
             control.on_packet_acked(number, number + 1, marked=event == "marked")
-        assert 1 <= control.congestion_window <= most
+        assert 1 <= control.congestion_window <= max_window
 
 
-def test_silence_halves_but_a_late_worker_does_not() -> None:
-    """One timer without an answer is what a late worker looks like; three are a path that is dead."""
+def test_persistent_congestion_halves_but_late_worker_does_not() -> None:
+    """One timeout without an answer may be a late worker; three mean a dead path."""
     to = ticket(0, 2, slots=64)
     silent, late = (make_round_sequence(to, window=16) for _ in range(2))
     for rounds in (silent, late):
@@ -158,11 +158,11 @@ def test_silence_halves_but_a_late_worker_does_not() -> None:
         for chunk in range(16):
             rounds.receive(answer(to, workers=0b11, chunk=chunk), now)
     assert len(late.due(now)) == 16
-    assert len(silent.due(now)) == 7  # halved twice, then one more for each clean window, of 4, 5 and 6
+    assert len(silent.due(now)) == 7  # halved twice, then grown by clean windows of 4, 5 and 6
 
 
-def test_loss_of_a_lone_packet_says_nothing_about_the_window() -> None:
-    control = parts().Aimd(16)
+def test_persistent_congestion_needs_a_used_window() -> None:
+    control = congestion_module().Aimd(16)
     control.on_persistent_congestion(1, in_flight=1)
     control.on_persistent_congestion(1, in_flight=8)
     assert control.congestion_window == 16
@@ -170,8 +170,8 @@ def test_loss_of_a_lone_packet_says_nothing_about_the_window() -> None:
     assert control.congestion_window == 8
 
 
-def turns(collisions: list[bool]) -> list[bool]:
-    """Which turns of one slot go past the switches."""
+def bypassed_turns(collisions: list[bool]) -> list[bool]:
+    """Return for each turn of one slot whether it bypasses the switches."""
     backoff = (availability().core or slot_backoff).SlotBackoff()
     bypassed = []
     for collided in collisions:
@@ -180,35 +180,35 @@ def turns(collisions: list[bool]) -> list[bool]:
     return bypassed
 
 
-def test_a_slot_that_collides_is_left_alone_for_longer_each_time() -> None:
-    bypassed = turns([True] * 100)
-    offered = [turn for turn, past in enumerate(bypassed) if not past]
-    assert offered == [0, 2, 5, 10, 19, 36, 53, 70, 87]  # 1, 2, 4, 8, 16, 16 turns in between
-    assert turns([True, False, False, False]) == [False, True, False, False]
-    assert turns([True, False, True, False, False, False, True, False]) == [
+def test_slot_backoff_doubles_up_to_its_limit() -> None:
+    bypassed = bypassed_turns([True] * 100)
+    offered = [turn for turn, one in enumerate(bypassed) if not one]
+    assert offered == [0, 2, 5, 10, 19, 36, 53, 70, 87]  # 1, 2, 4, 8, 16, 16 turns between them
+    assert bypassed_turns([True, False, False, False]) == [False, True, False, False]
+    assert bypassed_turns([True, False, True, False, False, False, True, False]) == [
         False, True, False, True, True, False, False, True,
     ]  # fmt: skip
 
 
 @given(st.integers(0, 2**32))
-def test_all_workers_leave_the_same_slots_alone(seed: int) -> None:
-    """Results in another order over the slots, lost answers, other timing: the choice is the same for every chunk."""
-    generator = random.Random(seed)
+def test_slot_backoff_is_alike_at_all_workers(seed: int) -> None:
+    """Results in another order over the slots and other timing do not change the choice for any chunk."""
+    rng = random.Random(seed)
     slots, chunks, workers = 3, 30, 3
-    collided = [generator.random() < 0.5 for _ in range(chunks)]
+    collided = [rng.random() < 0.5 for _ in range(chunks)]
     choices = []
     for worker in range(workers):
         to = ticket(worker, workers, slots=slots)
-        rounds = make_round_sequence(to, window=generator.randint(1, 4))
-        window = rounds.start(LaneOp.ADD32, np.zeros(2 * chunks, np.uint32))
+        rounds = make_round_sequence(to, window=rng.randint(1, 4))
+        round_ = rounds.start(LaneOp.ADD32, np.zeros(2 * chunks, np.uint32))
         chosen: dict[int, bool] = {}
         now = 0.0
-        while not window.complete:
+        while not round_.complete:
             for header in read(rounds.due(now)):
                 chosen.setdefault(header.chunk, bool(header.flags & Flag.BYPASS))
-            waiting = [chunk for chunk in chosen if not window.is_done(chunk)]
-            chunk = generator.choice(waiting)
-            now += generator.random() * 0.3
+            waiting = [chunk for chunk in chosen if not round_.is_done(chunk)]
+            chunk = rng.choice(waiting)
+            now += rng.random() * 0.3
             flags = Flag.COLLISION if collided[chunk] else 0
             rounds.receive(answer(to, workers=0b111, chunk=chunk, flags=flags), now)
         choices.append(chosen)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of the time that chunks take: how exact it is, what it counts, and how counts are put together."""
+"""Latency histogram: precision, percentiles, and arithmetic of counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 
 
-def of(*seconds: float) -> LatencyHistogram:
+def histogram(*seconds: float) -> LatencyHistogram:
     latency = LatencyHistogram()
     for one in seconds:
         latency.record(one)
@@ -33,21 +33,21 @@ def of(*seconds: float) -> LatencyHistogram:
 
 
 @given(seconds=st.floats(1e-6, 270.0))
-def test_a_time_comes_back_as_exact_as_said(seconds: float) -> None:
-    assert of(seconds).p50 == pytest.approx(seconds, rel=1 / 64)
+def test_latency_percentile_has_stated_precision(seconds: float) -> None:
+    assert histogram(seconds).p50 == pytest.approx(seconds, rel=1 / 64)
 
 
-def test_times_out_of_range_count_as_the_nearest() -> None:
-    latency = of(-1.0, 1e9)
+def test_latency_out_of_range_counts_as_nearest() -> None:
+    latency = histogram(-1.0, 1e9)
     assert latency.count == 2
     assert latency.p50 == pytest.approx(0, abs=1e-9)
     assert latency.p99 == pytest.approx(MAX_LATENCY_NS / 1e9, rel=1 / 64)
 
 
-def test_percentiles_are_those_of_the_times() -> None:
-    dice = random.Random(5)
-    seconds = sorted(dice.lognormvariate(math.log(1e-3), 1.0) for _ in range(1000))
-    latency = of(*seconds)
+def test_percentiles_match_sorted_latencies() -> None:
+    rng = random.Random(5)
+    seconds = sorted(rng.lognormvariate(math.log(1e-3), 1.0) for _ in range(1000))
+    latency = histogram(*seconds)
     assert latency.p50 == pytest.approx(seconds[499], rel=1 / 64)
     assert latency.p99 == pytest.approx(seconds[989], rel=1 / 64)
     assert latency.percentile(100) == pytest.approx(seconds[-1], rel=1 / 64)
@@ -55,34 +55,34 @@ def test_percentiles_are_those_of_the_times() -> None:
     assert abs(statistics.median(seconds) / (latency.p50 or 0) - 1) < 0.03
 
 
-def test_nothing_recorded_has_no_percentiles() -> None:
+def test_empty_histogram_has_no_percentiles() -> None:
     assert (LatencyHistogram().count, LatencyHistogram().p50, LatencyHistogram().p99) == (0, None, None)
 
 
-def test_counts_are_added_and_subtracted_and_copied() -> None:
-    first, both = of(1e-3, 2e-3), of(1e-3, 2e-3, 5e-3)
-    assert both - first == of(5e-3) != first
-    assert first + of(5e-3) == both
+def test_histograms_add_subtract_and_pickle() -> None:
+    first, both = histogram(1e-3, 2e-3), histogram(1e-3, 2e-3, 5e-3)
+    assert both - first == histogram(5e-3) != first
+    assert first + histogram(5e-3) == both
     assert pickle.loads(pickle.dumps(both)) == both
     assert len(bytes(both)) == 8 * LATENCY_BUCKETS
     with pytest.raises(ConfigurationError, match="counts"):
         LatencyHistogram(bytes(8))
 
 
-def test_stats_of_two_moments_have_a_difference() -> None:
-    before = TransportStats(packets_sent=3, latency=of(1e-3))
+def test_stats_difference_counts_since_snapshot() -> None:
+    before = TransportStats(packets_sent=3, latency=histogram(1e-3))
     after = before.copy()
     after.packets_sent += 2
     after.latency.record(5e-3)
     assert before.latency.count == 1, "a snapshot does not change"
     since = after - before
-    assert (since.packets_sent, since.latency) == (2, of(5e-3))
+    assert (since.packets_sent, since.latency) == (2, histogram(5e-3))
     assert since + before == after
     assert "latency" not in since.counts() and since.counts()["packets_sent"] == 2
 
 
-def test_a_chunk_counts_from_its_first_send() -> None:
-    """What was lost and sent again has taken as long as it did for whoever waits."""
+def test_chunk_latency_counts_from_first_transmission() -> None:
+    """A lost and retransmitted chunk counts with the whole time that its caller waits."""
     rounds = RoundSequence(JobTicket(job=1, tag=2, worker=0, workers=2, slots=4, accumulator_words=2))
     rounds.start(LaneOp.ADD32, np.arange(4, dtype=np.uint32))
     rounds.due(1.0)
@@ -91,4 +91,4 @@ def test_a_chunk_counts_from_its_first_send() -> None:
     for chunk, now in ((1, 3.5), (0, 4.0), (0, 5.0)):
         header = Header(kind=Kind.RESULT, job=1, tag=2, chunk=chunk, workers=3, fan_in_workers=2)
         rounds.receive(Packet(header, np.zeros(2, np.uint32)).pack(), now)
-    assert rounds.stats.latency == of(2.5, 3.0)
+    assert rounds.stats.latency == histogram(2.5, 3.0)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pacing spreads a window over a round trip, and holds nothing up for longer than that."""
+"""Pacing spreads a window over a round trip, and delays no packet for longer."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ WORDS = TICKET.accumulator_words
 
 
 def lone(*, pacing: bool = True, slots: int = TICKET.slots) -> AnyRoundSequence:
-    """Rounds of a job of one worker."""
+    """Return rounds of a job of one worker."""
     return make_round_sequence(replace(TICKET, slots=slots), window=WINDOW, congestion="fixed", pacing=pacing)
 
 
-def results(rounds: AnyRoundSequence, datagrams: list[memoryview], now: float) -> None:
-    """All of them are answered at ``now``."""
+def answer_all(rounds: AnyRoundSequence, datagrams: list[memoryview], now: float) -> None:
+    """Answer all contributions at ``now``."""
     for header in read(datagrams):
         assert rounds.receive(answer(TICKET, workers=0b1, epoch=header.epoch, chunk=header.chunk), now)
 
 
-def measured(rounds: AnyRoundSequence) -> float:
-    """Have them know the round trip; the time after that."""
-    window = rounds.start(LaneOp.ADD32, np.zeros(8 * WORDS, np.uint32))
-    results(rounds, rounds.due(0.0), RTT_S)
-    rounds.finish(window)
+def measure(rounds: AnyRoundSequence) -> float:
+    """Measure one round trip with a burst, and return the time afterwards."""
+    round_ = rounds.start(LaneOp.ADD32, np.zeros(8 * WORDS, np.uint32))
+    answer_all(rounds, rounds.due(0.0), RTT_S)
+    rounds.finish(round_)
     return RTT_S
 
 
-def test_a_window_leaves_within_a_round_trip_but_not_at_once() -> None:
+def test_pacing_spreads_window_over_round_trip() -> None:
     rounds = lone()
-    begin = now = measured(rounds)
+    begin = now = measure(rounds)
     rounds.start(LaneOp.ADD32, np.zeros(2 * WINDOW * WORDS, np.uint32))
     sent: list[float] = []
     while len(sent) < WINDOW:
@@ -52,60 +52,60 @@ def test_a_window_leaves_within_a_round_trip_but_not_at_once() -> None:
         left_s = rounds.next_timeout(now)
         assert left_s is not None
         now += left_s
-    assert sent.count(begin) == 8  # a burst, so that something is on its way
+    assert sent.count(begin) == 8  # the first burst
     assert 0.5 * RTT_S < sent[-1] - begin < RTT_S
-    # One by one, and no more than a window, for which nobody has answered.
+    # Then one by one, and at most a window, which has no results yet.
     assert all(later - earlier < 2 * RTT_S / WINDOW for earlier, later in itertools.pairwise(sent))
     assert rounds.due(sent[-1]) == []
 
 
-def test_without_it_a_window_leaves_at_once() -> None:
+def test_no_pacing_sends_window_at_once() -> None:
     rounds = lone(pacing=False)
-    now = measured(rounds)
+    now = measure(rounds)
     rounds.start(LaneOp.ADD32, np.zeros(2 * WINDOW * WORDS, np.uint32))
     assert len(rounds.due(now)) == WINDOW
 
 
-def test_what_late_timers_have_held_up_leaves_when_they_come() -> None:
-    """A millisecond of a window of 100 packets in 10 ms: more than a burst."""
+def test_late_timer_releases_credit_of_its_delay() -> None:
+    """The credit of a millisecond, with 100 packets in 10 ms, is more than a burst."""
     rounds = lone()
-    window = rounds.start(LaneOp.ADD32, np.zeros(8 * WORDS, np.uint32))
-    results(rounds, rounds.due(0.0), 0.01)
-    rounds.finish(window)
+    round_ = rounds.start(LaneOp.ADD32, np.zeros(8 * WORDS, np.uint32))
+    answer_all(rounds, rounds.due(0.0), 0.01)
+    rounds.finish(round_)
     rounds.start(LaneOp.ADD32, np.zeros(2 * WINDOW * WORDS, np.uint32))
     rounds.due(0.01)
     assert len(rounds.due(0.0108)) == 10
-    # But not all that might have left in a long time.
+    # But less than the credit of a long time.
     assert len(rounds.due(0.04)) == 12
 
 
-def test_the_first_chunk_is_never_kept_back() -> None:
-    """All others may wait for it."""
+def test_first_chunk_without_result_needs_no_credit() -> None:
+    """All other workers may wait for it."""
     rounds = lone(slots=1)
-    now = measured_one_by_one(rounds)
+    now = measure_with_one_packet(rounds)
     rounds.start(LaneOp.ADD32, np.zeros(30 * WORDS, np.uint32))
-    for _ in range(30):  # all at the same time, for which there is no credit
+    for _ in range(30):  # all at the same time, without credit
         (datagram,) = rounds.due(now)
-        results(rounds, [datagram], now)
+        answer_all(rounds, [datagram], now)
 
 
-def measured_one_by_one(rounds: AnyRoundSequence) -> float:
-    window = rounds.start(LaneOp.ADD32, np.zeros(WORDS, np.uint32))
-    results(rounds, rounds.due(0.0), RTT_S)
-    rounds.finish(window)
+def measure_with_one_packet(rounds: AnyRoundSequence) -> float:
+    round_ = rounds.start(LaneOp.ADD32, np.zeros(WORDS, np.uint32))
+    answer_all(rounds, rounds.due(0.0), RTT_S)
+    rounds.finish(round_)
     return RTT_S
 
 
-def test_a_path_that_nobody_has_measured_gets_one_burst() -> None:
+def test_unmeasured_path_gets_one_burst() -> None:
     rounds = lone()
     rounds.start(LaneOp.ADD32, np.zeros(WINDOW * WORDS, np.uint32))
     first = rounds.due(0.0)
-    assert len(first) == 8 and rounds.due(10.0) != []  # the timer of the first
-    results(rounds, first[:1], 10.1)
+    assert len(first) == 8 and rounds.due(10.0) != []  # the probe of the first
+    answer_all(rounds, first[:1], 10.1)
     assert len(rounds.due(10.2)) > 0
 
 
-def test_credit_grows_with_time_and_is_spent() -> None:
+def test_pacer_credit_grows_with_time() -> None:
     pacer = Pacer()
     assert pacer.credit(1.0, WINDOW) == 8 and pacer.left_s(WINDOW) == 0
     pacer.spend(8)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's packets and window against the path's MTU and the kernel's buffers."""
+"""Path MTU and socket buffers of a session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check(one: JobTicket, window: int) -> socket.socket:
     return sock
 
 
-def test_results_name_their_contributors_where_they_may_differ() -> None:
+def test_result_bytes_count_contributors_of_racks_and_quorum() -> None:
     places = ((0, 0), (0, 1), (2, 0), (2, 1))
     assert result_bytes(ticket(accumulator_words=256)) == 32 + 1024
     assert result_bytes(ticket(accumulator_words=256, quorum=1)) == 32 + 1024
@@ -40,12 +40,12 @@ def test_results_name_their_contributors_where_they_may_differ() -> None:
     assert result_bytes(ticket(accumulator_words=256, workers=4, places=places, quorum=3)) == 32 + 1024 + 3 * 4
 
 
-def test_loopback_takes_the_largest_packets() -> None:
+def test_check_path_of_loopback_accepts_largest_packets() -> None:
     check(ticket(accumulator_words=MAX_WORDS), 1)
     assert path_mtu("127.0.0.1", SERVER) >= 65504 + 28
 
 
-def test_a_window_that_no_kernel_has_room_for_is_refused_with_what_to_do() -> None:
+def test_check_path_too_large_window_raises_with_setting() -> None:
     large = ticket(accumulator_words=MAX_WORDS, slots=MAX_SLOTS)
     assert buffer_bytes(large, 1) > result_bytes(large)
     with pytest.raises(ConfigurationError, match=r"32,768 packets of 65,504 bytes need") as error:
@@ -55,7 +55,7 @@ def test_a_window_that_no_kernel_has_room_for_is_refused_with_what_to_do() -> No
     assert "smaller accumulator_words" in error.value.next_step
 
 
-def test_more_is_asked_for_than_usual_where_it_is_needed() -> None:
+def test_check_path_raises_buffer_of_large_window() -> None:
     one = ticket(accumulator_words=2048, slots=MAX_SLOTS)
     window = 2 * BUFFER_BYTES // buffer_bytes(one, 1) + 1
     assert buffer_bytes(one, window) > 2 * BUFFER_BYTES
@@ -63,12 +63,12 @@ def test_more_is_asked_for_than_usual_where_it_is_needed() -> None:
         try:
             check_path(one, [sock.fileno()], window)
         except ConfigurationError:
-            pytest.skip("this kernel grants no more")
+            pytest.skip("this kernel grants no larger buffer")
         for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
             assert sock.getsockopt(socket.SOL_SOCKET, option) >= buffer_bytes(one, window)
 
 
-def test_a_transport_that_is_refused_leaves_its_port_and_its_ticket() -> None:
+def test_refused_transport_releases_port_and_ticket() -> None:
     with contextlib.closing(open_udp_socket(("127.0.0.1", 0))) as probe:
         local = probe.getsockname()
     large = ticket(accumulator_words=MAX_WORDS, slots=MAX_SLOTS, local=local, tag=77)
@@ -78,7 +78,7 @@ def test_a_transport_that_is_refused_leaves_its_port_and_its_ticket() -> None:
 
 
 @pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "namespaces can be made")
-def test_packets_that_would_be_fragmented_are_refused() -> None:
+def test_check_path_packets_above_mtu_raise() -> None:
     program = """
 import subprocess
 from lanesum.errors import ConfigurationError
@@ -97,15 +97,15 @@ for words in (1440 // 4, 1440 // 4 + 1):
     )
     try:
         UdpTransport(ticket).close()
-        print("taken")
+        print("accepted")
     except ConfigurationError as error:
         print(error)
 """
     ran = subprocess.run(
         ["unshare", "--net", sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
-    taken, refused = ran.stdout.splitlines()
-    assert taken == "taken"
+    accepted, refused = ran.stdout.splitlines()
+    assert accepted == "accepted"
     assert "packets of 1,504 bytes" in refused
     assert "path MTU from worker 0 to 10.9.0.2 is 1,500 bytes" in refused
     assert "accumulator_words = 360 or less" in refused

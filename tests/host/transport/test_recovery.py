@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""When a round sends again, in virtual time."""
+"""Loss detection and its timers, in virtual time."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def chunks_due(rounds: AnyRoundSequence, now: float) -> list[int]:
     return [header.chunk for header in read(rounds.due(now))]
 
 
-def test_late_worker_costs_one_probe_not_one_per_packet() -> None:
-    """All chunks wait for a worker that is late by two timeouts; then the results come, one by one."""
+def test_late_worker_costs_one_probe() -> None:
+    """All chunks wait for a worker that is late by two timeouts; then the results arrive one by one."""
     to = ticket(slots=64)
     rounds = begin(to, CHUNKS)
     assert chunks_due(rounds, 0.0) == list(range(CHUNKS))
@@ -50,37 +50,37 @@ def test_late_worker_costs_one_probe_not_one_per_packet() -> None:
 def after_long_round_trips(
     chunks: int, round_trip_s: float = 0.2, servers: int = 1
 ) -> tuple[AnyRoundSequence, JobTicket, float]:
-    """A round after one in which everything waited in a queue, or for a late worker: no round trip was shorter."""
+    """Return a started round after one whose chunks all waited in a queue, or for a late worker."""
     to = ticket(slots=512)
     rounds = make_round_sequence(to)
-    window = rounds.start(LaneOp.ADD32, np.zeros(200 * to.accumulator_words, np.uint32))
+    round_ = rounds.start(LaneOp.ADD32, np.zeros(200 * to.accumulator_words, np.uint32))
     rounds.due(0.0)
     for chunk in range(200):
         rounds.receive(answer(to, workers=3, chunk=chunk), round_trip_s)
-    rounds.finish(window)
+    rounds.finish(round_)
     rounds.start(LaneOp.ADD32, np.zeros(chunks * to.accumulator_words, np.uint32))
     return rounds, to, round_trip_s
 
 
-def test_a_burst_to_one_server_says_nothing_of_another() -> None:
+def test_probes_after_lost_burst_stay_on_their_path() -> None:
     to = with_servers(2, slots=64)
     rounds = begin(to, 12)
     assert chunks_due(rounds, 0.0) == list(range(12))
     assert chunks_due(rounds, INITIAL_PTO_S) == [0]
     rounds.receive(answer(to, workers=3, chunk=0), INITIAL_PTO_S + 1e-3)
-    # The first one left, at the other server, has a timer of its own.
+    # Chunk 1, the first one left, belongs to the other server and has the probe timer now.
     assert chunks_due(rounds, INITIAL_PTO_S + 1e-3) == [1, 2, 4]
 
 
-def test_the_lost_end_of_a_burst_is_repaired_in_a_few_round_trips() -> None:
-    """Nothing comes behind it that could overtake it. It took a timeout for each of its packets."""
+def test_lost_end_of_burst_is_repaired_in_few_round_trips() -> None:
+    """No later packet shows the loss. Without probes it took one timeout per packet."""
     rounds, to, now = after_long_round_trips(100)
     assert chunks_due(rounds, now) == list(range(100))
     now += 0.2
     for chunk in range(40):
         rounds.receive(answer(to, epoch=1, workers=3, chunk=chunk), now)
     left_s = rounds.next_timeout(now)
-    assert left_s == pytest.approx(0.8)  # four round trips; so far a late worker may be the reason
+    assert left_s == pytest.approx(0.8)  # four round trips: a late worker may be the reason
     now += left_s
     sent, trips = [chunks_due(rounds, now)], 0
     while sent[-1]:
@@ -94,7 +94,7 @@ def test_the_lost_end_of_a_burst_is_repaired_in_a_few_round_trips() -> None:
     assert trips == 6 and sorted(chunk for some in sent for chunk in some) == list(range(40, 100))
 
 
-def test_a_probe_that_others_are_missing_for_proves_no_loss() -> None:
+def test_probe_with_missing_workers_proves_no_loss() -> None:
     rounds, to, now = after_long_round_trips(10)
     rounds.due(now)
     now += 0.8
@@ -104,7 +104,7 @@ def test_a_probe_that_others_are_missing_for_proves_no_loss() -> None:
     assert chunks_due(rounds, now + 2e-3) == []
 
 
-def test_a_result_long_after_a_probe_proves_no_loss() -> None:
+def test_result_long_after_probe_proves_no_loss() -> None:
     """The pending answer may have been lost."""
     rounds, to, now = after_long_round_trips(10)
     rounds.due(now)
@@ -114,7 +114,7 @@ def test_a_result_long_after_a_probe_proves_no_loss() -> None:
     assert chunks_due(rounds, now + 0.81) == []
 
 
-def test_what_was_sent_after_a_probe_is_not_thought_to_be_lost() -> None:
+def test_probe_credit_excludes_chunks_sent_after_probe() -> None:
     rounds, to, now = after_long_round_trips(9)
     assert chunks_due(rounds, now) == list(range(9))
     now += 0.8
@@ -127,8 +127,8 @@ def test_what_was_sent_after_a_probe_is_not_thought_to_be_lost() -> None:
         assert chunks_due(rounds, now) == expected
 
 
-def test_a_slow_aggregation_point_causes_no_retransmissions() -> None:
-    """A full window takes longer than the timeout to come back, but it does come back, one by one."""
+def test_slow_aggregation_point_causes_no_retransmissions() -> None:
+    """The results of a full window take longer than the timeout, but arrive one by one."""
     to = ticket(workers=1, slots=64)
     rounds = begin(to, 65)
     assert chunks_due(rounds, 0.0) == list(range(64))
@@ -141,8 +141,8 @@ def test_a_slow_aggregation_point_causes_no_retransmissions() -> None:
     assert rounds.stats.retransmissions == 0
 
 
-def test_overtaken_packets_are_sent_again_at_once_and_then_by_a_quick_timer() -> None:
-    """Nobody can be late with a chunk when a later one has its result."""
+def test_reordered_chunk_is_retransmitted_at_once_then_by_time_threshold() -> None:
+    """No worker is late with a chunk when a later one has its result."""
     to = ticket(slots=64)
     rounds = begin(to, CHUNKS)
     rounds.due(0.0)
@@ -159,7 +159,7 @@ def test_overtaken_packets_are_sent_again_at_once_and_then_by_a_quick_timer() ->
     assert rounds.stats.bypasses == 0
 
 
-def test_from_the_third_try_every_second_one_goes_past_the_switches() -> None:
+def test_every_second_probe_bypasses_switches_from_third_try() -> None:
     rounds = begin(ticket(), 1)
     now = 0.0
     tries = []
@@ -169,13 +169,13 @@ def test_from_the_third_try_every_second_one_goes_past_the_switches() -> None:
         left_s = rounds.next_timeout(now)
         assert left_s is not None and left_s <= MAX_PTO_S
         now += left_s
-    again, past = Flag.RETRANSMISSION, Flag.RETRANSMISSION | Flag.BYPASS
-    assert tries == [0, again, past, again, past, again, past, again]
+    direct, bypass = Flag.RETRANSMISSION, Flag.RETRANSMISSION | Flag.BYPASS
+    assert tries == [0, direct, bypass, direct, bypass, direct, bypass, direct]
     assert rounds.stats.bypasses == 3
 
 
-def test_pending_answers_keep_the_timer_short() -> None:
-    """The path is alive: keep asking, at a gentle pace."""
+def test_pending_answers_limit_probe_backoff() -> None:
+    """The path is alive: probes continue at a moderate pace."""
     to = ticket()
     rounds = begin(to, 1)
     rounds.receive(answer(to, Kind.PENDING, workers=1), 0.0)
@@ -188,7 +188,7 @@ def test_pending_answers_keep_the_timer_short() -> None:
         now += left_s
 
 
-def test_the_timers_have_a_floor() -> None:
+def test_probe_timeout_has_minimum() -> None:
     to = ticket(workers=1)
     rounds = begin(to, 8)
     rounds.due(0.0)
@@ -196,13 +196,13 @@ def test_the_timers_have_a_floor() -> None:
     assert rounds.next_timeout(1e-6) == MIN_PTO_S
 
 
-def test_slots_do_not_wait_for_one_that_repairs_a_loss() -> None:
+def test_slots_continue_while_one_repairs_loss() -> None:
     to = ticket(slots=16)
     rounds = begin(to, 60)
     assert chunks_due(rounds, 0.0) == list(range(16))
     for chunk in range(1, 9):
         rounds.receive(answer(to, workers=3, chunk=chunk), 1e-3)
-    assert chunks_due(rounds, 1e-3) == list(range(17, 25))  # and not 16, whose slot chunk 0 still has
+    assert chunks_due(rounds, 1e-3) == list(range(17, 25))  # and not 16: chunk 0 still has its slot
     for chunk in range(9, 16):
         rounds.receive(answer(to, workers=3, chunk=chunk), 1e-3)
     assert chunks_due(rounds, 1e-3) == [0, *range(25, 32)]
@@ -212,20 +212,20 @@ def test_slots_do_not_wait_for_one_that_repairs_a_loss() -> None:
     assert chunks_due(rounds, 2e-3) == [16]
 
 
-def test_at_the_end_of_a_round_fewer_packets_make_a_loss() -> None:
-    """As many as usual cannot overtake the last ones; one that did is enough for the quick timer."""
+def test_one_later_result_suffices_at_end_of_round() -> None:
+    """Too few packets follow the last ones for the reordering threshold; one result starts the time threshold."""
     to = ticket(slots=64)
     rounds = begin(to, 3)
     rounds.due(0.0)
     rounds.receive(answer(to, workers=3, chunk=0), 1e-3)
-    assert rounds.next_timeout(1e-3) == MIN_PTO_S  # nothing overtook 1 and 2
+    assert rounds.next_timeout(1e-3) == MIN_PTO_S  # no later result than 1 and 2
     rounds.receive(answer(to, workers=3, chunk=2), 1e-3)
     assert rounds.next_timeout(1e-3) == 3e-3
     assert chunks_due(rounds, 3.9e-3) == []
     assert chunks_due(rounds, 4.1e-3) == [1]
 
 
-def test_a_path_may_be_silent_for_long() -> None:
+def test_probe_backoff_stays_at_maximum() -> None:
     """Thousands of timers, each twice as long as the one before, up to a second."""
     rounds = begin(ticket(), 1)
     now = 0.0
@@ -241,8 +241,8 @@ def with_servers(servers: int, **fields: Any) -> JobTicket:
     return ticket(servers=tuple((f"10.0.1.{number}", UDP_PORT) for number in range(servers)), **fields)
 
 
-def test_a_far_server_is_not_taken_for_a_lossy_one() -> None:
-    """Slots take turns between a near and a far server; nothing is lost, so nothing is sent again."""
+def test_far_server_causes_no_retransmissions() -> None:
+    """Slots take turns between a near and a far server, without losses."""
     to = with_servers(2, workers=1, slots=64)
     rounds = begin(to, 1000)
     answers: list[tuple[float, int]] = []
@@ -262,7 +262,7 @@ def test_a_far_server_is_not_taken_for_a_lossy_one() -> None:
     assert rounds.stats.retransmissions == 0
 
 
-def test_only_later_packets_to_the_same_server_make_a_loss() -> None:
+def test_reordering_threshold_counts_packets_of_one_path() -> None:
     to = with_servers(3, slots=63)
     rounds = begin(to, 60)
     rounds.due(0.0)
@@ -275,8 +275,8 @@ def test_only_later_packets_to_the_same_server_make_a_loss() -> None:
     assert chunks_due(rounds, 1e-3) == [0]
 
 
-def test_every_server_has_its_own_quick_timer() -> None:
-    """Four round trips of the server that was asked, however quick another one is."""
+def test_time_threshold_is_per_path() -> None:
+    """Four round trips of the chunk's server, whatever those of another one."""
     to = with_servers(2, slots=64)
     rounds = begin(to, 6)
     rounds.due(0.0)
@@ -290,8 +290,8 @@ def test_every_server_has_its_own_quick_timer() -> None:
     assert chunks_due(rounds, 16.1e-3) == [1, 3]
 
 
-def test_results_of_other_servers_do_not_put_off_the_timer() -> None:
-    """The first chunk's server is silent; what another one answers says nothing about that."""
+def test_results_of_other_servers_do_not_restart_probe_timer() -> None:
+    """The first chunk's server is silent, and another one answers."""
     to = with_servers(2, slots=8)
     rounds = begin(to, 200)
     rounds.due(0.0)
@@ -305,8 +305,8 @@ def test_results_of_other_servers_do_not_put_off_the_timer() -> None:
     assert min(probes) < INITIAL_PTO_S + 8e-3
 
 
-def test_a_far_servers_results_are_not_asked_for_while_they_are_under_way() -> None:
-    """Who asks so soon cannot have what was sent; how soon that is depends on his server."""
+def test_request_of_far_server_for_recent_chunk_is_ignored() -> None:
+    """A contribution sent within the round trip of its server may still be in flight."""
     to = with_servers(2, slots=64)
     rounds = begin(to, 6)
     rounds.due(0.0)
@@ -320,14 +320,14 @@ def test_a_far_servers_results_are_not_asked_for_while_they_are_under_way() -> N
     assert chunks_due(rounds, 12e-3) == [2]
 
 
-def test_what_has_its_result_is_asked_for_at_the_pace_of_its_server_too() -> None:
+def test_retransmit_buffer_requests_are_limited_per_path() -> None:
     to = with_servers(2, slots=64)
     rounds = make_round_sequence(to)
-    window = rounds.start(LaneOp.ADD32, np.zeros(4, np.uint32))
+    round_ = rounds.start(LaneOp.ADD32, np.zeros(4, np.uint32))
     rounds.due(0.0)
     for chunk, when in ((0, 1e-3), (1, 10e-3)):
         rounds.receive(answer(to, workers=3, chunk=chunk), when)
-    rounds.finish(window)
+    rounds.finish(round_)
     sent = []
     for now in (20e-3, 25e-3, 31e-3):
         for chunk in range(2):
@@ -336,8 +336,8 @@ def test_what_has_its_result_is_asked_for_at_the_pace_of_its_server_too() -> Non
     assert sent == [[0, 1], [0], [0, 1]]
 
 
-def test_the_last_packet_on_a_path_does_not_wait_for_the_long_timer() -> None:
-    """Nothing can overtake it there; but nobody is late with it when a later one to another server has its result."""
+def test_last_chunk_of_path_needs_no_probe_timeout() -> None:
+    """No later packet of its path exists; a later result of another path shows that no worker is late."""
     to = with_servers(2, slots=64)
     rounds = begin(to, 8)
     rounds.due(0.0)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker puts into its packets, and what it does with each kind of answer."""
+"""Contributions of a worker, and its reaction to each kind of answer."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def words(count: int) -> np.ndarray:
 
 
 def begin(to: JobTicket, count: int = 4) -> tuple[AnyRoundSequence, AnyRoundState]:
-    """A round of ``count`` words under way, all that fits sent at 0."""
+    """Return rounds with one of ``count`` words in flight, sent at time 0 as far as slots admit."""
     rounds = make_round_sequence(to)
-    window = rounds.start(LaneOp.ADD32, words(count))
+    round_ = rounds.start(LaneOp.ADD32, words(count))
     rounds.due(0.0)
-    return rounds, window
+    return rounds, round_
 
 
-def complete(rounds: AnyRoundSequence, window: AnyRoundState, to: JobTicket, epoch: int = 0) -> None:
-    """All results come, and the round ends."""
+def complete(rounds: AnyRoundSequence, round_: AnyRoundState, to: JobTicket, epoch: int = 0) -> None:
+    """Deliver all results and finish the round."""
     chunk = 0
-    while not window.complete:
+    while not round_.complete:
         rounds.due(0.0)
         assert rounds.receive(answer(to, workers=ALL, epoch=epoch, chunk=chunk), 0.0)
         chunk += 1
-    rounds.finish(window)
+    rounds.finish(round_)
 
 
-def test_contributions_say_round_size_and_sender() -> None:
+def test_contributions_carry_round_size_and_sender() -> None:
     to = ticket(3, 4, places=PLACES, slots=2, epoch=9)
     rounds = make_round_sequence(to)
     rounds.start(LaneOp.MAX, words(5))
@@ -54,7 +54,7 @@ def test_contributions_say_round_size_and_sender() -> None:
     assert headers == [Header(**common, **sender, chunk=0, slot=0), Header(**common, **sender, chunk=1, slot=1)]
 
 
-def test_worker_numbers_beyond_a_byte_are_cut() -> None:
+def test_worker_number_beyond_a_byte_is_cut() -> None:
     places = tuple((rack, bit) for rack in range(10) for bit in range(30))
     rounds = make_round_sequence(ticket(299, 300, places=places))
     rounds.start(LaneOp.ADD32, words(1))
@@ -62,13 +62,13 @@ def test_worker_numbers_beyond_a_byte_are_cut() -> None:
     assert (header.workers, header.fan_in_workers) == (1 << 29, 299 & 0xFF)
 
 
-def test_a_round_of_no_words_is_still_a_round() -> None:
-    """Nobody ends it before everybody has begun it: what leaving stands on."""
+def test_round_without_words_has_one_packet() -> None:
+    """No worker finishes it before all have begun it; ``UdpTransport.leave`` relies on that."""
     to = ticket()
-    rounds, window = begin(to, 0)
-    assert not window.complete and window.chunks == 1
+    rounds, round_ = begin(to, 0)
+    assert not round_.complete and round_.chunks == 1
     assert rounds.receive(answer(to, workers=ALL), 0.0)
-    assert window.complete and window.result().size == 0
+    assert round_.complete and round_.result().size == 0
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_a_round_of_no_words_is_still_a_round() -> None:
 )
 def test_results_of_one_level(fields: dict[str, int], trailer: list[int], taken: list[int] | None) -> None:
     to = ticket(0, 3, quorum=2)
-    rounds, window = begin(to, 2)
+    rounds, round_ = begin(to, 2)
     assert rounds.receive(answer(to, payload=[8, 9, *trailer], **fields), 0.0) == (taken is not None)
     if taken is None:
-        assert rounds.stats.foreign_packets == window.refused_results == 1
+        assert rounds.stats.foreign_packets == round_.refused_results == 1
         return
-    assert window.contributors().tolist() == [taken]
-    assert window.result().tolist() == [8, 9]
+    assert round_.contributors().tolist() == [taken]
+    assert round_.result().tolist() == [8, 9]
     assert rounds.stats.partial_results == (Flag.PARTIAL in Flag(fields.get("flags", 0)))
 
 
@@ -107,8 +107,8 @@ def test_results_of_one_level(fields: dict[str, int], trailer: list[int], taken:
         ({"racks": 0, "workers": 0b1111}, [], None),
         ({"racks": 0b101, "flags": Flag.PARTIAL}, [0b10, 0, 0b100001], [0b10, 0, 0b100001]),
         ({"racks": 0b100, "flags": Flag.PARTIAL}, [0, 0, 0b100001], None),  # too few
-        ({"racks": 0b101, "flags": Flag.PARTIAL}, [0b11, 0b1, 0b000001], None),  # rack 1 has nobody
-        ({"racks": 0b101, "flags": Flag.PARTIAL}, [0b11, 0, 0b000010], None),  # nobody at that bit
+        ({"racks": 0b101, "flags": Flag.PARTIAL}, [0b11, 0b1, 0b000001], None),  # rack 1 has no workers
+        ({"racks": 0b101, "flags": Flag.PARTIAL}, [0b11, 0, 0b000010], None),  # no worker at that bit
         ({"racks": 0b001, "flags": Flag.PARTIAL}, [0b11, 0, 0b000001], None),  # racks and bitmaps differ
         ({"racks": 0b101, "flags": Flag.PARTIAL}, [0b11, 0], None),
         ({"racks": 0b101, "flags": Flag.PARTIAL}, [], None),
@@ -116,24 +116,24 @@ def test_results_of_one_level(fields: dict[str, int], trailer: list[int], taken:
 )
 def test_results_of_two_levels(fields: dict[str, int], trailer: list[int], taken: list[int] | None) -> None:
     to = ticket(0, 4, places=PLACES, quorum=3)
-    rounds, window = begin(to, 2)
+    rounds, round_ = begin(to, 2)
     assert rounds.receive(answer(to, payload=[8, 9, *trailer], **fields), 0.0) == (taken is not None)
     if taken is not None:
-        assert window.contributors().tolist() == [taken]
-        assert window.result().tolist() == [8, 9]
+        assert round_.contributors().tolist() == [taken]
+        assert round_.result().tolist() == [8, 9]
 
 
-def test_without_a_quorum_no_partial_result_is_taken() -> None:
+def test_partial_result_without_quorum_is_refused() -> None:
     to = ticket()
     rounds, _ = begin(to)
     assert not rounds.receive(answer(to, flags=Flag.PARTIAL, workers=ALL), 0.0)
     assert rounds.stats.foreign_packets == 1
 
 
-def test_results_of_chunks_that_were_not_sent() -> None:
-    """A quorum may be quicker; but what names this worker cannot be, and slots keep their order."""
+def test_results_of_unsent_chunks_need_quorum_and_turn() -> None:
+    """A quorum may be faster. But a result with this worker is impossible, and slots keep their order."""
     to = ticket(0, 3, quorum=2, slots=2)
-    rounds, window = begin(to, 10)
+    rounds, round_ = begin(to, 10)
     partial = {"flags": Flag.PARTIAL}
     assert not rounds.receive(answer(to, chunk=2, workers=0b110, **partial), 0.0)  # before chunk 0's
     assert rounds.receive(answer(to, chunk=0, workers=0b110, **partial), 0.0)
@@ -143,13 +143,13 @@ def test_results_of_chunks_that_were_not_sent() -> None:
     assert read(rounds.due(0.0)) == []  # chunk 3 waits for chunk 1
     assert rounds.receive(answer(to, chunk=1, workers=0b111), 0.0)
     assert [header.chunk for header in read(rounds.due(0.0))] == [3, 4]
-    assert window.contributors()[:, 0].tolist() == [0b110, 0b111, 0b110, 0, 0]
+    assert round_.contributors()[:, 0].tolist() == [0b110, 0b111, 0b110, 0, 0]
 
 
-def test_other_packets_are_foreign() -> None:
+def test_foreign_packets_are_counted_and_ignored() -> None:
     to = ticket()
-    rounds, window = begin(to)
-    strays = [
+    rounds, round_ = begin(to)
+    foreign = [
         b"short",
         answer(to, workers=ALL, version=1),
         answer(to, workers=ALL, epoch=1),
@@ -162,33 +162,33 @@ def test_other_packets_are_foreign() -> None:
         answer(ticket(job=8), workers=ALL),
         answer(ticket(tag=8), Kind.CONFLICT),
     ]
-    for stray in strays:
-        assert not rounds.receive(stray, 0.0)
-    assert rounds.stats.foreign_packets == rounds.stats.packets_received == len(strays)
+    for datagram in foreign:
+        assert not rounds.receive(datagram, 0.0)
+    assert rounds.stats.foreign_packets == rounds.stats.packets_received == len(foreign)
     assert rounds.receive(answer(to, workers=ALL), 0.0)
     assert not rounds.receive(answer(to, workers=ALL), 0.0)
-    assert rounds.stats.duplicate_results == 1 and not window.complete
+    assert rounds.stats.duplicate_results == 1 and not round_.complete
 
 
-def test_who_is_not_in_a_pending_answer_sends_again_but_not_too_often() -> None:
+def test_pending_answer_requests_own_contribution_at_limited_rate() -> None:
     to = ticket(worker=1)
     rounds, _ = begin(to)
-    asked = answer(to, Kind.PENDING, workers=0b01, chunk=1)
-    rounds.receive(asked, MIN_PTO_S / 2)  # the first one may be under way still
+    request = answer(to, Kind.PENDING, workers=0b01, chunk=1)
+    rounds.receive(request, MIN_PTO_S / 2)  # the first one may still be in flight
     assert rounds.due(MIN_PTO_S / 2) == []
     rounds.receive(answer(to, Kind.PENDING, workers=0b10, chunk=1), MIN_PTO_S)
-    assert rounds.due(MIN_PTO_S) == []  # it is there
-    rounds.receive(asked, MIN_PTO_S)
-    rounds.receive(asked, MIN_PTO_S)
+    assert rounds.due(MIN_PTO_S) == []  # this worker's contribution has arrived
+    rounds.receive(request, MIN_PTO_S)
+    rounds.receive(request, MIN_PTO_S)
     assert rounds.next_timeout(MIN_PTO_S) == 0.0
     (header,) = read(rounds.due(MIN_PTO_S))
     assert (header.chunk, header.flags) == (1, Flag.RETRANSMISSION)
-    rounds.receive(asked, MIN_PTO_S)
+    rounds.receive(request, MIN_PTO_S)
     assert rounds.due(MIN_PTO_S) == []
     assert (rounds.stats.answered_pendings, rounds.stats.pending_replies) == (1, 5)
 
 
-def test_the_server_asks_to_send_past_the_switches() -> None:
+def test_pending_answer_of_server_requests_bypass() -> None:
     to = ticket(worker=1)
     rounds, _ = begin(to)
     rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=1, flags=Flag.BYPASS), MIN_PTO_S)
@@ -199,24 +199,24 @@ def test_the_server_asks_to_send_past_the_switches() -> None:
     assert header.flags == Flag.RETRANSMISSION
 
 
-def test_asked_from_elsewhere_after_a_timeout_all_that_is_under_way_goes_there() -> None:
-    """Contributions of one chunk that went two ways are no loss: those of its neighbours did the same."""
+def test_request_from_other_point_after_timeout_moves_all_chunks() -> None:
+    """Contributions of one chunk that took two ways are no loss: those of its neighbours did the same."""
     to = ticket(worker=1)
     rounds, _ = begin(to, 8)
-    for chunk in range(4):  # too recent to tell it from a loss: one by one
+    for chunk in range(4):  # too recent to distinguish it from a loss: one by one
         rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=chunk, flags=Flag.BYPASS), MIN_PTO_S)
         assert [header.chunk for header in read(rounds.due(MIN_PTO_S))] == [chunk]
     rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=2), LATER)
     headers = read(rounds.due(LATER))
     assert sorted(header.chunk for header in headers) == [0, 1, 2, 3]
     assert {header.flags for header in headers} == {Flag.RETRANSMISSION}
-    # And not twice: what was sent there is there, or on its way.
+    # And not twice: the retransmissions have arrived, or are in flight.
     rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=2), LATER + MIN_PTO_S / 2)
     assert rounds.due(LATER + MIN_PTO_S / 2) == []
 
 
-def test_an_answer_to_a_try_that_went_elsewhere_is_heard_at_once() -> None:
-    """The server asks just after the worker's own timer has sent it to the switch once more."""
+def test_request_from_other_point_is_served_at_once() -> None:
+    """The server requests it just after the worker's own timer has sent it to the switch."""
     to = ticket(worker=1)
     rounds, _ = begin(to, 2)
     assert [header.flags for header in read(rounds.due(LATER))] == [Flag.RETRANSMISSION]
@@ -224,33 +224,33 @@ def test_an_answer_to_a_try_that_went_elsewhere_is_heard_at_once() -> None:
     assert [header.flags for header in read(rounds.due(LATER))] == [Flag.RETRANSMISSION | Flag.BYPASS]
 
 
-def test_who_has_the_result_sends_again_for_those_who_lack_it() -> None:
-    """In the running round and from earlier ones; whatever was sent then, byte for byte."""
+def test_completed_chunk_is_retransmitted_on_request() -> None:
+    """In the round in flight and from earlier ones, byte for byte as it was sent."""
     to = ticket(worker=1)
     rounds = make_round_sequence(to)
-    window = rounds.start(LaneOp.ADD32, words(4))
+    round_ = rounds.start(LaneOp.ADD32, words(4))
     first = [bytes(datagram) for datagram in rounds.due(0.0)]
     rounds.receive(answer(to, workers=ALL, chunk=0), 1e-3)
-    asked = answer(to, Kind.PENDING, workers=0b01, chunk=0)
+    request = answer(to, Kind.PENDING, workers=0b01, chunk=0)
     for now in (LATER, 2 * LATER):
-        rounds.receive(asked, now)
-        rounds.receive(asked, now)
+        rounds.receive(request, now)
+        rounds.receive(request, now)
         assert [(h.chunk, h.flags) for h in read(rounds.due(now))][-1] == (0, Flag.RETRANSMISSION)
-        rounds.receive(asked, now)
+        rounds.receive(request, now)
         assert rounds.due(now) == []
     rounds.receive(answer(to, workers=ALL, chunk=1), 2 * LATER)
-    rounds.finish(window)
+    rounds.finish(round_)
     rounds.start(LaneOp.ADD32, words(4))
     rounds.due(2 * LATER)
-    rounds.receive(asked, 3 * LATER)
-    again = bytearray(rounds.due(3 * LATER)[-1])
-    assert Header.unpack(again).flags == Flag.RETRANSMISSION
-    again[1] = 0
-    assert bytes(again) == first[0]
+    rounds.receive(request, 3 * LATER)
+    retransmitted = bytearray(rounds.due(3 * LATER)[-1])
+    assert Header.unpack(retransmitted).flags == Flag.RETRANSMISSION
+    retransmitted[1] = 0
+    assert bytes(retransmitted) == first[0]
     assert rounds.stats.answered_pendings == 3
 
 
-def test_what_is_not_known_or_not_sent_yet_is_not_answered() -> None:
+def test_requests_for_unknown_or_unsent_chunks_are_ignored() -> None:
     to = ticket(worker=1, slots=1)
     rounds, _ = begin(to)
     for epoch, chunk in ((0, 1), (0, 9), (1, 0), (5, 0), (0xFFFFFFFF, 0)):
@@ -260,7 +260,7 @@ def test_what_is_not_known_or_not_sent_yet_is_not_answered() -> None:
 
 
 @pytest.mark.parametrize("counts", [(30,), (6, 6, 6), (2, 2, 2, 2, 2, 2), (30, 2), (2, 30, 4)])
-def test_the_history_has_the_last_two_turns_of_all_slots(counts: tuple[int, ...]) -> None:
+def test_retransmit_buffer_keeps_last_two_turns(counts: tuple[int, ...]) -> None:
     to = ticket(worker=1, slots=2)
     rounds = make_round_sequence(to)
     positions = []
@@ -271,23 +271,23 @@ def test_the_history_has_the_last_two_turns_of_all_slots(counts: tuple[int, ...]
         rounds.receive(answer(to, Kind.PENDING, workers=0b01, epoch=epoch, chunk=chunk), LATER)
     answered = [(header.epoch, header.chunk) for header in read(rounds.due(LATER))]
     assert set(positions[-4:]) <= set(answered)
-    # Whole rounds are forgotten at once, but a long one is cut.
+    # Rounds are dropped as a whole, except for a long one, which is cut.
     assert len(answered) < 4 + max(2, min(4, max(counts) // 2))
 
 
-def test_questions_that_come_with_the_last_result_are_answered() -> None:
+def test_request_before_last_result_is_served_after_finish() -> None:
     to = ticket(worker=1)
-    rounds, window = begin(to)
+    rounds, round_ = begin(to)
     rounds.receive(answer(to, workers=ALL, chunk=0), LATER)
     rounds.receive(answer(to, Kind.PENDING, workers=0b01, chunk=0, flags=Flag.BYPASS), LATER)
     rounds.receive(answer(to, workers=ALL, chunk=1), LATER)
-    rounds.finish(window)
+    rounds.finish(round_)
     assert rounds.next_timeout(LATER) == 0.0
     assert [(h.chunk, h.flags) for h in read(rounds.due(LATER))] == [(0, Flag.RETRANSMISSION | Flag.BYPASS)]
     assert rounds.next_timeout(LATER) is None
 
 
-def test_missing_workers_of_one_level() -> None:
+def test_missing_workers_with_one_level() -> None:
     to = ticket(0, 4)
     rounds, _ = begin(to)
     assert rounds.missing_workers() == () and not rounds.answered
@@ -299,26 +299,26 @@ def test_missing_workers_of_one_level() -> None:
     assert rounds.missing_workers() == ()
 
 
-def test_missing_workers_of_two_levels() -> None:
-    """Of another rack only the rack is known; of this one the rack switch and the server know more."""
+def test_missing_workers_with_two_levels() -> None:
+    """Reports about another rack name only the rack; those about the own rack name workers."""
     to = ticket(0, 4, places=PLACES)
     rounds, _ = begin(to)
 
-    def heard(**fields: int) -> tuple[int, ...]:
+    def report(**fields: int) -> tuple[int, ...]:
         rounds.receive(answer(to, Kind.PENDING, **fields), 0.0)
         return rounds.missing_workers()
 
-    assert heard(flags=Flag.UPPER, racks=0) == (0, 1, 2, 3)
-    assert heard(flags=Flag.UPPER, racks=0b100) == (0, 1)
-    assert heard(workers=0b01) == (1,)
-    assert heard(flags=Flag.UPPER, racks=0b000) == (1, 2, 3)
-    assert heard(flags=Flag.UPPER, racks=0b001) == (2, 3)
-    assert heard(flags=Flag.BYPASS, workers=0b10, racks=0b100) == (0,)
-    assert heard(flags=Flag.BYPASS, workers=0b11, racks=0b001) == (2, 3)
+    assert report(flags=Flag.UPPER, racks=0) == (0, 1, 2, 3)
+    assert report(flags=Flag.UPPER, racks=0b100) == (0, 1)
+    assert report(workers=0b01) == (1,)
+    assert report(flags=Flag.UPPER, racks=0b000) == (1, 2, 3)
+    assert report(flags=Flag.UPPER, racks=0b001) == (2, 3)
+    assert report(flags=Flag.BYPASS, workers=0b10, racks=0b100) == (0,)
+    assert report(flags=Flag.BYPASS, workers=0b11, racks=0b001) == (2, 3)
 
 
-def test_an_upper_switch_asks_racks() -> None:
-    """Who is not in it: the whole rack sends again, and its switch adds up anew or ascends again."""
+def test_upper_switch_requests_whole_racks() -> None:
+    """All workers of a missing rack retransmit; its switch sums again, or sends its sum up again."""
     to = ticket(3, 4, places=PLACES)
     rounds, _ = begin(to)
     rounds.receive(answer(to, Kind.PENDING, flags=Flag.UPPER, racks=0b100, chunk=1), MIN_PTO_S)
@@ -329,20 +329,20 @@ def test_an_upper_switch_asks_racks() -> None:
     assert [(h.chunk, h.flags) for h in read(rounds.due(MIN_PTO_S))] == [(0, Flag.RETRANSMISSION | Flag.BYPASS)]
 
 
-def test_gone_results_end_a_quorum_only_where_they_are_missing() -> None:
+def test_gone_result_raises_only_where_it_is_missing() -> None:
     to = ticket(0, 3, quorum=2)
-    rounds, window = begin(to, 2)
+    rounds, round_ = begin(to, 2)
     gone = answer(to, Kind.PENDING, flags=Flag.GONE)
     with pytest.raises(ResultGoneError, match="round 0: worker 0 is too late"):
         rounds.receive(gone, LATER)
     rounds.receive(answer(to, workers=0b111), LATER)
     rounds.receive(gone, LATER)
-    rounds.finish(window)
+    rounds.finish(round_)
     rounds.receive(gone, LATER)
     assert rounds.due(LATER) == []
 
 
-def test_conflicts_name_both_values_and_the_worker() -> None:
+def test_conflict_names_worker_and_both_sizes() -> None:
     to = ticket(0, 3)
     rounds, _ = begin(to, 4)
     fields = {"op": LaneOp.MAX, "racks": 4, "workers": 12, "fan_in_workers": 2, "fan_in_racks": 99}
@@ -357,7 +357,7 @@ def test_conflicts_name_both_values_and_the_worker() -> None:
     assert rounds.stats.conflicts == 1
 
 
-def test_final_datagrams_are_those_to_the_last_conflict() -> None:
+def test_final_datagrams_belong_to_last_conflict() -> None:
     to = ticket(0, 3)
     rounds, _ = begin(to, 4)
     assert rounds.final_datagrams() == []
@@ -370,7 +370,7 @@ def test_final_datagrams_are_those_to_the_last_conflict() -> None:
     assert rounds.stats.conflicts == 2 and rounds.stats.answered_pendings == 1
 
 
-def test_conflicts_of_racks_and_of_large_jobs_do_not_guess() -> None:
+def test_conflict_with_ambiguous_sender_names_no_worker() -> None:
     to = ticket(0, 4, places=PLACES)
     rounds, _ = begin(to)
     with pytest.raises(MismatchError, match="another rack brought") as caught:

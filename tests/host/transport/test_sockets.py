@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's sockets: one address, a server each, every contribution to the server of its slot."""
+"""A worker's sockets: one address, one socket per server, every contribution to the server of its slot."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def addresses(servers: list[socket.socket]) -> list[Address]:
 
 
 def take(sockets: ServerSockets, seconds: float = 10.0) -> bytes:
-    """The next datagram; waits for it at the descriptors, as a transport does."""
+    """Return the next datagram; wait for it at the descriptors, as a transport does."""
     poll = select.poll()
     for descriptor in sockets.filenos():
         poll.register(descriptor, select.POLLIN)
-    assert poll.poll(seconds * 1000), "nothing came"
+    assert poll.poll(seconds * 1000), "no datagram arrived"
     buffer = bytearray(100)
     return bytes(buffer[: sockets.receive_into(buffer)])
 
 
 def received(server: socket.socket) -> list[tuple[bytes, Address]]:
-    """What has arrived: a datagram on loopback is there when ``send`` has returned."""
+    """Return the datagrams that have arrived: on loopback, when ``send`` has returned."""
     found = []
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -49,13 +49,13 @@ def received(server: socket.socket) -> list[tuple[bytes, Address]]:
 
 
 @pytest.mark.parametrize("shadow", [0, 1])
-def test_the_server_of_a_slot_does_not_depend_on_its_turn(shadow: int) -> None:
+def test_server_of_slot_is_independent_of_shadow_set(shadow: int) -> None:
     for slot in (0, 1, 2, 3, 255, 256, MAX_SLOTS - 1):
         assert server_of(Header(slot=slot, shadow=shadow).pack(), 3) == slot % 3
         assert server_of(memoryview(Header(slot=slot, shadow=shadow).pack()), 1) == 0
 
 
-def test_contributions_go_by_slot_and_all_from_one_address(servers: list[socket.socket]) -> None:
+def test_contributions_go_to_server_of_slot_from_one_address(servers: list[socket.socket]) -> None:
     with ServerSockets((LOCALHOST, 0), addresses(servers)) as sockets:
         sent = [Header(slot=slot, shadow=slot % 2).pack() for slot in range(7)]
         for datagram in sent:
@@ -65,26 +65,26 @@ def test_contributions_go_by_slot_and_all_from_one_address(servers: list[socket.
     assert sockets.local[1] != 0
 
 
-def test_answers_come_from_every_server_in_turns_and_from_nobody_else(servers: list[socket.socket]) -> None:
-    with ServerSockets((LOCALHOST, 0), addresses(servers)) as sockets, open_udp_socket((LOCALHOST, 0)) as stranger:
-        stranger.sendto(b"stranger", sockets.local)
+def test_servers_take_turns_and_other_senders_are_ignored(servers: list[socket.socket]) -> None:
+    with ServerSockets((LOCALHOST, 0), addresses(servers)) as sockets, open_udp_socket((LOCALHOST, 0)) as outsider:
+        outsider.sendto(b"outsider", sockets.local)
         for number in range(40):
             servers[0].sendto(b"first %d" % number, sockets.local)
         servers[2].sendto(b"last", sockets.local)
         taken = [take(sockets) for _ in range(41)]
         assert [one for one in taken if one != b"last"] == [b"first %d" % number for number in range(40)]
-        assert taken.index(b"last") < 40, "one busy server keeps the others waiting"
+        assert taken.index(b"last") < 40, "a busy server delays the others"
         with pytest.raises(BlockingIOError):
             sockets.receive_into(bytearray(100))
-        servers[1].sendto(b"again", sockets.local)
-        assert take(sockets) == b"again"
+        servers[1].sendto(b"later", sockets.local)
+        assert take(sockets) == b"later"
 
 
-def test_a_server_that_is_away_hides_no_answer_of_another(servers: list[socket.socket]) -> None:
-    """ICMP says so in the next call on that one socket, once; the next call after that has the answer."""
-    everyone = addresses(servers)
+def test_unreachable_server_hides_no_answer_of_another(servers: list[socket.socket]) -> None:
+    """The ICMP error is reported once, in the next call on that socket; the call after that returns the answer."""
+    destinations = addresses(servers)
     servers[0].close()
-    with ServerSockets((LOCALHOST, 0), everyone) as sockets:
+    with ServerSockets((LOCALHOST, 0), destinations) as sockets:
         sockets.send(Header(slot=0).pack())
         servers[1].sendto(b"here", sockets.local)
         with pytest.raises(ConnectionRefusedError):
@@ -92,7 +92,7 @@ def test_a_server_that_is_away_hides_no_answer_of_another(servers: list[socket.s
         assert take(sockets) == b"here"
 
 
-def test_several_sockets_share_an_address_that_nobody_else_has(servers: list[socket.socket]) -> None:
+def test_sockets_share_their_address_exclusively(servers: list[socket.socket]) -> None:
     with ServerSockets((LOCALHOST, 0), addresses(servers)) as sockets:
         with pytest.raises(OSError, match="in use"):
             ServerSockets(sockets.local, addresses(servers))
@@ -101,7 +101,7 @@ def test_several_sockets_share_an_address_that_nobody_else_has(servers: list[soc
     ServerSockets(sockets.local, addresses(servers)).close()  # nothing was left open
 
 
-def test_sockets_on_an_address_that_a_switch_has_too(servers: list[socket.socket]) -> None:
+def test_sockets_share_address_with_switch(servers: list[socket.socket]) -> None:
     with (
         open_udp_socket(("127.0.0.9", 0), shared=True) as stand_in,
         ServerSockets(stand_in.getsockname(), addresses(servers), shared=True) as sockets,
@@ -109,7 +109,7 @@ def test_sockets_on_an_address_that_a_switch_has_too(servers: list[socket.socket
         assert sockets.local == stand_in.getsockname()
 
 
-def test_datagrams_may_be_marked_on_the_way(servers: list[socket.socket]) -> None:
+def test_sockets_mark_datagrams_ecn_capable(servers: list[socket.socket]) -> None:
     for ecn, expected in ((True, 0x02), (False, 0)):
         opened: list[socket.socket] = []
 

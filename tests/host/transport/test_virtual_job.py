@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whole jobs in virtual time: whatever network and aggregation points do, sums are exact and nobody hangs."""
+"""Whole jobs in virtual time: sums are exact and no worker hangs, whatever network and aggregation points do."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ sizes = st.lists(st.integers(0, 24), min_size=1, max_size=6)
     sizes=sizes,
 )
 @example(
-    # Windows shrink to a packet each while they hold other chunks: then whatever was sent first waited for ever.
+    # Windows shrink to one packet each while they hold different chunks: then the first ones waited for ever.
     seed=78134, workers=2, slots=4, window=4, loss=0.3, duplicates=0.0, jitter_s=0.002, switch=False, sizes=[7, 16],
 )  # fmt: skip
-def test_sums_are_exact_in_any_network(
+def test_job_on_any_network_has_exact_sums(
     seed: int,
     workers: int,
     slots: int,
@@ -70,10 +70,10 @@ def test_sums_are_exact_in_any_network(
     switch=st.booleans(),
     restarts=st.lists(st.floats(0, 40 * PATH_S), min_size=1, max_size=4),
 )
-def test_points_that_start_anew_cost_time_only(
+def test_restarted_aggregation_points_cost_only_time(
     seed: int, workers: int, slots: int, loss: float, switch: bool, restarts: list[float]
 ) -> None:
-    """All they held is lost, results that not everybody has included: histories bring it back."""
+    """Their state is lost, with results that some workers lack: retransmit buffers restore it."""
     job = VirtualJob(random_plans(seed, workers, [10, 3, 17, 1]), seed=seed, loss=loss, switch=switch, slots=slots)
     for when in restarts:
         job.at(when, job.restart)
@@ -81,7 +81,7 @@ def test_points_that_start_anew_cost_time_only(
     check_sums(job)
 
 
-def test_a_lost_result_after_a_restart_comes_from_the_others_histories() -> None:
+def test_result_lost_before_restart_comes_from_retransmit_buffers() -> None:
     """Worker 1 lacks the last result of the round before, and the others are a round further."""
     lost_until = 20 * PATH_S
 
@@ -96,8 +96,8 @@ def test_a_lost_result_after_a_restart_comes_from_the_others_histories() -> None
 
 
 @pytest.mark.parametrize("loss", [0.05, 0.1])
-def test_loss_is_repaired_quickly(loss: float) -> None:
-    """Long before the timers: what later packets overtook is sent again within round trips. And the window stands."""
+def test_loss_is_repaired_within_round_trips(loss: float) -> None:
+    """Reordering shows losses long before the timers, and the congestion window does not shrink."""
     chunks = 2000
     job = VirtualJob(random_plans(3, 2, [2 * chunks]), seed=3, loss=loss, slots=64, window=32)
     job.run()
@@ -108,7 +108,7 @@ def test_loss_is_repaired_quickly(loss: float) -> None:
         assert worker.rounds._link.congestion.congestion_window == 32
 
 
-def test_who_gets_nowhere_goes_past_the_switch_and_takes_the_others_along() -> None:
+def test_worker_without_switch_path_bypasses_it_with_all_others() -> None:
     def lost(worker: int, sends: bool, header: Header) -> bool:
         return worker == 0 and sends and not header.flags & Flag.BYPASS
 
@@ -118,8 +118,8 @@ def test_who_gets_nowhere_goes_past_the_switch_and_takes_the_others_along() -> N
     assert all(worker.stats.bypasses > 0 for worker in job.workers)
 
 
-def test_contributions_at_two_places_come_together() -> None:
-    """The first ones of worker 1 went to the server, the others' to the switch."""
+def test_contributions_at_two_points_are_combined() -> None:
+    """The first ones of worker 1 go to the server, those of the others to the switch."""
     job = VirtualJob(random_plans(5, 3, [6]), switch=True)
     slots = job.workers[1].rounds._link.slot_backoff
     for slot in range(4):
@@ -128,8 +128,8 @@ def test_contributions_at_two_places_come_together() -> None:
     check_sums(job)
 
 
-def test_a_worker_that_the_switch_does_not_know_costs_a_timer_per_window() -> None:
-    """Its contributions are at the server, the others' at the switch; asked for one, they send all there."""
+def test_worker_unknown_to_switch_costs_one_timer_per_window() -> None:
+    """Its contributions are at the server, the others' at the switch; after one request they send all there."""
     chunks, window = 600, 32
     unknown: set[int] = set()
     job = VirtualJob(random_plans(5, 3, [2 * chunks]), switch=True, unknown=unknown, slots=64, window=window)
@@ -145,7 +145,7 @@ def late_worker(starts: float, rounds: int, **fields: int) -> VirtualJob:
     return job
 
 
-def test_a_late_worker_gets_what_the_quorum_decided() -> None:
+def test_late_worker_receives_quorum_results() -> None:
     job = late_worker(100 * PATH_S, 5)
     check_sums(job)
     for worker in job.workers:
@@ -162,7 +162,7 @@ def test_a_late_worker_gets_what_the_quorum_decided() -> None:
     quorum=st.integers(0, 3),
     places=st.sampled_from([(), ((0, 0), (0, 1), (1, 0)), ((3, 7), (0, 31), (3, 0))]),
 )
-def test_levels_and_quorums_give_everybody_the_same_in_any_network(
+def test_levels_and_quorums_on_any_network_agree(
     seed: int, loss: float, jitter_s: float, starts: float, quorum: int, places: tuple[tuple[int, int], ...]
 ) -> None:
     plans = random_plans(seed, 3, [6, 11, 2, 5])
@@ -171,8 +171,8 @@ def test_levels_and_quorums_give_everybody_the_same_in_any_network(
     check_sums(job)
 
 
-def test_too_late_for_a_quorum_says_so() -> None:
-    """The server keeps decisions for a while only."""
+def test_worker_too_late_for_quorum_raises() -> None:
+    """The server keeps results of quorums for a while only."""
     job = VirtualJob(random_plans(9, 3, [6] * 20), starts={2: 5.0}, quorum=2, history=8)
     job.run()
     error = job.workers[2].error
@@ -182,8 +182,8 @@ def test_too_late_for_a_quorum_says_so() -> None:
 
 
 @pytest.mark.parametrize(("op", "words"), [(LaneOp.ADD32, 7), (LaneOp.ADD32, 5), (LaneOp.OR, 6), (LaneOp.ADD32, 0)])
-def test_a_mismatch_is_reported_on_every_worker_with_both_values(op: LaneOp, words: int) -> None:
-    """Also where both sizes make as many packets; 0 words is what a worker brings that leaves."""
+def test_mismatch_is_raised_at_every_worker_with_both_sizes(op: LaneOp, words: int) -> None:
+    """Also if both sizes need the same number of packets; 0 words are those of a worker that leaves."""
     plans = random_plans(2, 3, [4, 6])
     plans[1][1] = (op, np.zeros(words, np.uint32))
     job = VirtualJob(plans)
@@ -200,8 +200,8 @@ def test_a_mismatch_is_reported_on_every_worker_with_both_values(op: LaneOp, wor
 
 @pytest.mark.parametrize("late", [0, 2])
 @pytest.mark.parametrize("switch", [False, True])
-def test_who_comes_after_a_conflict_is_told_of_it_too(late: int, switch: bool) -> None:
-    """The others are gone; the late one agrees with one of them, and only the server can tell it of the other."""
+def test_worker_after_conflict_receives_it_too(late: int, switch: bool) -> None:
+    """The others have ended; the late one agrees with one of them, and only the server has received the other."""
     plans = random_plans(2, 3, [6])
     plans[1][0] = (LaneOp.ADD32, np.zeros(7, np.uint32))
     job = VirtualJob(plans, switch=switch, starts={late: 1.0})
@@ -213,8 +213,8 @@ def test_who_comes_after_a_conflict_is_told_of_it_too(late: int, switch: bool) -
     assert job.now < 1.5
 
 
-def test_leaving_helps_who_lacks_the_very_last_result() -> None:
-    """A point that starts anew just after the last round, and a goodbye: nobody goes before all have everything."""
+def test_leave_waits_for_worker_without_last_result() -> None:
+    """The aggregation point restarts just after the last round; no worker leaves before all have all results."""
     lost_until = 12 * PATH_S
 
     def lost(worker: int, sends: bool, header: Header) -> bool:
@@ -228,14 +228,14 @@ def test_leaving_helps_who_lacks_the_very_last_result() -> None:
             worker.gone = worker.done
     check_sums(job)
     assert job.workers[0].stats.answered_pendings > 0
-    # Without the goodbye worker 0 would have been gone by then.
+    # Without the empty last round worker 0 would have ended by then.
     assert len(job.workers[0].results) == 3
 
 
 @pytest.mark.parametrize("sends", [True, False], ids=["contributions", "results"])
 @pytest.mark.parametrize("switch", [False, True])
-def test_the_end_of_a_burst_does_not_take_a_timeout_for_each_packet(sends: bool, switch: bool) -> None:
-    """A queue that is full loses all of it, on the way there or back."""
+def test_lost_burst_costs_one_timeout(sends: bool, switch: bool) -> None:
+    """A full queue drops the end of the burst, on the uplink or the downlink."""
     first: set[int] = set()
 
     def lost(worker: int, sent: bool, header: Header) -> bool:
@@ -250,6 +250,6 @@ def test_the_end_of_a_burst_does_not_take_a_timeout_for_each_packet(sends: bool,
     job.run()
     check_sums(job)
     assert len(first) == 95
-    # One timeout, and a round trip for twice as many each time; there were 95 timeouts.
+    # One timeout, then a round trip for twice as many chunks each time, instead of 95 timeouts.
     assert job.now < 2 * MIN_PTO_S + 20 * PATH_S
     assert job.workers[0].stats.retransmissions < 2 * len(first)

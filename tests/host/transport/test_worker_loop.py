@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds on real sockets that are interrupted, closed, cut off or forgotten; both implementations."""
+"""Rounds on real sockets that are interrupted, closed or cut off; both implementations."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def wait_until_sending(transport: UdpTransport) -> None:
 WORDS = np.arange(1000, dtype=np.uint32)
 
 
-def test_the_compiled_loop_is_used_where_it_can_be(implementation: str) -> None:
+def test_transport_uses_native_loop_on_kernel_sockets(implementation: str) -> None:
     one, other = tickets((HOST, 9), 2)
     with contextlib.closing(UdpTransport(one)) as transport:
         assert isinstance(transport._loop, NativeWorkerLoop if implementation == "native" else PythonWorkerLoop)
@@ -77,23 +77,23 @@ def test_the_compiled_loop_is_used_where_it_can_be(implementation: str) -> None:
         assert isinstance(transport._loop, PythonWorkerLoop)
 
 
-@pytest.mark.parametrize(("offload", "joined"), [("auto", True), ("on", True), ("off", False)])
-def test_super_packets_are_a_choice(offload: Any, joined: bool) -> None:
+@pytest.mark.parametrize(("offload", "gso"), [("auto", True), ("on", True), ("off", False)])
+def test_offload_option_controls_super_packets(offload: Any, gso: bool) -> None:
     with AggregationServer((HOST, 0)) as server:
         (ticket,) = tickets(server.address, 1)
         server.admit(ServerJob.from_tickets([ticket]))
         with contextlib.closing(UdpTransport(ticket, offload=offload)) as transport:
             assert transport.exchange(LaneOp.ADD32, WORDS).result().tolist() == WORDS.tolist()
             if isinstance(transport._loop, NativeWorkerLoop):
-                assert transport._loop.gso is joined
+                assert transport._loop.gso is gso
 
 
-def test_an_unknown_offload_is_refused() -> None:
+def test_unknown_offload_raises() -> None:
     with pytest.raises(ConfigurationError, match="offload 'maybe': expected one of auto, on, off"):
         UdpTransport(tickets((HOST, 9), 1)[0], offload="maybe")  # type: ignore[arg-type]
 
 
-def test_a_signal_ends_a_round_that_waits_and_leaves_nothing() -> None:
+def test_signal_ends_waiting_round_and_releases_port() -> None:
     ticket = tickets((HOST, 9), 2)[0]
     with descriptors_stay():
         transport = UdpTransport(ticket, deadline_s=FOREVER_S)
@@ -114,7 +114,7 @@ def test_a_signal_ends_a_round_that_waits_and_leaves_nothing() -> None:
             sock.bind(ticket.local)
 
 
-def test_closing_ends_a_round_of_another_thread() -> None:
+def test_close_ends_round_of_another_thread() -> None:
     ticket = tickets((HOST, 9), 2)[0]
     transport = UdpTransport(ticket, deadline_s=FOREVER_S)
     outcomes: list[BaseException] = []
@@ -136,7 +136,7 @@ def test_closing_ends_a_round_of_another_thread() -> None:
         sock.bind(ticket.local)
 
 
-def test_sessions_that_are_closed_or_forgotten_leave_no_descriptors() -> None:
+def test_closed_or_deleted_transport_leaves_no_descriptors() -> None:
     with AggregationServer((HOST, 0)) as server, descriptors_stay():
         for number in range(6):
             (ticket,) = tickets(server.address, 1)
@@ -149,11 +149,11 @@ def test_sessions_that_are_closed_or_forgotten_leave_no_descriptors() -> None:
             gc.collect()
             for thread in threading.enumerate():
                 if thread.name == "lanesum-service":
-                    thread.join()  # ends with its session, however that ends
+                    thread.join()  # ends with its transport
             server.remove(ticket.job)
 
 
-def test_rounds_of_many_threads_do_not_hold_each_other_up() -> None:
+def test_rounds_of_several_threads_run_concurrently() -> None:
     workers = 4
     with AggregationServer((HOST, 0)) as server:
         job = tickets(server.address, workers)
@@ -175,7 +175,7 @@ def test_rounds_of_many_threads_do_not_hold_each_other_up() -> None:
 
 
 @pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "namespaces can be made")
-def test_a_host_that_is_cut_off_says_so() -> None:
+def test_host_without_route_raises() -> None:
     program = """
 import subprocess
 import numpy as np

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers of one job in virtual time, a server and a switch-like point between them, and a network that misbehaves."""
+"""Workers of one job in virtual time, with a server, a switch-like aggregation point and a faulty network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Words = NDArray[np.uint32]
 Plan = list[tuple[LaneOp, Words]]
 
 PATH_S = 1e-4
-# Far beyond what any run needs: a run that comes here would never end.
+# Far beyond the time of any run: a run that reaches it would never end.
 NEVER_S = 600.0
 
 
@@ -38,7 +38,7 @@ def ticket(worker: int = 0, workers: int = 2, **fields: Any) -> JobTicket:
 
 
 def answer(to: JobTicket, kind: Kind = Kind.RESULT, *, payload: list[int] | None = None, **fields: Any) -> bytes:
-    """A datagram as an aggregation point makes it; a result has zeros in it unless ``payload`` says otherwise."""
+    """Return a datagram of an aggregation point; a result has zeros unless ``payload`` is given."""
     if payload is None:
         payload = [0] * to.accumulator_words if kind == Kind.RESULT else []
     values: dict[str, Any] = {"job": to.job, "tag": to.tag, "op": LaneOp.ADD32, **fields}
@@ -50,7 +50,7 @@ def read(datagrams: list[memoryview]) -> list[Header]:
 
 
 def expected(op: LaneOp, contributions: list[Words], table: bytes | None = None) -> Words:
-    """The words of a round over these workers."""
+    """Return the result of a round over these workers."""
     total = expand(op, contributions[0], table)
     for words in contributions[1:]:
         total = combine(op, total, expand(op, words, table))
@@ -65,11 +65,11 @@ class Worker:
     plan: Plan
     rounds: AnyRoundSequence
     starts_at: float = 0.0
-    window: AnyRoundState | None = None
+    round: AnyRoundState | None = None
     results: list[Words] = field(default_factory=list)
     contributors: list[NDArray[np.uint32]] = field(default_factory=list)
     error: TransportError | None = None
-    gone: bool = False  # its process has ended: it answers nobody
+    gone: bool = False  # its process has ended
 
     @property
     def done(self) -> bool:
@@ -80,7 +80,7 @@ class Worker:
         return self.rounds.stats
 
 
-# Decides about a datagram: None lets it pass, else it is lost. Arguments: worker, True for one that it sends, header.
+# Returns True if a datagram is lost. Arguments: worker, True for one that it sends, header.
 Lost = Callable[[int, bool, Header], bool]
 
 
@@ -90,11 +90,11 @@ class VirtualJob:
     Args:
         plans: rounds of every worker.
         seed, loss, duplicates, jitter_s: of the network; shares of datagrams, and the longest extra delay.
-        lost: what is lost besides.
-        switch: contributions without BYPASS go to a point of their own, as a switch is one.
-        unknown: workers whose contributions the switch does not take, and routes to the server.
-        starts: when a worker begins, by number.
-        history: decisions that the server keeps.
+        lost: decides about further losses.
+        switch: contributions without BYPASS go to an aggregation point of their own, which stands for a switch.
+        unknown: workers whose contributions the switch does not consume, but routes to the server.
+        starts: times at which workers begin, by number.
+        history: results that the server keeps.
         fields: of the tickets.
     """
 
@@ -138,7 +138,7 @@ class VirtualJob:
         return point
 
     def restart(self) -> None:
-        """The points lose everything but the job."""
+        """Restart the points: they lose everything but the job."""
         self.server = self.new_point()
         self.switch = None if self.switch is None else self.new_point()
 
@@ -153,7 +153,7 @@ class VirtualJob:
             event()
 
     def _begin(self, worker: Worker) -> None:
-        worker.window = worker.rounds.start(*worker.plan[len(worker.results)])
+        worker.round = worker.rounds.start(*worker.plan[len(worker.results)])
         self._send(worker)
 
     def _send(self, worker: Worker) -> None:
@@ -182,8 +182,8 @@ class VirtualJob:
             self.at(when, functools.partial(arrive, worker, datagram))
 
     def _at_point(self, worker: Worker, datagram: bytes) -> None:
-        past = Header.unpack(datagram).flags & Flag.BYPASS or worker.ticket.worker in self._unknown
-        by_switch = self.switch is not None and not past
+        bypass = Header.unpack(datagram).flags & Flag.BYPASS or worker.ticket.worker in self._unknown
+        by_switch = self.switch is not None and not bypass
         point = self.switch if by_switch and self.switch is not None else self.server
         by_address = {one.ticket.local: one for one in self.workers}
         for receiver, made in point.handle(worker.ticket.local, datagram):
@@ -191,7 +191,7 @@ class VirtualJob:
 
     @staticmethod
     def _from_switch(made: bytes) -> bytes:
-        """A switch does not know of ways past it."""
+        """Return an answer as a switch makes it: without BYPASS."""
         packet = Packet.unpack(made)
         packet.header.flags &= ~Flag.BYPASS
         return packet.pack()
@@ -205,19 +205,19 @@ class VirtualJob:
             worker.error = error
             self._send_all(worker, worker.rounds.final_datagrams())
             return
-        window = worker.window
-        if window is not None and window.complete:
-            worker.results.append(window.result())
-            worker.contributors.append(window.contributors().copy())
-            worker.rounds.finish(window)
-            worker.window = None
+        round_ = worker.round
+        if round_ is not None and round_.complete:
+            worker.results.append(round_.result())
+            worker.contributors.append(round_.contributors().copy())
+            worker.rounds.finish(round_)
+            worker.round = None
             if not worker.done:
                 self._begin(worker)
         self._send(worker)
 
 
 def random_plans(seed: int, workers: int, sizes: list[int], ops: tuple[LaneOp, ...] = (LaneOp.ADD32,)) -> list[Plan]:
-    """The same rounds for all workers, with words of their own."""
+    """Return the same rounds for all workers, each with words of its own."""
     generator = np.random.default_rng(seed)
     return [
         [(ops[number % len(ops)], generator.integers(0, 2**32, size, np.uint32)) for number, size in enumerate(sizes)]
@@ -226,7 +226,7 @@ def random_plans(seed: int, workers: int, sizes: list[int], ops: tuple[LaneOp, .
 
 
 def check_sums(job: VirtualJob) -> None:
-    """Every worker has the sum over those that the result names, word for word, and all name the same."""
+    """Check that all workers have the same contributors, and the exact sum over them."""
     first = job.workers[0]
     places = [one.place for one in job.tickets]
     for number, (op, words) in enumerate(first.plan):

@@ -86,9 +86,9 @@ def test_foreign_datagrams_change_no_sum(strays: list[tuple[int, bytes]], quorum
     aggregator.admit(ServerJob.from_tickets(both))
     by_address = {ticket.local: RoundSequence(ticket) for ticket in both}
     words = [np.arange(CHUNKS * WORDS, dtype=np.uint32) * (1 + worker) for worker in range(2)]
-    windows = {ticket.local: by_address[ticket.local].start(LaneOp.ADD32, words[ticket.worker]) for ticket in both}
+    started = {ticket.local: by_address[ticket.local].start(LaneOp.ADD32, words[ticket.worker]) for ticket in both}
     step, completed = 0, dict.fromkeys(by_address, 0)
-    while not all(window.complete for window in windows.values()):
+    while not all(round_.complete for round_ in started.values()):
         for address, rounds in by_address.items():
             for datagram in list(map(bytes, rounds.due(step * 1e-3))):
                 for receiver, answer in aggregator.handle(address, datagram):
@@ -99,7 +99,7 @@ def test_foreign_datagrams_change_no_sum(strays: list[tuple[int, bytes]], quorum
     for address, rounds in by_address.items():
         check_counts(rounds, completed[address])
         for got, (contributors,), *parts in zip(
-            np.split(windows[address].result(), CHUNKS), windows[address].contributors(),
+            np.split(started[address].result(), CHUNKS), started[address].contributors(),
             *(np.split(one, CHUNKS) for one in words), strict=True,
         ):  # fmt: skip
             assert got.tolist() == sum(part for worker, part in enumerate(parts) if contributors >> worker & 1).tolist()
@@ -110,7 +110,7 @@ def test_foreign_datagrams_change_no_sum(strays: list[tuple[int, bytes]], quorum
 def test_random_answers_end_a_session_by_typed_errors_only(arriving: list[bytes], quorum: int) -> None:
     """Packets with the right job and tag, but random other fields."""
     rounds = RoundSequence(tickets(quorum)[0])
-    window = rounds.start(LaneOp.ADD32, np.zeros(CHUNKS * WORDS, np.uint32))
+    round_ = rounds.start(LaneOp.ADD32, np.zeros(CHUNKS * WORDS, np.uint32))
     completed = 0
     for step, datagram in enumerate(arriving):
         now = step * 1e-3
@@ -126,8 +126,8 @@ def test_random_answers_end_a_session_by_typed_errors_only(arriving: list[bytes]
             assert quorum and header.kind == Kind.PENDING and header.flags & Flag.GONE
             return  # not counted as anything: the session is over
         timeout_s = rounds.next_timeout(now)
-        assert window.complete or timeout_s is not None
-    assert completed == int(np.count_nonzero(window.contributors().any(axis=1)))
+        assert round_.complete or timeout_s is not None
+    assert completed == int(np.count_nonzero(round_.contributors().any(axis=1)))
     check_counts(rounds, completed)
 
 

@@ -104,7 +104,7 @@ class Worker:
         self.port = host.port
         self.host = host_of(host, ticket.local[1])
         self.rounds = RoundSequence(ticket)
-        self.window: RoundState | None = None
+        self.round: RoundState | None = None
         self.results: list[Words] = []
         self.contributors: list[Words] = []
         self.received: list[bytes] = []  # all datagrams that its socket received
@@ -236,9 +236,9 @@ class World:
         frames: list[PortFrame] = []
         for worker in self.workers:
             done = len(worker.results)
-            if worker.window is None and done < len(rounds):
+            if worker.round is None and done < len(rounds):
                 op, words = rounds[done]
-                worker.window = worker.rounds.start(op, words[worker.ticket.worker])
+                worker.round = worker.rounds.start(op, words[worker.ticket.worker])
             frames += worker.due(self.now, checksum=worker.ticket.worker % 2 == 0)
         for _, frame in frames:
             self.traffic.capture(frame)
@@ -287,9 +287,9 @@ class World:
 
     @staticmethod
     def _finish(worker: Worker) -> None:
-        window = worker.window
-        if window is not None and window.complete:
-            worker.results.append(window.result())
-            worker.contributors.append(window.contributors().copy())
-            worker.rounds.finish(window)
-            worker.window = None
+        round_ = worker.round
+        if round_ is not None and round_.complete:
+            worker.results.append(round_.result())
+            worker.contributors.append(round_.contributors().copy())
+            worker.rounds.finish(round_)
+            worker.round = None

@@ -93,7 +93,10 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         ),
         (("controller", "--tofino", "tofino1-w32", "--words", "64"), ("--words 64 is not what tofino1-w32 has: 32",)),
         (("controller", "--recirculation", "68"), ("are for --tofino", "Name a profile")),
-        (("controller", "--tofino", "tofino1-w32", "--device-config", "/none.bin"), ("no device config /none.bin",)),
+        (
+            ("controller", "--tofino", "tofino1-w32", "--device-config", "/none.bin"),
+            ("Missing device config /none.bin",),
+        ),
         (
             ("controller", "--tofino", "tofino1-w32", "--recirculation", "7", "--switch", "127.0.0.1:1"),
             ("Port 7 is no recirculation port of Tofino 1", "68, 196, 324, 452"),

@@ -15,6 +15,7 @@ import pytest
 from lanesum.aggregation.slots import Decision
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header
+from lanesum.protocol.spec import HEADER
 from lanesum.server.slot_table import ServerDecision
 from lanesum_lab.simulator import Schedule, run
 from lanesum_lab.simulator.__main__ import main
@@ -116,12 +117,7 @@ def test_runs_end_far_below_the_bound() -> None:
 def test_header_is_read_as_the_library_writes_it() -> None:
     rng = random.Random(3)
     for _ in range(50):
-        header = Header(
-            kind=rng.randrange(16), flags=rng.randrange(256), job=rng.getrandbits(16), tag=rng.getrandbits(32),
-            epoch=rng.getrandbits(32), chunk=rng.getrandbits(32), shadow=rng.randrange(2), slot=rng.getrandbits(15),
-            op=rng.randrange(256), spare=rng.randrange(256), workers=rng.getrandbits(32), racks=rng.getrandbits(32),
-            fan_in_workers=rng.randrange(256), fan_in_racks=rng.randrange(256), words=rng.getrandbits(16),
-        )  # fmt: skip
+        header = Header(**{field.name: rng.getrandbits(field.bits) for field in HEADER if field.name != "version"})
         seen = read(header.pack())
         assert seen.pack() == header.pack()
         assert (seen.kind, seen.shadow_slot) == (header.kind, header.shadow << 15 | header.slot)

@@ -223,7 +223,7 @@ public:
 
 private:
     const codecs::Kernels &for_length(std::size_t length) const {
-        return length % codecs::LEAST_LENGTH == 0 ? *kernels_ : codecs::BASELINE;
+        return length % codecs::MIN_LENGTH == 0 ? *kernels_ : codecs::BASELINE;
     }
 
     std::string level_;

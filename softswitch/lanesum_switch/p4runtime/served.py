@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The pipeline that a device serves: its configuration and the managers of its entities."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from lanesum_switch.api import Switch
+from lanesum_switch.p4runtime.digests import DigestManager
+from lanesum_switch.p4runtime.idle import IdleMonitor
+from lanesum_switch.p4runtime.p4info import P4InfoIndex
+from lanesum_switch.p4runtime.packet_io import PacketIo
+from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.replication import ReplicationManager
+from lanesum_switch.p4runtime.scheduler import Scheduler
+
+
+class Owner(Protocol):
+    """Parts of the pipeline manager that a pipeline uses."""
+
+    lock: threading.RLock
+    scheduler: Scheduler
+    idle_sweep_seconds: float
+
+    def send(self, message: Any) -> None:
+        """Send a stream message to the primary."""
+
+
+class Pipeline:
+    """The active configuration, with all objects that belong to it."""
+
+    def __init__(
+        self,
+        index: P4InfoIndex,
+        config: Any,
+        owner: Owner,
+        switch: Switch,
+        const_priorities: Mapping[str, list[int]] | None = None,
+    ) -> None:
+        self.config = p4rt.ForwardingPipelineConfig()
+        self.config.CopyFrom(config)
+        self.program = Program(index, switch, const_priorities)
+        self.replication = ReplicationManager(self.program)
+        self.packet_io = PacketIo(index)
+        self.digests = DigestManager(index, owner.scheduler, owner.send)
+        self._idle = IdleMonitor(self.program, owner.lock, owner.scheduler, owner.send, owner.idle_sweep_seconds)
+
+    def close(self) -> None:
+        self._idle.close()
+        self.digests.close()
