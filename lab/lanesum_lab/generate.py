@@ -221,7 +221,8 @@ def header_table() -> str:
     """Return the field table of docs/protocol.md."""
     rows, offset = [], 0
     for field in spec.HEADER:
-        rows.append((str(offset // 8), str(offset % 8), str(field.bits), f"`{field.name}`", field.meaning))
+        meaning = field.meaning.removesuffix(", by kind of packet")  # the page has a table of kinds
+        rows.append((str(offset // 8), str(offset % 8), str(field.bits), f"`{field.name}`", meaning))
         offset += field.bits
     return _markdown_table(("byte", "bit", "bits", "field", "meaning"), rows)
 
