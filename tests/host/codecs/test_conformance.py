@@ -316,5 +316,5 @@ def test_state_of_a_checkpoint_continues_the_job(name: str) -> None:
 def test_traits_do_not_contradict_each_other(name: str) -> None:
     traits = build(name).traits
     assert isinstance(traits, codecs.CodecTraits)
-    assert not traits.adds_memory or traits.accepts_device_tensors
+    assert not traits.adds_error_feedback or traits.accepts_device_tensors
     assert traits.max_nmse > 0
