@@ -90,7 +90,7 @@ class KeepAlive(Serving):
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, at once but for a call under way, which is waited for a little; idempotent."""
+        """End the thread, at once but for a call in flight, which is waited for a little; idempotent."""
         self._stop.set()
         # A thread in the middle of a call is better not met by the end of the interpreter.
         if self._thread.is_alive() and self._thread is not threading.current_thread():
@@ -212,7 +212,7 @@ def join(
     A ticket is good for one session. A worker that joins a second time starts the job anew, for all workers.
 
     With LANESUM_TICKET set to a file and no controller given, the ticket is read from there, and the file is renamed
-    to ``FILE.used``; nobody can be waited for then.
+    to ``FILE.used``; a caller cannot wait for the other workers then.
 
     Raises:
         ConfigurationError: a value is missing.
@@ -289,7 +289,7 @@ def wait_for_others(
 
     Raises:
         DescriptionMismatchError: the workers use different codecs; all that wait are told.
-        NotReadyError: somebody has not come.
+        NotReadyError: a worker has not joined.
         SupersededError: the ticket is void.
         ControllerError: the controller is silent.
     """

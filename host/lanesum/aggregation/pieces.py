@@ -11,7 +11,7 @@ from lanesum.protocol.lanes import LaneShape
 
 
 class RoundPieces:
-    """What a codec does for each piece of a round; every piece is encoded and decoded once, in order.
+    """The codec's operations on each piece of a round; every piece is encoded and decoded once, in order.
 
     Args:
         encode: makes the uplink words of a piece, by number, in the round's own words.

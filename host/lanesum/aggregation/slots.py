@@ -22,7 +22,7 @@ _HALF_RANGE = 1 << 31
 
 
 class Decision(enum.Enum):
-    """What a contribution does to its entry; the names are the actions of table ``slot`` in the P4 program."""
+    """The action of a contribution on its entry; the names are the actions of table ``slot`` in the P4 program."""
 
     CLAIM = "claim"
     CLAIM_AND_COMPLETE = "claim_and_complete"
@@ -38,7 +38,7 @@ class Decision(enum.Enum):
 
 
 class ChunkOrder(enum.Enum):
-    """How a packet's (epoch, chunk) stands to the owner's."""
+    """The order of a packet's (epoch, chunk) and the owner's."""
 
     NEWER = 0
     SAME = 1
@@ -103,7 +103,7 @@ class SlotTable:
 
     TICKS = 1 << 16  # time wraps
     ROUND_WORD_BITS = 32  # of the size of a round that an entry remembers
-    NOTES_CONFLICTS = False  # whoever had a conflict on a chunk counts as seen there
+    NOTES_CONFLICTS = False  # a worker with a conflict on a chunk counts as seen there
 
     def __init__(self) -> None:
         self._entries: dict[tuple[int, int], Entry] = {}
@@ -176,7 +176,7 @@ class SlotTable:
 
     @staticmethod
     def _accumulator_words(header: Header, words: Words, code_table: bytes | None) -> Words:
-        """What another switch has summed is wide already."""
+        """Return accumulator words; the words of an aggregate have that width already."""
         return words if header.flags & Flag.UPPER else expand(LaneOp(header.op), words, code_table)
 
     @classmethod
@@ -190,7 +190,7 @@ class SlotTable:
 
     @classmethod
     def seen(cls, entry: Entry, worker: int) -> bool:
-        """Whether the entry has had a packet of this worker."""
+        """Return True if the entry has had a packet of this worker."""
         return bool(entry.workers & worker)
 
     @classmethod

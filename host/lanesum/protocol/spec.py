@@ -25,7 +25,7 @@ BUILT_ACCUMULATOR_WORDS = (32, 64, 128)
 
 
 class Kind(enum.IntEnum):
-    """What a packet is."""
+    """The type of a packet."""
 
     CONTRIBUTION = 1
     RESULT = 2
@@ -82,7 +82,7 @@ HEADER_BITS = sum(field.bits for field in HEADER)
 HEADER_BYTES = HEADER_BITS // 8
 WORD_BYTES = 4
 
-# What stands in front of the lanesum header in an untagged frame.
+# Headers in front of the lanesum header in an untagged frame.
 ETHERNET_BYTES = 14
 IPV4_BYTES = 20
 UDP_BYTES = 8

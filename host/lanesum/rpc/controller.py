@@ -33,7 +33,7 @@ class ControllerError(LanesumError):
 
 
 class UnreachableError(ControllerError):
-    """Nobody answered in time."""
+    """The controller did not answer in time."""
 
 
 def call(address: str, method: str, message: dict[str, Any], timeout_s: float = DEFAULT_TIMEOUT_S) -> dict[str, Any]:

@@ -21,7 +21,7 @@ MAX_MESSAGE_BYTES = 64 << 20
 _THREADS = 8
 # Refusals quote what they refuse, and gRPC passes them on percent-encoded in its headers. Beyond 8 KiB it refuses
 # a share of all answers, at random, and beyond 16 KiB all of them.
-_MOST_ENCODED_BYTES = 7 << 10
+_MAX_ENCODED_BYTES = 7 << 10
 _LONGEST_CHARACTER = 12  # bytes of one, percent-encoded
 
 # A message in, a message out. A LanesumError that it raises reaches the caller as a RefusedCallError.
@@ -33,7 +33,7 @@ class RefusedCallError(LanesumError):
 
 
 class NoAnswerError(LanesumError):
-    """Nobody answered in time. Whether the call was carried out is not known."""
+    """The server did not answer in time; it may or may not have carried out the call."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -121,9 +121,9 @@ class JsonService(Serving):
 
 def _cut(text: str) -> str:
     """Both ends of what is too long: the next step comes last."""
-    if len(quote(text)) <= _MOST_ENCODED_BYTES:
+    if len(quote(text)) <= _MAX_ENCODED_BYTES:
         return text
-    kept = _MOST_ENCODED_BYTES // _LONGEST_CHARACTER // 2
+    kept = _MAX_ENCODED_BYTES // _LONGEST_CHARACTER // 2
     return f"{text[:kept]} ... {text[-kept:]}"
 
 

@@ -97,7 +97,7 @@ def test_batch_positions(chunks: int, position: int, slots: int, seed: int) -> N
         assert (packet.payload == payload[chunk]).all()
 
 
-def test_batch_places_are_shared_by_no_two_chunks_of_a_window() -> None:
+def test_no_two_chunks_of_a_window_share_an_entry() -> None:
     """2 x slots positions in a row use 2 x slots different entries, wherever they begin."""
     for position in (0, 3, 5, 11):
         batch = ChunkBatch(Header(), np.zeros((10, 1), np.uint32), position=position, slots=5)
