@@ -11,11 +11,7 @@ from lanesum.protocol.lanes import LaneShape
 
 
 class RoundPieces:
-<<<<<<< HEAD
-    """The codec's operations on each piece of a round; every piece is encoded and decoded once, in order.
-=======
     """Callbacks of a codec for the pieces of a round; each piece is encoded and decoded once, in order.
->>>>>>> main
 
     Args:
         encode: writes the uplink words of a piece, by number, into the words of the round.
