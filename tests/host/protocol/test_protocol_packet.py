@@ -73,7 +73,7 @@ def test_packet_length_must_match() -> None:
 @pytest.mark.parametrize("version", [0, 1, 15])
 def test_packet_of_another_version(version: int) -> None:
     data = Packet(Header(version=version), np.zeros(1, np.uint32)).pack()
-    with pytest.raises(PacketError, match=f"version {version}; this host speaks {spec.VERSION}"):
+    with pytest.raises(PacketError, match=f"version {version}; this host uses version {spec.VERSION}"):
         Packet.unpack(data)
 
 
