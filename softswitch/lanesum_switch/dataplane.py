@@ -34,7 +34,7 @@ from lanesum_switch.compiler.driver import (
     PacketFn,
     compile_program,
 )
-from lanesum_switch.refusal import typed_refusal
+from lanesum_switch.compiler.refusal import typed_refusal
 from lanesum_switch.runtime.state import Runtime, build_state
 from lanesum_switch.runtime.tables import MatchTable
 

@@ -11,7 +11,7 @@ from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.limits import MAX_PROGRAM_BYTES
-from lanesum_switch.refusal import typed_refusal
+from lanesum_switch.compiler.refusal import typed_refusal
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.body import Binding
 from lanesum_switch.tna.controls import Control
