@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import functools
 import os
 import re
 import signal
@@ -51,8 +52,6 @@ INDEPENDENT = (
     "tests/lab/bench/test_bench_rounds.py",
     "tests/lab/simulator/test_mutants.py",
 )
-# The conformance suite starts a switch of each kind once and keeps it.
-_CONFORMANCE = re.compile(r"bmv2_tests/.*\[.*(reference|embedded|bmv2)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -123,13 +122,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+@functools.cache
+def _conformance_pattern() -> re.Pattern[str]:
+    """Return the pattern of tests of the conformance suite; its group is the switch target."""
+    from lanesum_lab import targets
+
+    longest_first = sorted(("reference", *targets.names()), key=len, reverse=True)
+    return re.compile(rf"bmv2_tests/.*\[.*({'|'.join(map(re.escape, longest_first))})")
+
+
 class FileScheduling(LoadScopeScheduling):
-    """Scheduler that assigns whole files to processes, in the order of collection."""
+    """Scheduler that assigns whole files to processes, in the order of collection.
+
+    Of the conformance suite it assigns all tests of one target, which is started once and kept.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        kind = _CONFORMANCE.match(nodeid)
-        if kind is not None:
-            return f"bmv2_tests: {kind[1]}"
+        target = _conformance_pattern().match(nodeid)
+        if target is not None:
+            return f"bmv2_tests: {target[1]}"
         path = nodeid.split("::")[0]
         return nodeid if path in INDEPENDENT else path
 

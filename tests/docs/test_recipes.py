@@ -28,12 +28,13 @@ class Checklist:
     items: list[tuple[str, str | None, str | None]]
 
 
+def text(name: str) -> str:
+    return (ROOT / "docs" / "extending" / f"{name}.md").read_text()
+
+
 def read(name: str) -> list[Checklist]:
-    page = ROOT / "docs" / "extending" / f"{name}.md"
-    if not page.exists():
-        pytest.skip(f"docs/extending/{name}.md is not written yet")
     checklists = []
-    for section in _SECTION.findall(page.read_text()):
+    for section in _SECTION.findall(text(name)):
         (number,) = _NUMBER.findall(section)
         items = [(found["path"], found["symbol"], found["mark"]) for found in _ITEM.finditer(section)]
         assert len(items) == len(re.findall("^- ", section, re.MULTILINE)), f"{name}: an item begins with no path"
@@ -43,9 +44,8 @@ def read(name: str) -> list[Checklist]:
 
 
 def test_readme_lists_every_recipe() -> None:
-    text = (ROOT / "docs" / "extending" / "README.md").read_text()
-    names = re.findall(r"^\| \[?([\w ]+?)(?:\]\([\w.-]+\))? \|", text, re.MULTILINE)[1:]
-    assert [name.replace(" ", "-") for name in names] == list(RECIPES)
+    links = re.findall(r"^\| \[([\w ]+)\]\(([\w-]+)\.md\) \|", text("README"), re.MULTILINE)
+    assert [name.replace(" ", "-") for name, _ in links] == [page for _, page in links] == list(RECIPES)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -66,15 +66,20 @@ def test_recipe_files_and_names_exist(name: str) -> None:
             assert defines(ROOT / path, symbol), f"{path} defines no {symbol}"
 
 
-def test_codec_recipe_class_passes_conformance_test() -> None:
-    """In a process of its own, because the codecs of this one are registered for all tests."""
-    page = ROOT / "docs" / "extending" / "codec.md"
-    if not page.exists():
-        pytest.skip("docs/extending/codec.md is not written yet")
-    (module,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    (name,) = re.findall(r'register\("(\w+)"', module)
-    arguments = ["-q", "-n", "0", "-p", "no:cacheprovider", "tests/host/codecs/test_conformance.py", "-k", name]
-    program = f"{module}\nimport sys\nimport pytest\n\nsys.exit(pytest.main({arguments!r}))\n"
+def run_with_module(name: str, *arguments: str) -> None:
+    """Run pytest after the module of a recipe, in a process of its own because the module registers its class."""
+    (module,) = re.findall(r"^```python\n(.*?)^```", text(name), re.MULTILINE | re.DOTALL)
+    options = ["-q", "-n", "0", "-p", "no:cacheprovider", *arguments]
+    program = f"{module}\nimport sys\nimport pytest\n\nsys.exit(pytest.main({options!r}))\n"
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert " passed" in run.stdout
+
+
+def test_codec_recipe_class_passes_conformance_test() -> None:
+    run_with_module("codec", "tests/host/codecs/test_conformance.py", "-k", "coarse")
+
+
+def test_switch_target_recipe_passes_conformance_tests() -> None:
+    files = ("tests/lab/targets/test_targets.py", "bmv2_tests/test_lane_operations.py")
+    run_with_module("switch-target", *files, "-k", "embedded-w128")

@@ -1,22 +1,22 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every codec is: a generator that yields rounds of lane words and returns the decoded vector.
+"""Protocol of codecs: a generator that yields rounds of lane words and returns the decoded vector.
 
-A codec never touches a socket. Its ``all_reduce`` yields one :class:`Round` after another; whoever drives it
-(the network session, or :func:`lanesum_lab.codec_simulation.simulate`) has the words of all workers aggregated and
-sends an :class:`Aggregate` back in::
+A codec opens no socket. Its ``all_reduce`` yields one :class:`Round` after another. Its driver is the network session
+or :func:`lanesum_lab.codec_simulation.simulate`: it has the words of all workers aggregated, and sends an
+:class:`Aggregate` into the generator::
 
     steps = codec.all_reduce(x, context)
     try:
         round_ = next(steps)
         while True:
-            ...  # start round_.words on its way, call round_.overlap(), wait for the aggregate
+            ...  # send round_.words, call round_.overlap(), wait for the aggregate
             round_ = steps.send(aggregate)
     except StopIteration as stop:
         result = stop.value
 
-Rounds that do not need each other's aggregates may come together, as a :class:`RoundGroup`: the driver puts all of
-them on their way before it waits, and sends a tuple of as many aggregates in.
+Rounds that do not depend on each other's aggregates may be yielded together, as a :class:`RoundGroup`. The driver may
+have all of them in flight at once. It sends a tuple with one aggregate for each round into the generator.
 """
 
 from __future__ import annotations
@@ -52,40 +52,44 @@ if TYPE_CHECKING:
 
 Vector: TypeAlias = NDArray[np.float32]
 T = TypeVar("T")
-# To compare with a type makes a data type of it every time.
+# A comparison with a type constructs a dtype every time.
 _FLOAT32, _UINT32 = np.dtype(np.float32), np.dtype(np.uint32)
-#: Next step of who is refused because of its values, before anything of them was sent.
+#: Next step of errors about values that are raised before the first round.
 NOTHING_SENT = "Nothing of it was sent: skip the step or lower the loss scale."
 
 
 class CodecError(LanesumError):
-    """A vector or an aggregate that a codec cannot encode or decode."""
+    """Vector or aggregate that a codec cannot encode or decode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A parameter's place in a vector: values ``start`` to ``stop``."""
+    """Range of one parameter in a vector: values ``start`` to ``stop`` (exclusive)."""
 
     key: str
     start: int
     stop: int
 
 
-# Not frozen, which would make making one several times as slow: every small all-reduce makes one.
+# Not frozen: the constructor of a frozen class is several times as slow, and every small all-reduce calls it.
 @dataclass(slots=True, kw_only=True)
 class CodecContext:
-    """What all workers agree on before they encode one vector.
+    """Agreement of all workers about one all-reduce, and this worker's number.
 
-    ``seed`` (64 bits) and ``round`` (32 bits, wraps) key the random bits together with ``worker``, so two
-    all-reduces of a job must never share a ``round``. ``tensor`` names the vector in errors and keys the
-    error-feedback memory. ``average`` asks for the mean over the contributors, else for their sum.
-    ``keep_residual`` asks for :attr:`Result.residual`, which costs a codec one more inverse transform.
-    ``complete`` says that every sum is over all workers: the job has no quorum. ``in_pieces`` says so too, and that the
-    driver makes rounds piece by piece where they have :attr:`Round.pieces`. ``parts``: the parameters that the vector
-    is made of, one after the other; none where nobody knows.
-
-    ``memory``: what a codec with ``adds_memory`` adds to the vector first, as long and on the same device; None for
-    nothing. It is the codec's: the residual may be written there.
+    Attributes:
+        workers: number of workers of the job.
+        worker: number of this worker, from 0.
+        seed: 64 bits that key the random bits, together with ``round`` and ``worker``.
+        round: number of the all-reduce, modulo 2**32. Two all-reduces of a job must not share it.
+        tensor: name of the vector, in errors and for state that is kept by tensor.
+        average: the result is the mean over the contributors, else their sum.
+        keep_residual: the result includes :attr:`Result.residual`. It costs one more inverse transform.
+        complete: every sum is over all workers, because the job has no quorum.
+        in_pieces: as ``complete``; and the driver encodes and decodes rounds in parts where they have
+            :attr:`Round.pieces`.
+        parts: parameters of the vector, one after the other; empty where they are unknown.
+        error_feedback: vector that a codec with the trait ``adds_error_feedback`` adds first, of the same length and
+            device; None for zeros. The codec may overwrite it with the residual.
     """
 
     workers: int
@@ -98,7 +102,7 @@ class CodecContext:
     complete: bool = False
     in_pieces: bool = False
     parts: tuple[Part, ...] = ()
-    memory: Any = None
+    error_feedback: Any = None
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not 0 <= self.worker < self.workers:
@@ -110,10 +114,10 @@ class CodecContext:
 
 
 class Deferred(Generic[T]):
-    """Work that may run while a round is in flight: runs once, on the first call, and remembers its value.
+    """Function that runs once, on the first call, while a round is in flight.
 
-    A second caller, from whichever thread, waits for the first and gets the same value. A driver that ignores
-    ``Round.overlap`` therefore still gets the right result, only later.
+    Later callers, from any thread, wait for the first and receive the same value. So the result is right even if a
+    driver ignores ``Round.overlap``.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -130,30 +134,28 @@ class Deferred(Generic[T]):
 
 
 def never() -> bool:
-    """Of a round that others may come after."""
+    """Return False: another round may follow. Default of ``Round.last``."""
     return False
 
 
 def always() -> bool:
-    """Of a codec's last round."""
+    """Return True: no round follows. For ``Round.last``."""
     return True
 
 
 @dataclass(slots=True)
 class Round:
-    """One network round: ``words`` (uint32 values, native order) to be combined with lane operation ``op``.
+    """One network round.
 
-    ``overlap`` is heavy work that does not need the aggregate: call it after the words are on their way.
-    ``label`` names the round in traces. Uplink and accumulator lengths are ``words.size`` and
-    ``result_words``. ``words`` must not change until the aggregate is there, not even by ``overlap``.
-
-    ``pieces`` is only there where :attr:`CodecContext.in_pieces` has asked for it. The words are made by it then, and
-    its decoding may use the accumulator words before the whole aggregate is there; what was not decoded by then the
-    codec decodes itself.
-
-    ``last`` tells whether it is known by now that the codec yields nothing after this, or after the group with this in
-    it: the next all-reduce's rounds need not wait for these sums then. Once it is known it stays so; and it is so on
-    all workers, sooner or later.
+    Attributes:
+        op: lane operation that combines the words of all workers.
+        words: uplink words (uint32, native byte order). They must not change until the aggregate is there.
+        overlap: work that does not need the aggregate. The driver calls it when the words have been sent.
+        label: name of the round in traces.
+        pieces: encoding and decoding in parts, only if :attr:`CodecContext.in_pieces` is set. The parts make the words,
+            and may decode accumulator words before the aggregate is complete. The codec decodes the remaining parts.
+        last: returns True as soon as the codec yields no round after this one, or after its group. The next all-reduce
+            may start its rounds then. The value stays True, and becomes True on all workers.
     """
 
     op: LaneOp
@@ -165,31 +167,31 @@ class Round:
 
     @property
     def result_words(self) -> int:
-        """Accumulator words that the aggregate of this round has."""
+        """Number of accumulator words of the aggregate."""
         return self.op.shape.accumulator_words(self.words.size)
 
 
 @dataclass(frozen=True)
 class RoundGroup:
-    """Rounds that do not depend on each other, in an order that is the same on all workers; one at least.
+    """One or more rounds that do not depend on each other, in the same order on all workers.
 
-    The answer to it is a tuple of aggregates, one per round, in the same order. A driver may have all of them in
-    flight at once, or one after the other: the codec cannot tell.
+    The reply is a tuple of aggregates, one for each round, in the same order.
     """
 
     rounds: tuple[Round, ...]
 
     def __post_init__(self) -> None:
         if not self.rounds:
-            raise CodecError("A group of rounds is empty.", "Yield one round at least.")
+            raise CodecError("A group of rounds is empty.", "Yield at least one round.")
 
 
 @dataclass(frozen=True)
 class Members:
-    """Which workers are in a sum that lacks some.
+    """Contributors of a sum that lacks some workers.
 
-    ``sets``: boolean, shape (sets, workers of the job). ``of_word``: for every accumulator word, the row of ``sets``
-    that tells who is in it.
+    Attributes:
+        sets: distinct sets of contributors, boolean, shape (sets, workers of the job).
+        of_word: row of ``sets`` for each accumulator word.
     """
 
     sets: NDArray[np.bool_]
@@ -198,13 +200,15 @@ class Members:
 
 @dataclass(slots=True)
 class Aggregate:
-    """What the network made of one round.
+    """Aggregate of one round.
 
-    ``words``: uint32 accumulator words, ``Round.result_words`` of them. ``contributors``: how many workers
-    are in the sum; one number, or, where a quorum completed packets with different contributors, an integer
-    array with one count per accumulator word. ``included``: whether this worker's own words are in it,
-    likewise one boolean or one per accumulator word. ``members``: who they are, where they are not all workers of the
-    job; None where they are, or where the driver does not know, which a codec may refuse.
+    Attributes:
+        words: accumulator words (uint32, ``Round.result_words`` of them).
+        contributors: number of workers in the sum. Where a quorum completed packets with different contributors, an
+            integer array with one number for each accumulator word.
+        included: True if this worker's words are in the sum; one boolean, or one for each accumulator word.
+        members: the contributors, where workers are missing. None where all workers contributed, or where the driver
+            has no list; a codec may refuse that.
     """
 
     words: Words
@@ -215,12 +219,12 @@ class Aggregate:
 
 @dataclass(slots=True)
 class Result:
-    """A decoded vector. ``values``: float32 mean (or sum) over the contributors, bit-identical on all
-    workers.
+    """Decoded vector.
 
-    ``residual``: float32, this worker's input minus what its own words said of it, or None if not asked for.
-    ``skipped``: the parameter because of which all workers go without this sum, its values being zero; None where they
-    have it.
+    Attributes:
+        values: mean or sum over the contributors (float32), with the same bits on all workers.
+        residual: this worker's vector minus the decoding of its own words (float32); None without ``keep_residual``.
+        skipped: parameter because of which all workers skip this all-reduce; ``values`` are zeros then. Else None.
     """
 
     values: Vector
@@ -230,18 +234,18 @@ class Result:
 
 @dataclass(frozen=True)
 class RoundShape:
-    """Size of one round, known before any data: uplink and accumulator words."""
+    """Lane operation and number of uplink words of one round, known before any data."""
 
     op: LaneOp
     words: int
 
     @property
     def result_words(self) -> int:
-        """Accumulator words, which are also the downlink's."""
+        """Number of accumulator words, which are also those of the downlink."""
         return self.op.shape.accumulator_words(self.words)
 
 
-# An Aggregate answers a Round, a tuple of them a RoundGroup; the type of what is sent cannot follow what was yielded.
+# The reply to a Round is an Aggregate, to a RoundGroup a tuple. The type of a reply cannot depend on the yielded value.
 Steps: TypeAlias = Generator[Round | RoundGroup, Any, Result]
 
 
@@ -259,11 +263,11 @@ class Codec(Protocol):
 
     @property
     def workers(self) -> int:
-        """Most workers whose words may be summed without a carry between lanes."""
+        """Maximum number of workers whose words may be summed without a carry between lanes."""
 
     @property
     def code_table(self) -> NDArray[np.uint8] | None:
-        """The 16 entries that the switch must hold for ``TABLE8``, or None where no round uses it."""
+        """Table of 16 entries that switches require for ``TABLE8``; None if no round uses it."""
 
     def describe(self) -> str:
         """Return name and parameters in one line.
@@ -276,16 +280,18 @@ class Codec(Protocol):
         """Return the rounds of a vector of ``size`` values, in order. Slots and bytes are planned from them."""
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
-        """Start encoding ``x`` (float32, one dimension); see the module's text for how to drive it.
+        """Encode ``x`` (float32, one dimension), yield rounds, and return the decoded vector.
 
-        Raises CodecError, before the first round, if ``x`` has a NaN, an infinity or the wrong type, or if
-        the context has more workers than the codec was built for; later, if an aggregate has the wrong
-        length.
+        The documentation of this module shows how to drive the generator.
+
+        Raises:
+            CodecError: before the first round, if ``x`` has a NaN, an infinity or the wrong type, or if the context has
+                more workers than the codec was built for. After a round, if its aggregate does not fit.
         """
 
 
 def followed(steps: Steps) -> Steps:
-    """As ``steps``, of a codec inside another, but none of its rounds is the last: more comes after them."""
+    """Run the ``steps`` of an inner codec whose rounds are followed by others: none of them is the last."""
     try:
         yielded = next(steps)
         while True:
@@ -313,9 +319,9 @@ def as_stateful(codec: Codec) -> StatefulCodec | None:
 
 
 def checked_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
-    """Return ``x`` as a contiguous vector, or raise the CodecError that says why it cannot be sent.
+    """Return ``x`` as a contiguous vector. Raises CodecError if its type, its shape or the context does not fit.
 
-    Whether all elements are finite is left to the codec's own first pass: see :func:`refuse_not_finite`.
+    The first pass of the codec checks that all elements are finite: see :func:`refuse_not_finite`.
     """
     refuse_more_workers(context, workers)
     if not isinstance(x, np.ndarray) or x.dtype != _FLOAT32 or x.ndim != 1:
@@ -325,7 +331,7 @@ def checked_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
 
 
 def refuse_more_workers(context: CodecContext, workers: int) -> None:
-    """Raise a CodecError where the job has more than a codec was built for."""
+    """Raise CodecError if the job has more workers than a codec was built for."""
     if context.workers > workers:
         raise CodecError(
             f"{context.workers} workers would sum lanes that are sized for {workers}.",
@@ -334,21 +340,21 @@ def refuse_more_workers(context: CodecContext, workers: int) -> None:
 
 
 def is_tensor(x: object) -> TypeGuard[torch.Tensor]:
-    """Whether ``x`` is PyTorch's. That is not imported for it: who has a tensor has done so."""
+    """Return True if ``x`` is a PyTorch tensor, without importing PyTorch: a caller with a tensor has imported it."""
     module = sys.modules.get("torch")
     return module is not None and isinstance(x, module.Tensor)
 
 
 def refuse_not_finite(x: Vector, context: CodecContext) -> NoReturn:
-    """Raise the CodecError for a vector with a NaN or an infinity in it; a codec finds that in its first pass."""
+    """Raise the CodecError that names the first NaN or infinity of ``x``, and its parameter where that is known."""
     finite = np.isfinite(x)
     index = int(np.argmin(finite))
-    named, place = _named(context), index
+    named, position = _named(context), index
     for part in context.parts:
         if part.start <= index < part.stop:
-            named, place = f"tensor {part.key!r}", index - part.start
+            named, position = f"tensor {part.key!r}", index - part.start
     raise CodecError(
-        f"Cannot encode {named}: element {place} is {x[index]}, and {x.size - int(finite.sum())} "
+        f"Cannot encode {named}: element {position} is {x[index]}, and {x.size - int(finite.sum())} "
         f"of {x.size} elements are not finite.",
         NOTHING_SENT,
     )
@@ -359,7 +365,7 @@ def _named(context: CodecContext) -> str:
 
 
 def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:
-    """Return the words of ``aggregate``, or raise CodecError if they cannot belong to ``round_``."""
+    """Return the words of ``aggregate``. Raises CodecError if they cannot belong to ``round_``."""
     words = aggregate.words
     if words.dtype != _UINT32 or words.shape != (round_.result_words,):
         raise CodecError(
@@ -371,12 +377,12 @@ def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:
             raise CodecError(f"{what} of a {round_.op.name} aggregate has shape {per_word.shape}, not one per word.")
     counted = aggregate.contributors
     if (counted.min(initial=1) if isinstance(counted, np.ndarray) else counted) < 1:
-        raise CodecError(f"The aggregate of a {round_.op.name} round names no contributor.")
+        raise CodecError(f"The aggregate of a {round_.op.name} round has no contributor.")
     return np.ascontiguousarray(words)
 
 
 def uniform_contributors(aggregate: Aggregate) -> int | None:
-    """The number of contributors where it is the same for every word, else None."""
+    """Return the number of contributors if it is the same for every word, else None."""
     counts = np.asarray(aggregate.contributors)
     if counts.size and (counts == counts.flat[0]).all():
         return int(counts.flat[0])

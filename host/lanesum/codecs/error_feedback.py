@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Error feedback: what one round could not say is added to the next one's vector (Seide et al. 2014; THC 1.1)."""
+"""Error feedback: the compression error of one all-reduce is added to the next vector (Seide et al. 2014; THC 1.1)."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ from lanesum.codecs.base import Codec, CodecContext, CodecError, RoundShape, Ste
 
 
 class ErrorFeedback:
-    """A policy around any codec, itself a codec: one memory per tensor name, on this worker only.
+    """Codec around a codec, with a memory of the compression error for each tensor name.
 
-    The memory of a tensor (float32, as long as the tensor) changes only when its all-reduce completed, so a failed
-    one can be tried again. What a quorum left out stays in memory whole. Not safe for two all-reduces of the *same*
-    tensor at once; different tensors do not touch each other.
+    The memory differs between workers. It is float32, as long as the tensor, and changes only when an all-reduce has
+    completed, so a failed one can be repeated. A vector that a quorum left out stays in memory whole. Two concurrent
+    all-reduces of the *same* tensor are not safe; different tensors are independent.
     """
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
-        #: Those of the codec inside; with device tensors the memory is on the device.
+        #: Traits of the inner codec. The memory of device tensors is on the device.
         self.traits = replace(
-            codec.traits, nearly_exact=False, keeps_error_feedback=False, adds_memory=False, stateful=True
+            codec.traits, nearly_exact=False, keeps_error_feedback=False, adds_error_feedback=False, stateful=True
         )
-        #: Arrays, or tensors of the device where the last vectors were.
+        # Arrays, or tensors of the device of the last vectors.
         self._memory: dict[str, Any] = {}
 
     @property
     def name(self) -> str:
-        """Name of the codec inside."""
+        """Name of the inner codec."""
         return self.codec.name
 
     @property
     def workers(self) -> int:
-        """Most workers that the codec inside serves."""
+        """Maximum number of workers of the inner codec."""
         return self.codec.workers
 
     @property
     def code_table(self) -> NDArray[np.uint8] | None:
-        """Table of the codec inside."""
+        """Code table of the inner codec."""
         return self.codec.code_table
 
     def describe(self) -> str:
-        """Return the description of the codec inside: the memory does not change what words mean."""
+        """Return the description of the inner codec. The memory does not change the meaning of words."""
         return self.codec.describe()
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Rounds of the codec inside."""
+        """Return the rounds of the inner codec."""
         return self.codec.shapes(size)
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
-        """As the codec inside, for ``x`` plus the memory of ``context.tensor``.
+        """Run the inner codec on ``x`` plus the memory of ``context.tensor``.
 
-        Raises CodecError if the context names no tensor, or if the tensor's length changed since last time.
+        Raises CodecError if the context names no tensor, or if the length of the tensor has changed.
         """
         key = context.tensor
         if not key:
-            raise CodecError("Error feedback needs a name to remember the tensor by.", "Set CodecContext.tensor.")
+            raise CodecError("Error feedback requires the name of the tensor.", "Set CodecContext.tensor.")
         memory = self._memory.get(key)
         if memory is not None:
             if np.shape(x) != memory.shape:
@@ -69,8 +69,8 @@ class ErrorFeedback:
                     f"Tensor {key!r} has shape {np.shape(x)}, but its error-feedback memory has {memory.shape}.",
                     f"Call forget({key!r}) where the tensor was rebuilt, or name it differently.",
                 )
-            if self.codec.traits.adds_memory and not isinstance(x, np.ndarray):
-                context = replace(context, memory=_beside(x, memory))
+            if self.codec.traits.adds_error_feedback and not isinstance(x, np.ndarray):
+                context = replace(context, error_feedback=_beside(x, memory))
             else:
                 x = _sum(x, memory)
         result = yield from self.codec.all_reduce(x, replace(context, keep_residual=True))
@@ -79,21 +79,21 @@ class ErrorFeedback:
         return result
 
     def memory(self, tensor: str) -> Vector | None:
-        """A copy of what is remembered of ``tensor`` (float32), or None."""
+        """Return a copy of the memory of ``tensor`` (float32), or None."""
         kept = self._memory.get(tensor)
         return None if kept is None else _copied(kept)
 
     def forget(self, tensor: str | None = None) -> None:
-        """Drop the memory of ``tensor``, or of all; what is not there is no error."""
+        """Drop the memory of ``tensor``, or of all tensors. An unknown name is no error."""
         if tensor is None:
             self._memory.clear()
         else:
             self._memory.pop(tensor, None)
 
     def state_dict(self) -> dict[str, Any]:
-        """The memory, copied, for a checkpoint: ``{"codec": name, "memory": {tensor: float32 array}}``.
+        """Return a copy for a checkpoint: ``{"codec": name, "memory": {tensor: float32 array}}``.
 
-        And ``"inner"``, the state of the codec inside, where that has one.
+        ``"inner"`` is the state of a stateful inner codec.
         """
         state: dict[str, Any] = {
             "codec": self.name,
@@ -103,7 +103,7 @@ class ErrorFeedback:
         return state if inner is None else {**state, "inner": inner.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Replace the memory by a :meth:`state_dict`'s. Raises CodecError, changing nothing, if it is not one."""
+        """Replace the memory by that of a :meth:`state_dict`. Raises CodecError, changing nothing, if it is invalid."""
         loaded = checked_memory(state.get("memory"))
         if state.get("codec") != self.name:
             raise CodecError(f"This error-feedback state is of codec {state.get('codec')!r}, not {self.name!r}.")
@@ -114,7 +114,7 @@ class ErrorFeedback:
 
 
 def _sum(x: Any, memory: Any) -> Any:
-    """A new vector, where ``x`` is."""
+    """Return the sum as a new vector on the device of ``x``."""
     if isinstance(x, np.ndarray):
         return x + _beside(x, memory)
     from lanesum.gpu.staging import staging_for
@@ -124,7 +124,7 @@ def _sum(x: Any, memory: Any) -> Any:
 
 
 def _beside(x: Any, memory: Any) -> Any:
-    """``memory`` where ``x`` is; without a device, without PyTorch."""
+    """Return ``memory`` on the device of ``x``. PyTorch is imported only for a device."""
     if isinstance(x, np.ndarray) and isinstance(memory, np.ndarray):
         return memory
     from lanesum.gpu.staging import to_device_of
@@ -141,7 +141,7 @@ def _copied(memory: Any) -> Vector:
 
 
 def checked_memory(memory: Any) -> dict[str, Vector]:
-    """A copy of a checkpoint's ``memory``, or the CodecError that says why it is none."""
+    """Return a copy of the ``memory`` of a checkpoint. Raises CodecError if it is invalid."""
     if not isinstance(memory, Mapping):
         raise CodecError("This is not an error-feedback state: it has no 'memory'.")
     loaded = {}
@@ -154,5 +154,5 @@ def checked_memory(memory: Any) -> dict[str, Vector]:
 
 
 def plain_array(kept: Any) -> NDArray[np.float32]:
-    """A copy of a checkpoint's numbers, float32; it may have made tensors of them."""
+    """Return a float32 copy of an array of a checkpoint, which may be a tensor."""
     return np.array(kept.detach().cpu().numpy() if hasattr(kept, "detach") else kept, dtype=np.float32)

@@ -1,14 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``fixed``: 32-bit fixed point with one scale per block, agreed on by a MAX round.
+"""``fixed``: 32-bit fixed point with one scale per block, agreed on in a MAX round.
 
-The idea is SwitchML's shared exponent (NSDI 2021) with the exact maximum in the exponent's place: workers
-exchange the largest magnitude of each block, then everyone scales that maximum to the largest integer that
-n workers can add without overflow. The sum of the integers is exact, so the only error is each worker's own
-rounding.
+The idea is the shared exponent of SwitchML (NSDI 2021), with the exact maximum instead of the exponent. Workers
+exchange the largest magnitude of each block. Then all of them scale that maximum to the largest integer that n workers
+can add without overflow. The sum of the integers is exact, so the only error is the rounding at each worker.
 
-A vector of few values is gathered instead: every worker has words of its own in one round, and adds up what all of
-them have sent. That needs no scale and half the time, which is all round trips when there is so little to send.
+A short vector is gathered instead: each worker has words of its own in one round, and adds the values of all workers.
+That requires no scale and one round trip instead of two.
 """
 
 from __future__ import annotations
@@ -48,31 +47,30 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
 INT32_MAX = 2**31 - 1
-# Coordinates of a piece, for a thread: few enough to stay in cache, enough to make the pieces' own cost small.
+# Coordinates of a part, per thread: they fit the cache, and the fixed cost of a part is small beside them.
 _PIECE = 1 << 18
-_INFINITY = 0x7F800000  # the bits of a float32; those of NaN are above
-# About what a round trip costs in words where round trips are short and links quick.
+_INFINITY = 0x7F800000  # bits of a float32; those of NaN are larger
+# About the number of words that cost as much as one round trip, on fast links with short round trips.
 _GATHERED = 2048
 
 
 class FixedPoint:
-    """int32 fixed point for at most ``workers`` workers, one scale per ``block`` coordinates.
+    """Fixed point (int32) for at most ``workers`` workers, with one scale per ``block`` coordinates.
 
     Error of the mean, for a block whose largest magnitude over all workers is M: at most ``M / (2 * peak) *
-    (1 + 2**-20)``, with ``peak = (2**31 - 1) // workers``, from the rounding to integers (half to even),
-    plus half a unit in the last place of the float32 result. Overflow is impossible, because ``workers *
-    peak <= 2**31 - 1``. All arithmetic is in float64, so no float32 magnitude, denormal or near the
-    largest, makes the scale infinite or zero.
+    (1 + 2**-20)``, with ``peak = (2**31 - 1) // workers``, from the rounding to integers (half to even), plus half a
+    unit in the last place of the float32 result. Overflow is impossible, because ``workers * peak <= 2**31 - 1``. All
+    arithmetic is in float64, so the scale of no float32 magnitude is infinite or zero.
 
-    Without a quorum, vectors whose coordinates are at most ``gathered`` words for all workers together come as they
-    are: the error of their sum is that of adding in float64, in the order of the workers, and of rounding to float32.
+    Without a quorum, vectors of at most ``gathered`` words for all workers together are gathered. The error of their
+    sum is that of float64 additions in the order of the workers, and of one rounding to float32.
 
-    ``power_of_two``: the unit of a block is the power of two that is next above, so that whole numbers, and all
-    multiples of it, are summed exactly; the error is up to four times as large. (Blocks with values from 2**127 on
-    keep their own unit, for a float32 holds no larger power.)
+    ``power_of_two``: the unit of a block is the next higher power of two, so integers and all multiples of the unit are
+    summed exactly. The error is up to four times as large. Blocks with values from 2**127 on keep their own unit,
+    because float32 has no larger power.
 
-    Wire: one word per block up and down (MAX), then one word per coordinate up and down (ADD32). Gathered: one word
-    per coordinate and worker up and down (ADD32), all but the worker's own zero.
+    Wire: one word per block, uplink and downlink (MAX), then one word per coordinate (ADD32). Gathered: one word per
+    coordinate and worker (ADD32), zero except for the worker's own.
     """
 
     name = "fixed"
@@ -83,15 +81,17 @@ class FixedPoint:
         self, *, workers: int, block: int = 1024, gathered: int = _GATHERED, power_of_two: bool = False
     ) -> None:
         if not 1 <= workers <= INT32_MAX:
-            raise ConfigurationError(f"fixed cannot serve {workers} workers.", "Give a number from 1.")
+            raise ConfigurationError(f"Invalid workers={workers} for codec fixed: expected an integer from 1.")
         if block < 1:
-            raise ConfigurationError(f"A block of {block} coordinates has no maximum.", "Give block=1 or more.")
+            raise ConfigurationError(f"Invalid block={block} for codec fixed: expected an integer from 1.")
         if gathered < 0:
-            raise ConfigurationError(f"{gathered} words cannot be gathered.", "Give gathered=0 for no vector at all.")
+            raise ConfigurationError(
+                f"Invalid gathered={gathered} for codec fixed: expected an integer from 0.", "0 gathers no vector."
+            )
         self.workers = workers
         self.block = block
         self.gathered = gathered
-        #: Integer that the largest magnitude of a block becomes.
+        #: Integer of the largest magnitude of a block.
         self.peak = INT32_MAX // workers
         self.power_of_two = power_of_two
         if power_of_two:
@@ -103,7 +103,7 @@ class FixedPoint:
         return f"{self.name} workers={self.workers} block={self.block} gathered={self.gathered}{units}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """See the class; as without a quorum. No round for an empty vector."""
+        """Return the rounds without a quorum; none for an empty vector."""
         if size == 0:
             return ()
         if self.gathers(size):
@@ -111,7 +111,7 @@ class FixedPoint:
         return self._scaled(size)
 
     def gathers(self, size: int) -> bool:
-        """Whether vectors of ``size`` coordinates come as they are, in one round, where there is no quorum."""
+        """Return True if vectors of ``size`` coordinates are gathered in jobs without a quorum."""
         return size * self.workers <= self.gathered
 
     def _scaled(self, size: int) -> tuple[RoundShape, RoundShape]:
@@ -169,8 +169,8 @@ class FixedPoint:
         return Result(values, None if residual is None else _add_excluded(residual(), vector, reply))
 
     def _gather(self, vector: Vector, context: CodecContext) -> Steps:
-        """All workers' values side by side, which everybody adds up alike."""
-        # It all counts in so short a round trip, and most of all what comes after it, when caches are cold.
+        """Gather the values of all workers, and add them in the same order on every worker."""
+        # The round trip is short: single-threaded kernels, and as little work as possible after it, with cold caches.
         loops = kernels(few=True)
         largest = np.empty(1, np.uint32)
         loops.magnitudes(vector, vector.size, largest)
@@ -185,7 +185,7 @@ class FixedPoint:
         return result
 
     def _parts(self, size: int) -> Iterator[tuple[slice, slice]]:
-        """Whole blocks, about ``_PIECE`` coordinates for a thread: where they are in the vector, and which blocks."""
+        """Yield parts of whole blocks, about ``_PIECE`` coordinates per thread: range of values, range of blocks."""
         blocks = max(1, _PIECE * threads() // self.block)
         for first in range(0, -(-size // self.block), blocks):
             stop = min(size, (first + blocks) * self.block)
@@ -199,7 +199,7 @@ def _residual(vector: Vector, integers: NDArray[np.int32], units: BlockUnits) ->
 
 
 def _next_power_of_two(maxima: Vector) -> Vector:
-    """The least power of two from each of ``maxima`` on; 0 stays, and so does what float32 holds no power above of."""
+    """Return the least power of two that is not below each of ``maxima``; 0 and values above 2**127 stay."""
     mantissa, exponent = np.frexp(maxima)
     with np.errstate(over="ignore"):
         power = np.ldexp(np.float32(1), exponent - (mantissa == 0.5))
@@ -207,7 +207,7 @@ def _next_power_of_two(maxima: Vector) -> Vector:
 
 
 def _add_excluded(residual: Vector, vector: Vector, reply: Aggregate) -> Vector:
-    """Where this worker's words were not summed, everything it had to say is still unsaid."""
+    """Return the residual of a quorum: the whole vector where this worker's words were not summed."""
     return residual if np.all(reply.included) else np.where(reply.included, residual, vector)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Norms of the parts of a vector, as the words of a MAX round: its largest is the largest of all workers."""
+"""Norms of the parts of a vector, as the words of a MAX round. Its aggregate is the largest norm of all workers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from lanesum.codecs.kernels.reference import FLOAT32_MAX
 
 
 def norms_of(vector: Vector, part: int, context: CodecContext) -> Vector:
-    """Euclidean norm of every ``part`` elements, float32; added up in float64, where the squares of all float32 fit.
+    """Return the Euclidean norm (float32) of every ``part`` elements, with squares added in float64.
 
-    Raises CodecError where an element is not finite, or a norm is more than float32 holds.
+    Raises CodecError if an element is not finite, or if a norm exceeds float32.
     """
     sums = np.empty(-(-vector.size // part))
     kernels().square_sums(vector, part, sums)
@@ -36,9 +36,9 @@ def norms_of(vector: Vector, part: int, context: CodecContext) -> Vector:
 def checked_norms(
     sums: NDArray[np.float64], part: int, context: CodecContext, size: int, vector: Callable[[], Vector]
 ) -> Vector:
-    """Norms from the ``sums`` of squares of the parts of a vector of ``size``; raises as :func:`norms_of` does.
+    """Return the norms from the ``sums`` of squares of the parts of a vector of ``size`` elements.
 
-    ``vector``: makes the vector itself, which only an error needs.
+    ``vector`` returns the vector itself, for an error. Raises the exceptions of :func:`norms_of`.
     """
     if not np.isfinite(sums).all():
         refuse_not_finite(vector(), context)
@@ -55,7 +55,7 @@ def checked_norms(
 
 
 def checked_peaks(aggregate: Aggregate, shape: RoundShape) -> Vector:
-    """The largest norms of all workers. Raises CodecError where they are none."""
+    """Return the largest norms of all workers. Raises CodecError if a word is not a norm."""
     peaks = checked_words(aggregate, shape).view(np.float32)
     if not (np.isfinite(peaks) & (peaks >= 0)).all():
         raise CodecError("The aggregate of the norm round is not a list of non-negative floats.")

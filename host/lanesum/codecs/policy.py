@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``policy``: a codec for each parameter, by its size and density, with warm-up, error feedback, and a guard against
-gradients that are not finite."""
+"""``policy``: a codec for each parameter, by its name, size and density.
+
+It adds warm-up, error feedback by parameter, and a guard against gradients that are not finite.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ from lanesum.codecs.base import (
     checked_words,
 )
 from lanesum.codecs.fixed import FixedPoint
-from lanesum.codecs.part_memory import PartCounts, PartMemory
+from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors
 from lanesum.codecs.policy_rules import DEFAULT_RULES, Rule
 from lanesum.codecs.registry import for_job, register
 from lanesum.codecs.traits import CodecTraits
@@ -41,33 +43,34 @@ from lanesum.protocol.lanes import LaneOp
 
 NotFinite = Literal["raise", "skip", "zero"]
 _NOT_FINITE = ("raise", "skip", "zero")
-# The codec of the warm-up, before those of the rules.
+# Index of the warm-up codec; the codecs of the rules count from 0.
 _WARM = -1
 
 
 class NotFiniteError(CodecError):
-    """Some worker's gradient has a NaN or an infinity, and the policy is to raise; it is raised on all workers."""
+    """NaN or infinity in the gradient of some worker; raised on all workers."""
 
 
 class Policy:
-    """The first of the ``rules`` that fits a parameter says how it is summed; what none fits, ``fixed`` sums.
+    """Codec that sums each parameter by the codec of the first matching rule, or by ``fixed``.
 
-    Parameters are those of ``CodecContext.parts``, as the DDP hook and ``Session.all_reduce_result`` give them; without
-    them the whole vector is one, named as the tensor. Those of one vector that have the same codec are summed together,
-    and all codecs' rounds are under way at once.
+    Parameters are those of ``CodecContext.parts``, from the DDP hook or ``Session.all_reduce_result``. Without them the
+    whole vector is one parameter with the name of the tensor. The parameters of one vector that have the same codec are
+    summed together. The rounds of all codecs are in flight at once.
 
     Args:
         workers: of the job.
         rules: in order.
-        warm_up: all-reduces of a parameter that ``fixed`` sums before the rules count.
-        not_finite: what happens where some worker's gradient has a NaN or an infinity. ``"raise"``: NotFiniteError on
-            all workers. ``"skip"``: nothing is summed, the mean is zero, and ``Result.skipped`` names the parameter, on
-            all workers; nobody's memory changes. ``"zero"``: those values count as zero. With a quorum, a worker that
-            was left out of the round that tells has sent zeros.
-        error_feedback: remember, by parameter, what codecs could not say. Not where they are nearly exact.
-        lookup: whether those who sum look codes up, for codecs that are named.
+        warm_up: number of all-reduces of a parameter that ``fixed`` sums before the rules apply.
+        not_finite: reaction to a NaN or an infinity in the gradient of some worker. ``"raise"``: NotFiniteError on all
+            workers. ``"skip"``: nothing is summed, the mean is zero, ``Result.skipped`` names the parameter on all
+            workers, and no memory changes. ``"zero"``: such values count as zero. A quorum may leave a worker out of
+            the guard round; that worker contributes zeros.
+        error_feedback: keep the compression error by parameter, except for codecs that are nearly exact.
+        lookup: aggregation points look codes up, for codecs that are given by name.
 
-    All decisions come from what all workers know. Use one object per worker, and ``state_dict`` in checkpoints.
+    All decisions depend only on data that all workers have. Use one object for each worker, and keep its ``state_dict``
+    in checkpoints.
     """
 
     name = "policy"
@@ -83,10 +86,10 @@ class Policy:
         lookup: bool = True,
     ) -> None:
         if warm_up < 0:
-            raise ConfigurationError(f"A warm-up cannot take {warm_up} all-reduces.", "Give warm_up=0 or more.")
+            raise ConfigurationError(f"Invalid warm_up={warm_up} for codec policy: expected an integer from 0.")
         if not_finite not in _NOT_FINITE:
             raise ConfigurationError(
-                f"There is no {not_finite!r} for values that are not finite.", f"Use one of {', '.join(_NOT_FINITE)}."
+                f"Invalid not_finite={not_finite!r} for codec policy: expected one of {', '.join(_NOT_FINITE)}."
             )
         self.workers = workers
         self.rules = tuple(rules)
@@ -100,12 +103,14 @@ class Policy:
         self._codecs[_WARM] = FixedPoint(workers=workers)
         for codec in self._codecs.values():
             if codec.workers < workers:
-                raise ConfigurationError(f"Codec {codec.name} was built for {codec.workers} workers, not {workers}.")
+                raise ConfigurationError(
+                    f"Codec {codec.name} of a rule was built for {codec.workers} workers, not for {workers}."
+                )
         found = [codec.code_table for codec in self._codecs.values()]
         tables = {table.tobytes(): table for table in found if table is not None}
         if len(tables) > 1:
             raise ConfigurationError(
-                "The codecs of a policy sum by different tables, and a job has one.", "Use one of them."
+                "The codecs of this policy have different code tables, and a job has one.", "Use codecs with one table."
             )
         self.code_table: NDArray[np.uint8] | None = next(iter(tables.values()), None)
         # Past sums: the codec of a parameter depends on its last gradients.
@@ -116,27 +121,27 @@ class Policy:
             stateful=True,
             max_nmse=max(codec.traits.max_nmse for codec in self._codecs.values()),
         )
-        self._memory, self._counts = PartMemory(), PartCounts()
-        # Of each parameter, the last gradients' largest density.
+        self._memory, self._counts = ParameterVectors(), ParameterCounts()
+        # Of each parameter: the largest density of all workers in the last gradient.
         self._density: dict[str, float] = {}
 
     def describe(self) -> str:
-        """See :meth:`lanesum.codecs.base.Codec.describe`; error feedback is every worker's own business."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`. Error feedback does not change the meaning of words."""
         rules = " ".join(rule.describe(self._codecs[number]) for number, rule in enumerate(self.rules))
         return f"{self.name} workers={self.workers} warm_up={self.warm_up} not_finite={self.not_finite} {rules}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Rounds of a vector that is one parameter of which nothing is known."""
+        """Return the rounds of a vector that is one parameter without past all-reduces."""
         if size == 0:
             return ()
         return RoundShape(LaneOp.MAX, 2), *self._codecs[self._choose("", size)].shapes(size)
 
     def codec_for(self, parameter: str, size: int) -> Codec:
-        """What sums the next gradient of ``parameter``, of ``size`` values; the same on all workers."""
+        """Return the codec of the next gradient of ``parameter``, of ``size`` values; the same on all workers."""
         return self._codecs[self._choose(parameter, size)]
 
     def memory(self, parameter: str) -> Vector | None:
-        """A copy of what is remembered of ``parameter`` (float32), or None."""
+        """Return a copy of the error-feedback memory of ``parameter`` (float32), or None."""
         return self._memory.get(parameter)
 
     def _choose(self, parameter: str, size: int) -> int:
@@ -147,11 +152,14 @@ class Policy:
         return _WARM
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
-        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: groups of rounds, one of ``guard`` (MAX: whether all is
-        finite, and the densities) with the first ones of the codecs."""
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`.
+
+        The first group holds the round ``guard`` (MAX: non-finite parameter, nonzero values of each parameter) and the
+        first rounds of all codecs.
+        """
         vector = checked_vector(x, context, self.workers)
         if self.error_feedback and context.keep_residual:
-            raise CodecError("A policy keeps error feedback itself.", "Build it with error_feedback=False.")
+            raise CodecError("Codec policy keeps error feedback itself.", "Build it with error_feedback=False.")
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
         parts = context.parts or (Part(context.tensor, 0, vector.size),)
@@ -160,8 +168,8 @@ class Policy:
         groups: dict[int, list[Part]] = defaultdict(list)
         for part in parts:
             groups[self._choose(part.key, part.stop - part.start)].append(part)
-        # What a parameter's former codec left over goes to any codec.
-        vector = self._memory.added(vector, parts)
+        # The memory is independent of the codec that left it.
+        vector = self._memory.add_to(vector, parts)
 
         running: dict[int, Steps] = {}
         results: dict[int, Result] = {}
@@ -183,7 +191,7 @@ class Policy:
         return self._finish(vector, context, parts, groups, results, told[1:])
 
     def _finite(self, vector: Vector, parts: Sequence[Part]) -> tuple[Vector, int]:
-        """The vector as it is sent, and 1 + the number of the last part that is not finite, where all are to know."""
+        """Return the vector to send, and 1 + the index of the last non-finite part, or 0 for none to announce."""
         finite = np.isfinite(vector)
         if finite.all():
             return vector, 0
@@ -196,7 +204,7 @@ class Policy:
         if self.not_finite != "skip":
             raise NotFiniteError(
                 f"The gradient of {parameter!r} has a NaN or an infinity at some worker.",
-                'Skip such steps (not_finite="skip"), or lower the loss scale.',
+                'Skip such steps with not_finite="skip", or lower the loss scale.',
             )
         nothing = np.zeros_like(vector)
         return Result(nothing, nothing.copy() if context.keep_residual else None, parameter)
@@ -241,7 +249,7 @@ class Policy:
         return Result(values, residual)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint must keep: memory (arrays, this worker's own), parameters, and the codecs' own states."""
+        """Return a copy of the state: this worker's memory, counts, densities, and the states of the codecs."""
         return {
             "codec": self.name,
             "memory": self._memory.state_dict(),
@@ -251,11 +259,11 @@ class Policy:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back a ``state_dict`` of a policy with the same rules. Raises CodecError if it is none."""
+        """Replace the state by a ``state_dict`` of a policy with the same rules. Raises CodecError if it is invalid."""
         if state.get("codec") != self.name:
-            raise CodecError("This is not the state of a policy.", "Load what its state_dict has returned.")
+            raise CodecError("This is not the state of a policy.", "Load a state_dict of codec 'policy'.")
         stateful = {str(number): codec for number, codec in self._stateful().items()}
-        memory, counts = PartMemory(), PartCounts()
+        memory, counts = ParameterVectors(), ParameterCounts()
         memory.load_state_dict(state.get("memory"))
         counts.load_state_dict(state.get("counts"))
         try:
@@ -275,7 +283,7 @@ class Policy:
 
 
 def _side_by_side(members: Sequence[Part]) -> tuple[Part, ...]:
-    """The same parameters in a vector that has nothing else."""
+    """Return the parts of a vector that consists of the ``members`` alone."""
     stops = list(itertools.accumulate(part.stop - part.start for part in members))
     return tuple(Part(part.key, *ends) for part, ends in zip(members, itertools.pairwise([0, *stops]), strict=True))
 
@@ -287,7 +295,7 @@ def _advance(
     results: dict[int, Result],
     reply: Aggregate | tuple[Aggregate, ...] | None,
 ) -> None:
-    """On to the next rounds of one codec, or its result."""
+    """Continue one codec up to its next rounds or its result."""
     waiting.pop(number, None)
     try:
         waiting[number] = next(running[number]) if reply is None else running[number].send(reply)
@@ -311,7 +319,7 @@ def _distribute(
     waiting: dict[int, Round | RoundGroup],
     results: dict[int, Result],
 ) -> None:
-    """Give every codec its replies; they come in the order of ``_together``."""
+    """Continue every codec with its replies, which have the order of ``_together``."""
     left = list(replies)
     for number, step in list(waiting.items()):
         if isinstance(step, RoundGroup):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which codec is for which parameter."""
+"""Rules of a policy: the codec for each parameter."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from lanesum.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class Rule:
-    """``codec`` (a name, or an object of one's own) for the parameters that fit all of this.
+    """Codec for all parameters that match.
 
     Attributes:
-        names: pattern of the parameter's name, as in a shell.
-        min_size, max_size: values of the parameter; ``max_size`` None for any number.
-        max_density: share of values other than zero, the largest of any worker's last gradient; None for any, and a
-            parameter's first gradient has all of them.
+        codec: name of a registered codec, or a codec object.
+        names: shell pattern of the parameter's name.
+        min_size, max_size: number of values of the parameter; ``max_size`` None for no limit.
+        max_density: limit of the share of nonzero values, the largest of all workers in the last gradient; None for no
+            limit. The density of a parameter's first gradient counts as 1.
     """
 
     codec: str | Codec
@@ -31,12 +32,12 @@ class Rule:
 
     def __post_init__(self) -> None:
         if self.max_size is not None and self.max_size < self.min_size:
-            raise ConfigurationError(f"No parameter has {self.min_size} to {self.max_size} values.")
+            raise ConfigurationError(f"Invalid rule: min_size={self.min_size} is larger than max_size={self.max_size}.")
         if self.max_density is not None and not 0 <= self.max_density <= 1:
-            raise ConfigurationError(f"A density of {self.max_density} is not between 0 and 1.")
+            raise ConfigurationError(f"Invalid max_density={self.max_density}: expected a number from 0 to 1.")
 
     def fits(self, name: str, size: int, density: float) -> bool:
-        """Whether this rule is for a parameter with these."""
+        """Return True if the parameter ``name`` with this size and density matches."""
         return (
             fnmatch.fnmatchcase(name, self.names)
             and self.min_size <= size
@@ -45,12 +46,12 @@ class Rule:
         )
 
     def describe(self, codec: Codec) -> str:
-        """One line; ``codec``: the rule's, built."""
+        """Return the description of this rule with its ``codec`` object, in one line."""
         return (
             f"[{self.names} {self.min_size}..{'' if self.max_size is None else self.max_size} "
             f"density<={'1' if self.max_density is None else repr(self.max_density)}: {codec.describe()}]"
         )
 
 
-#: Small parameters as they are, sparse ones exactly, all others in 4 bits.
+#: Small and sparse parameters nearly exactly, all others with 4 bits per value.
 DEFAULT_RULES: Sequence[Rule] = (Rule("fixed", max_size=4096), Rule("auto", max_density=0.05), Rule("thc"))

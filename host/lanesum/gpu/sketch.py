@@ -129,9 +129,9 @@ class DeviceReduction(SparseReduction):
         with self._staging.stream():
             if self._values is None:
                 self._values = torch.zeros(self._size, dtype=torch.float32, device=self._tensor.device)
-            if self._context.keep_residual and (self._said is None or self._said[0] != exponent):
+            if self._context.keep_residual and (self._residual is None or self._residual[0] != exponent):
                 left = loops.residual(self._tensor, self._own_keys, self._plan.block, exponent, self._peak)
-                self._said = exponent, left
+                self._residual = exponent, left
 
     def _scatter(self, sums: NDArray[np.uint32] | torch.Tensor, keys: NDArray[np.uint32], exponent: int) -> None:
         with self._staging.stream():

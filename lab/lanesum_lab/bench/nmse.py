@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum import codecs
 from lanesum.codecs import QSGD, THC, Codec, PaperTHC
+from lanesum.errors import ConfigurationError
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.codec_simulation import simulate
 
@@ -82,7 +82,7 @@ def _thc(bits: int) -> Callable[[int], Codec | None]:
     def build(workers: int) -> Codec | None:
         try:
             return THC(workers=workers, bits=bits)
-        except codecs.base.ConfigurationError:
+        except ConfigurationError:
             return None
 
     return build

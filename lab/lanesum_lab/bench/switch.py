@@ -26,6 +26,7 @@ from lanesum_control.client import DEFAULT_DEVICE_ID, SwitchConnection
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.topology import load
+from lanesum_lab import targets
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.workload import Workload, admit, build
@@ -40,6 +41,7 @@ WINDOW_CHUNKS = 16  # BMv2 queues 64 packets per port; the job's 64 slots would 
 _RESULT_TIMEOUT_S = 10.0
 _TOPOLOGY = "star4"
 _FRAME_BYTES = 65536
+_PEER = "BMv2 on veth"
 
 Measure = Callable[[LaneOp, int], float]
 
@@ -110,7 +112,7 @@ def _on_veth(target: SwitchTarget, words: int, folder: Path) -> Iterator[Measure
         process = subprocess.Popen(inside(namespace, command), stdout=log, stderr=log, cwd=folder)
         cleanup.callback(end, process)
         connection = cleanup.enter_context(SwitchConnection(address))
-        feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(words)), words)
+        feeder = _Feeder(P4RuntimeSwitch.with_pipeline(connection, target.pipeline(words)), words)
 
         def measure(op: LaneOp, chunks: int) -> float:
             return _windowed(name, feeder.workload(op, chunks), sockets)
@@ -140,6 +142,12 @@ def _windowed(name: str, workload: Workload, sockets: dict[int, socket.socket]) 
     return len(workload.frames) / (time.perf_counter() - start)
 
 
+def _targets_on_veth() -> dict[str, SwitchTarget]:
+    """Return the switches with a process of their own, by label: the embedded switch and all with an executable."""
+    found = (EMBEDDED, *(target for target in targets.targets() if target.executable))
+    return {_PEER if target is BMV2 else f"{target.name} on veth": target for target in found}
+
+
 def _drain(sock: socket.socket) -> None:
     timeout = sock.gettimeout()
     sock.setblocking(False)
@@ -151,18 +159,15 @@ def _drain(sock: socket.socket) -> None:
 
 def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures`` and ``left_out``: cases not measured, with the reasons."""
-    left_out: dict[str, str] = {}
     workers = len(load(_TOPOLOGY).names("worker"))
+    on_veth = _targets_on_veth()
     problem = obstacle()
-    if problem:
-        left_out = dict.fromkeys(("embedded on veth", "BMv2 on veth"), problem)
-    elif BMV2.obstacle:
-        left_out["BMv2 on veth"] = BMV2.obstacle
+    left_out = {label: problem or target.obstacle for label, target in on_veth.items() if problem or target.obstacle}
     rates: dict[tuple[str, LaneOp], list[float]] = {}
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
         switches = {"embedded in memory": cleanup.enter_context(_in_memory(accumulator_words, folder))}
-        for target, label in ((EMBEDDED, "embedded on veth"), (BMV2, "BMv2 on veth")):
+        for label, target in on_veth.items():
             if label not in left_out:
                 switches[label] = cleanup.enter_context(_on_veth(target, accumulator_words, folder))
         for op in ops:
@@ -173,7 +178,7 @@ def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int)
                     rates.setdefault((label, op), []).append(measure(op, chunks))
     figures = []
     for (label, op), values in rates.items():
-        peer = rates.get(("BMv2 on veth", op))
+        peer = rates.get((_PEER, op))
         ratio = statistics.median(values) / statistics.median(peer) if peer else None
         figures.append(
             SwitchFigure(label, op.name, statistics.median(values), min(values), max(values), len(values), ratio)
@@ -183,7 +188,7 @@ def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int)
         "workers": workers,
         "packets_per_run": chunks * workers,
         "machine": machine(),
-        "bmv2": None if "BMv2 on veth" in left_out else version(),
+        "bmv2": None if _PEER in left_out else version(),
         "figures": [asdict(figure) for figure in figures],
         "left_out": left_out,
     }

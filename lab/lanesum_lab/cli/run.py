@@ -23,8 +23,8 @@ def run(
     switch: Annotated[
         str | None,
         typer.Option(
-            help="embedded, bmv2, none (the aggregation server sums), or a profile of the program for Tofino, such as "
-            "tofino1-w32, in the embedded switch. Chosen if not given."
+            help="Switch target, such as embedded, bmv2 or tofino1-w32; or none: the aggregation server sums. "
+            "Chosen if not given."
         ),
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Number of workers; by default all of the topology.")] = None,

@@ -108,7 +108,7 @@ def test_states_of_others_change_nothing() -> None:
     assert (again["unsent"]["t"] == state["unsent"]["t"]).all() and again["counts"] == state["counts"]
 
 
-def test_a_failed_all_reduce_can_be_tried_again() -> None:
+def test_failed_all_reduce_can_be_tried_again() -> None:
     codec, x = DGC(workers=1, density=0.1), drawn("Gaussian", SIZE)
     from lanesum.codecs import CodecContext
 
@@ -118,6 +118,6 @@ def test_a_failed_all_reduce_can_be_tried_again() -> None:
     assert (one == other).all()
     with pytest.raises(CodecError, match="without error feedback"):
         simulate([codec], [x], tensor="t", keep_residual=True)
-    with pytest.raises(CodecError, match="grown beyond float32"):
+    with pytest.raises(CodecError, match="exceed float32"):
         for _ in range(3):
             simulate([codec], [np.full(SIZE, 3e38, np.float32)], tensor="t")

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Codecs of others, to compare with: behind the same interface, through the same switch.
+"""Baselines: published codecs behind the same interface, for comparisons.
 
-What can be added is summed; other messages are gathered (:mod:`lanesum.codecs.gathered`). They are written for
-comparisons, with NumPy, not for speed.
+Messages that can be added are summed; others are gathered (:mod:`lanesum.codecs.gathered`). The code uses NumPy and is
+not optimized for speed.
 """
 
 from __future__ import annotations

@@ -10,24 +10,27 @@ from lanesum.codecs.base import CodecContext, CodecError, Part, Vector, checked_
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 
-#: Places and counts are kept in 32 bits.
-MOST_VALUES = 2**31 - 1
+#: Positions and counts are 32-bit integers.
+MAX_VALUES = 2**31 - 1
 
 
 def checked_workers(name: str, workers: int) -> int:
-    """The number of workers, or the ConfigurationError that says why it is none."""
+    """Return ``workers``. Raises ConfigurationError if no job can have so many."""
     if not 1 <= workers <= MAX_WORKERS * MAX_RACKS:
         raise ConfigurationError(
-            f"{name} cannot serve {workers} workers.", f"Give a number from 1 to {MAX_WORKERS * MAX_RACKS}."
+            f"Invalid workers={workers} for codec {name}: expected an integer from 1 to {MAX_WORKERS * MAX_RACKS}."
         )
     return workers
 
 
 def finite_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
-    """``x`` as a contiguous vector of finite numbers. Raises CodecError as codecs do, and for too many values."""
-    if isinstance(x, np.ndarray) and x.size > MOST_VALUES:
+    """Return ``x`` as a contiguous vector of finite values.
+
+    Raises CodecError as :meth:`lanesum.codecs.base.Codec.all_reduce` does, and for too many values.
+    """
+    if isinstance(x, np.ndarray) and x.size > MAX_VALUES:
         raise CodecError(
-            f"{x.size:,} values are more than the {MOST_VALUES:,} of one vector.", "Reduce the tensor in pieces."
+            f"{x.size:,} values are more than the {MAX_VALUES:,} of one vector.", "Reduce the tensor in pieces."
         )
     vector = checked_vector(x, context, workers)
     if not np.isfinite(vector).all():
@@ -36,5 +39,5 @@ def finite_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
 
 
 def parts_of(context: CodecContext, size: int) -> tuple[Part, ...]:
-    """The parameters of a vector; one with the tensor's name where nobody has told."""
+    """Return the parameters of a vector; one with the name of the tensor if they are unknown."""
     return context.parts or (Part(context.tensor, 0, size),)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``dgc``: Deep Gradient Compression (Lin et al., ICLR 2018): the largest values, with momentum before them.
+"""``dgc``: Deep Gradient Compression (Lin et al., ICLR 2018): the largest values, with momentum correction.
 
-What is sent is summed through the switch as ``topk`` is, not gathered as published.
+The selected values are summed as those of ``topk`` are, not gathered as published.
 """
 
 from __future__ import annotations
@@ -17,29 +17,31 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector
 from lanesum.codecs.baselines.checks import checked_workers, finite_vector, parts_of
-from lanesum.codecs.part_memory import PartCounts, PartMemory
+from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors
 from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.topk import TopK
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 
-# Densities on the way to the last one: its fifth root, the square of that, and so on.
+# Number of densities of the warm-up: the fifth root of the last one, the square of that root, and so on.
 _LEVELS = 5
 
 
 class DGC:
-    """Every worker keeps, by parameter, a velocity u and what it has not sent yet, v. For a gradient g::
+    """Largest values of an accumulated gradient. Each worker keeps two vectors by parameter: a velocity u and unsent
+    values v. For a gradient g::
 
         g = g * min(1, clip / sqrt(workers) / |g|)
         u = momentum * u + g          (nesterov: u = momentum * (u + g))
         v = v + u                     (nesterov: v = v + u + g)
 
-    The largest ``density`` of v is sent; there v and u become zero (momentum factor masking). In the first ``warm_up``
-    all-reduces of a parameter densities fall in four steps: density**(1/5), density**(2/5) and so on. ``clip``: largest
-    Euclidean norm of the workers' gradients together; None for any. ``codec`` sums, see ``topk``.
+    The largest values of v are sent, a share of ``density``. There v and u become zero (momentum factor masking). In
+    the first ``warm_up`` all-reduces of a parameter the density falls in four steps: density**(1/5), density**(2/5) and
+    so on. ``clip``: limit of the Euclidean norm of all workers' gradients together; None for no limit. ``codec``: see
+    ``topk``.
 
-    The optimizer must have no momentum of its own: use plain SGD, or ``momentum=0``. Error feedback is v itself. Use
-    one object per worker, and ``state_dict`` in checkpoints; jobs with a quorum are refused.
+    The optimizer must have no momentum: use plain SGD, or ``momentum=0``. The vector v is the error feedback. Use one
+    object for each worker, and keep its ``state_dict`` in checkpoints. Jobs with a quorum are refused.
     """
 
     name = "dgc"
@@ -59,11 +61,11 @@ class DGC:
         codec: str = "auto",
     ) -> None:
         if not 0 <= momentum < 1:
-            raise ConfigurationError(f"A momentum of {momentum} is not between 0 and 1.", "Give 0 <= momentum < 1.")
+            raise ConfigurationError(f"Invalid momentum={momentum} for codec dgc: expected 0 <= momentum < 1.")
         if clip is not None and not 0 < clip < math.inf:
-            raise ConfigurationError(f"A gradient cannot be cut to a norm of {clip}.", "Give clip above 0, or None.")
+            raise ConfigurationError(f"Invalid clip={clip} for codec dgc: expected a number above 0, or None.")
         if warm_up < 0:
-            raise ConfigurationError(f"A warm-up cannot take {warm_up} all-reduces.", "Give warm_up=0 or more.")
+            raise ConfigurationError(f"Invalid warm_up={warm_up} for codec dgc: expected an integer from 0.")
         self.workers = checked_workers(self.name, workers)
         self.density = density
         self.momentum = momentum
@@ -71,37 +73,37 @@ class DGC:
         self.clip = clip
         self.masking = masking
         self.warm_up = warm_up
-        #: What is kept at each density.
+        # The selection at each density.
         self._levels = [
             TopK(workers=workers, density=density ** (level / _LEVELS) if level < _LEVELS else density, codec=codec)
             for level in range(1, _LEVELS + 1)
         ]
         self.codec = self._levels[-1].codec
-        self._velocity, self._unsent, self._counts = PartMemory(), PartMemory(), PartCounts()
+        self._velocity, self._unsent, self._counts = ParameterVectors(), ParameterVectors(), ParameterCounts()
 
     def describe(self) -> str:
-        """See :meth:`lanesum.codecs.base.Codec.describe`; what a worker keeps is its own business."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`. The selection does not change the meaning of words."""
         return f"{self.name} {self.codec.describe()}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Rounds of the codec inside."""
+        """Return the rounds of the inner codec."""
         return self.codec.shapes(size)
 
     def density_at(self, step: int) -> float:
-        """Share of values that is sent after ``step`` all-reduces."""
+        """Return the share of values that is sent after ``step`` all-reduces."""
         return self._level(step).density
 
     def _level(self, step: int) -> TopK:
         return self._levels[(_LEVELS - 1) * step // self.warm_up if step < self.warm_up else -1]
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
-        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: the rounds of the codec inside."""
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: the rounds of the inner codec."""
         vector = finite_vector(x, context, self.workers)
         if context.keep_residual:
-            raise CodecError("dgc keeps what it has not sent itself.", "Use it without error feedback.")
+            raise CodecError("Codec dgc keeps error feedback itself.", "Use it without error feedback.")
         parts = parts_of(context, vector.size)
         gradient = self._clipped(vector)
-        with np.errstate(over="ignore"):  # infinity is refused below
+        with np.errstate(over="ignore"):  # infinities raise below
             velocity = np.float32(self.momentum) * self._velocity.of(parts, vector.size) + gradient
             if self.nesterov:
                 velocity += np.float32(self.momentum - 1) * gradient
@@ -110,7 +112,7 @@ class DGC:
                 unsent += gradient
         if not np.isfinite(unsent).all():
             raise CodecError(
-                f"What dgc has not sent of {context.tensor!r} yet has grown beyond float32.", "Lower the learning rate."
+                f"The unsent values of tensor {context.tensor!r} exceed float32.", "Lower the learning rate."
             )
         mask = self._level(self._counts.of(parts)).kept(unsent)
         sent = np.where(mask, unsent, np.float32(0))
@@ -129,7 +131,7 @@ class DGC:
         return vector if norm <= limit else vector * np.float32(limit / norm)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint must keep: u and v (this worker's own), counts, and the state of the codec inside."""
+        """Return a copy of the state: this worker's u and v, counts, and the state of the inner codec."""
         return {
             "codec": self.name,
             "velocity": self._velocity.state_dict(),
@@ -139,10 +141,10 @@ class DGC:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back a ``state_dict``. Raises CodecError, changing nothing, if it is none."""
+        """Replace the state by a ``state_dict``. Raises CodecError, changing nothing, if it is invalid."""
         if state.get("codec") != self.name or not isinstance(state.get("inner"), Mapping):
-            raise CodecError("This is not the state of codec 'dgc'.", "Load what its state_dict has returned.")
-        velocity, unsent, counts = PartMemory(), PartMemory(), PartCounts()
+            raise CodecError("This is not the state of codec 'dgc'.", "Load a state_dict of codec 'dgc'.")
+        velocity, unsent, counts = ParameterVectors(), ParameterVectors(), ParameterCounts()
         velocity.load_state_dict(state.get("velocity"))
         unsent.load_state_dict(state.get("unsent"))
         counts.load_state_dict(state.get("counts"))

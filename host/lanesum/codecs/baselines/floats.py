@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``none``, ``fp16`` and ``bf16``: what training sends without a codec, or with PyTorch's hooks of these names.
+"""``none``, ``fp16`` and ``bf16``: gathered floats, as of training without a codec or with PyTorch's hooks.
 
-A switch adds integers, so floats are gathered, and every worker adds them up: in float64, in the order of the workers,
-rounded once. That makes ``none`` the sum that others are measured against, and all three as costly as an all-gather.
-What a switch sums in place of float32 is ``fixed``.
+A switch adds integers, so the floats are gathered. Each worker adds them in float64, in the order of the workers, and
+rounds once. So ``none`` is the reference for the errors of other codecs, and all three cost as much as an all-gather.
+The codec that lets a switch add values of float32 precision is ``fixed``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lanesum.codecs.registry import register
 from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError
 
-#: The largest number of bf16.
+#: Largest value of bf16.
 BF16_MAX = np.uint32(0x7F7F0000).view(np.float32)
 
 FloatFormat = Literal["fp32", "fp16", "bf16"]
@@ -33,19 +33,19 @@ _NAMES = {"fp32": "none", "fp16": "fp16", "bf16": "bf16"}
 
 
 class GatheredFloats:
-    """Values in a floating-point format, gathered, and added up by every worker.
+    """Values in a floating-point format, gathered, and added by each worker.
 
-    Error of one worker's value: none for fp32; half a unit in the last place for fp16 (2**-11 of the value, and below
-    2**-14 at most 2**-25) and bf16 (2**-8). A value beyond fp16's or bf16's range is refused with CodecError.
+    Error of the value of one worker: none for fp32; half a unit in the last place for fp16 (2**-11 of the value, and at
+    most 2**-25 below 2**-14) and bf16 (2**-8). A value outside the range of fp16 or bf16 raises CodecError.
 
-    Wire: ``workers`` times the values' bits, up and down.
+    Wire: ``workers`` times the bits of the values, uplink and downlink.
     """
 
     code_table: NDArray[np.uint8] | None = None
 
     def __init__(self, *, workers: int, format: FloatFormat = "fp32") -> None:
         if format not in _BITS:
-            raise ConfigurationError(f"There is no format {format!r}.", f"Use one of {', '.join(_BITS)}.")
+            raise ConfigurationError(f"Invalid format={format!r}: expected one of {', '.join(_BITS)}.")
         self.name = _NAMES[format]
         self.workers = checked_workers(self.name, workers)
         self.format: FloatFormat = format
@@ -59,7 +59,7 @@ class GatheredFloats:
         return f"{self.name} workers={self.workers}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """One round; none for an empty vector."""
+        """Return one round; none for an empty vector."""
         return (gathered_shape(field_words(size, _BITS[self.format]), self.workers),) if size else ()
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
@@ -80,7 +80,7 @@ class GatheredFloats:
         return Result(sum_in_order(decoded, context), vector - own if context.keep_residual else None)
 
     def encoded(self, vector: Vector) -> Words:
-        """A worker's message."""
+        """Return the message of a worker. Raises CodecError if a value exceeds the format."""
         if self.format == "fp32":
             return vector.view(np.uint32)
         if self.format == "fp16":
@@ -91,7 +91,7 @@ class GatheredFloats:
         return pack_fields(bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)) >> np.uint32(16), 16)
 
     def decoded(self, words: Words, size: int) -> Vector:
-        """The ``size`` values of a message (float32); infinite where the format does not hold them."""
+        """Return the ``size`` values of a message (float32)."""
         if self.format == "fp32":
             return words.view(np.float32)
         halves = unpack_fields(words, 16, size)

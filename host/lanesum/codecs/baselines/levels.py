@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``qsgd`` and ``terngrad``: a scale for many values, and each of them rounded, without bias, to a few levels of it.
+"""``qsgd`` and ``terngrad``: a scale for many values, which are rounded without bias to a few levels.
 
-QSGD (Alistarh et al., NeurIPS 2017) and TernGrad (Wen et al., NeurIPS 2017), whose levels are -1, 0 and 1. As published
-every worker has scales of its own, so codes cannot be added: they are gathered. With shared scales, the largest of all
-workers, they can.
+QSGD (Alistarh et al., NeurIPS 2017) and TernGrad (Wen et al., NeurIPS 2017), whose levels are -1, 0 and 1. As
+published, each worker has scales of its own. Such codes cannot be added, so they are gathered. With shared scales, the
+largest of all workers, they can be added.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ Scale = Literal["own", "shared"]
 
 
 class Levels:
-    """Values x of a bucket become whole numbers from -s to s in units of scale / s: ``floor(|x| s / scale + u)`` with
-    the sign of x, u uniform in [0, 1).
+    """Base of ``qsgd`` and ``terngrad``.
 
-    ``scale``: ``"own"`` or ``"shared"``, the largest of all workers' scales. ``bucket``: values with one scale; None
-    for the parameters that the context names, or the whole vector. ``clip``: values are cut at so many standard
-    deviations of their bucket first, which is a bias.
+    A value x of a bucket becomes an integer from -s to s, in units of scale / s: ``floor(|x| s / scale + u)`` with the
+    sign of x, and u uniform in [0, 1).
 
-    Wire, for n workers: ``own``: n times the codes of b bits and a word per bucket, up and down, in one round.
-    ``shared``: a MAX word per bucket, then fields that hold the sum of n codes, up and down.
+    ``scale``: ``"own"``, or ``"shared"`` for the largest scale of all workers. ``bucket``: number of values with one
+    scale; None for one scale for each parameter of the context. ``clip``: values are cut at so many standard deviations
+    of their bucket first, which is a bias.
+
+    Wire, for n workers: ``own``: n times the codes of b bits and a word per bucket, in one round. ``shared``: a MAX
+    word per bucket, then fields for the sum of n codes. Uplink and downlink are equal.
     """
 
     name = ""
@@ -48,26 +50,26 @@ class Levels:
         self, *, workers: int, bits: int, bucket: int | None, norm: Norm, clip: float | None, scale: Scale
     ) -> None:
         if not 2 <= bits <= 16:
-            raise ConfigurationError(f"Codes of {bits} bits have no levels.", "Give bits from 2 to 16.")
+            raise ConfigurationError(f"Invalid bits={bits} for codec {self.name}: expected an integer from 2 to 16.")
         if bucket is not None and bucket < 1:
-            raise ConfigurationError(f"A bucket of {bucket} values has no scale.", "Give bucket=1 or more.")
+            raise ConfigurationError(f"Invalid bucket={bucket} for codec {self.name}: expected an integer from 1.")
         if norm not in ("max", "l2"):
-            raise ConfigurationError(f"There is no norm {norm!r}.", "Use max or l2.")
+            raise ConfigurationError(f"Invalid norm={norm!r} for codec {self.name}: expected max or l2.")
         if scale not in ("own", "shared"):
-            raise ConfigurationError(f"There is no scale {scale!r}.", "Use own or shared.")
+            raise ConfigurationError(f"Invalid scale={scale!r} for codec {self.name}: expected own or shared.")
         if clip is not None and not 0 < clip < math.inf:
-            raise ConfigurationError(f"Values cannot be cut at {clip} deviations.", "Give clip above 0, or None.")
+            raise ConfigurationError(f"Invalid clip={clip} for codec {self.name}: expected a number above 0, or None.")
         self.workers = checked_workers(self.name, workers)
         self.bits = bits
         #: Largest level: s.
-        self.steps = 2 ** (bits - 1) - 1
+        self.steps: int = 2 ** (bits - 1) - 1
         self.bucket = bucket
         self.norm: Norm = norm
         self.clip = clip
         self.scale: Scale = scale
         # All workers: without one, gathered codes or the offsets in a sum of codes would be misread.
         self.traits = CodecTraits(needs_all_workers=True, packs_values=True, max_nmse=self._max_nmse())
-        #: Bits of a field of a sum.
+        #: Bits of one field of a sum.
         self.sum_bits = (2 * self.steps * workers).bit_length()
 
     def _max_nmse(self) -> float:
@@ -78,7 +80,8 @@ class Levels:
         """
         clip = 6.0 if self.clip is None else self.clip
         largest = min(clip, 6.0) if self.norm == "max" else math.sqrt(self.bucket or 1 << 20)
-        return (largest / self.steps / 2) ** 2 + (0.0 if self.clip is None else 1.0)
+        clipping = 0.0 if self.clip is None else 1.0
+        return (largest / (2 * self.steps)) ** 2 + clipping
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`."""
@@ -86,7 +89,7 @@ class Levels:
         return f"{self.name} workers={self.workers} {options}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """See the class; for one parameter. No round for an empty vector."""
+        """Return the rounds of one parameter; none for an empty vector."""
         return self._shapes(size, self._starts(size, CodecContext(workers=1, worker=0)).size) if size else ()
 
     def _shapes(self, size: int, buckets: int) -> tuple[RoundShape, ...]:
@@ -95,13 +98,13 @@ class Levels:
         return RoundShape(LaneOp.MAX, buckets), RoundShape(LaneOp.ADD32, field_words(size, self.sum_bits))
 
     def _starts(self, size: int, context: CodecContext) -> NDArray[np.intp]:
-        """First value of every bucket."""
+        """Return the index of the first value of each bucket."""
         if self.bucket is not None:
             return np.arange(0, size, self.bucket)
         return np.array([part.start for part in context.parts if part.stop > part.start] or [0])
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
-        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: ``values``, with shared scales ``scale`` before."""
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: round ``values``, after ``scale`` if scales are shared."""
         vector = finite_vector(x, context, self.workers)
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
@@ -113,11 +116,11 @@ class Levels:
         if self.scale == "own":
             numbers = self._rounded(sent, scales, lengths, context)
             codes = pack_fields((numbers + self.steps).astype(np.uint32), self.bits)
-            everybody = yield from gather(np.concatenate((scales.view(np.uint32), codes)), self.workers, context)
+            messages = yield from gather(np.concatenate((scales.view(np.uint32), codes)), self.workers, context)
             total = np.zeros(vector.size)
-            for words in everybody[: context.workers]:
-                theirs = unpack_fields(words[scales.size :], self.bits, vector.size).astype(np.int32) - self.steps
-                total += self._decoded(theirs, _checked_scales(words[: scales.size]), lengths)
+            for words in messages[: context.workers]:
+                integers = unpack_fields(words[scales.size :], self.bits, vector.size).astype(np.int32) - self.steps
+                total += self._decoded(integers, _checked_scales(words[: scales.size]), lengths)
         else:
             reply = yield Round(LaneOp.MAX, scales.view(np.uint32), label="scale")
             scales = _checked_scales(summed(reply, shapes[0], context))
@@ -134,7 +137,7 @@ class Levels:
     def _clipped(self, vector: Vector, starts: NDArray[np.intp], lengths: NDArray[np.intp]) -> Vector:
         if self.clip is None:
             return vector
-        # From zero, where a gradient's mean is: a single value is not cut.
+        # Deviations from zero, the mean of a gradient: a single value is not cut.
         squares = np.add.reduceat(np.square(vector, dtype=np.float64), starts)
         limits = self.clip * np.sqrt(squares / lengths)
         bound = np.repeat(limits, lengths)
@@ -158,23 +161,29 @@ class Levels:
     ) -> NDArray[np.int32]:
         with np.errstate(divide="ignore"):
             factors = np.where(scales > 0, self.steps / scales.astype(np.float64), 0)
-        places = np.abs(vector) * np.repeat(factors, lengths)
+        positions = np.abs(vector) * np.repeat(factors, lengths)
         words = random_words(
             vector.size, seed=context.seed, stream=Stream.ROUNDING, worker=context.worker, round=context.round
         )
-        # The scale itself may come out a rounding error above s.
-        levels = np.minimum(np.floor(places + uniforms(words)), self.steps)
-        return np.copysign(levels, vector).astype(np.int32)
+        # The scale itself may be a rounding error above s.
+        levels = np.minimum(np.floor(positions + uniforms(words)), self.steps)
+        integers: NDArray[np.int32] = np.copysign(levels, vector).astype(np.int32)
+        return integers
 
     def _decoded(
         self, numbers: NDArray[np.signedinteger], scales: Vector, lengths: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        return numbers * np.repeat(scales.astype(np.float64) / self.steps, lengths)
+        values: NDArray[np.float64] = numbers.astype(np.float64)
+        values *= np.repeat(scales.astype(np.float64) / self.steps, lengths)
+        return values
 
 
 class QSGD(Levels):
-    """``bits`` for a sign and a magnitude, buckets of ``bucket`` values, scaled by their largest magnitude or their
-    Euclidean norm. The paper has the norm in its analysis, and the magnitude in its experiments."""
+    """Codes of ``bits`` bits, sign included, in buckets of ``bucket`` values.
+
+    The scale is the largest magnitude or the Euclidean norm of the bucket. The paper uses the norm in its analysis, and
+    the magnitude in its experiments.
+    """
 
     name = "qsgd"
 
@@ -185,8 +194,10 @@ class QSGD(Levels):
 
 
 class TernGrad(Levels):
-    """-1, 0 or 1 times a scale for each parameter; values are cut at ``clip`` standard deviations. The scale is shared
-    by default, as the paper has it where scaled gradients are to be summed."""
+    """Levels -1, 0 and 1 times one scale for each parameter; values are cut at ``clip`` standard deviations.
+
+    The scale is shared by default, as in the paper where scaled gradients are summed.
+    """
 
     name = "terngrad"
 

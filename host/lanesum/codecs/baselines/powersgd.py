@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``powersgd``: a gradient as a product of two thin matrices (Vogels et al., NeurIPS 2019), each summed by the switch.
+"""``powersgd``: a gradient as a product of two thin matrices (Vogels et al., NeurIPS 2019), each of which is summed.
 
-One step of the power method: P = M Q, summed, made orthonormal; then Q = M^T P, summed; the mean of M is about P Q^T.
-Both products are linear in M, so sums of them are those of the mean. They are summed by ``fixed``.
+One step of the power method: P = M Q, summed and made orthonormal; then Q = M^T P, summed. The mean of M is about P
+Q^T. Both products are linear in M, so their sums are those of the mean. They are summed by ``fixed``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A parameter as a matrix; the last values of ``rows * columns`` are zero where there are none."""
+    """Shape of a parameter as a matrix, padded with zeros to ``rows * columns`` values."""
 
     part: Part
     rows: int
@@ -51,17 +51,18 @@ class _Shape:
 
 
 class PowerSGD:
-    """Matrices of rank ``rank``.
+    """Low-rank approximation of rank ``rank``.
 
-    ``matrices``: rows and columns of each parameter by its name, others are summed as they are; None: every parameter
-    is taken as a square, filled up with zeros. A parameter whose factors are not less than half as many values as it
-    has is summed as it is. The second factor is where the next all-reduce of that parameter begins (warm start), it is
-    the same on all workers. Use one object per worker, error feedback, and ``state_dict`` in checkpoints.
+    ``matrices``: rows and columns of parameters by name; others are not compressed. None: each parameter is a square
+    matrix, padded with zeros. A parameter is not compressed if its factors have at least half as many values as it has.
+    The second factor is the start of the next all-reduce of that parameter (warm start); it is the same on all workers.
+    Use one object for each worker, error feedback, and ``state_dict`` in checkpoints.
 
-    The residual is this worker's vector minus the *mean* of all: that is the published one, and its mean over the
-    workers is what the sum lacks.
+    The residual is this worker's vector minus the *mean* of all, as published. Its mean over the workers is the error
+    of the sum.
 
-    Wire: those of ``fixed`` for ``rank * rows`` values, and what is not compressed, then for ``rank * columns``.
+    Wire: the rounds of ``fixed`` for ``rank * rows`` values and for parameters that are not compressed, then for
+    ``rank * columns`` values.
     """
 
     name = "powersgd"
@@ -71,11 +72,11 @@ class PowerSGD:
 
     def __init__(self, *, workers: int, rank: int = 1, matrices: Mapping[str, tuple[int, int]] | None = None) -> None:
         if rank < 1:
-            raise ConfigurationError(f"A matrix of rank {rank} says nothing.", "Give rank=1 or more.")
+            raise ConfigurationError(f"Invalid rank={rank} for codec powersgd: expected an integer from 1.")
         self.workers = checked_workers(self.name, workers)
         self.rank = rank
         self.matrices = None if matrices is None else dict(matrices)
-        # Gathering would be one round trip less and n times as much to send: it is bytes that this scheme is about.
+        # Gathering would save one round trip and send n times the bytes, which this scheme is to reduce.
         self.codec = FixedPoint(workers=workers, gathered=0)
         self._factors: dict[str, Vector] = {}
 
@@ -85,7 +86,7 @@ class PowerSGD:
         return f"{self.name} rank={self.rank} matrices={shapes} {self.codec.describe()}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """See the class; of a vector that is one parameter without a name."""
+        """Return the rounds of a vector that is one parameter without a name."""
         if size == 0:
             return ()
         compressed, rest = self._divide((Part("", 0, size),))
@@ -94,7 +95,7 @@ class PowerSGD:
         return *self.codec.shapes(first), *self.codec.shapes(second)
 
     def _divide(self, parts: Sequence[Part]) -> tuple[list[_Shape], list[Part]]:
-        """What is sent as matrices, and what as it is."""
+        """Return the parameters that are compressed, and all others."""
         compressed, rest = [], []
         for part in parts:
             size = part.stop - part.start
@@ -130,11 +131,11 @@ class PowerSGD:
         left: Steps = self.codec.all_reduce(sent, inner)
         first: Result = yield from (followed(left) if compressed else left)
         values = np.empty_like(vector)
-        place = sum(left.size for left in lefts)
+        start = sum(left.size for left in lefts)
         for part in rest:
-            stop = place + part.stop - part.start
-            values[part.start : part.stop] = first.values[place:stop]
-            place = stop
+            stop = start + part.stop - part.start
+            values[part.start : part.stop] = first.values[start:stop]
+            start = stop
         bases = [orthonormal(one) for one in _split(first.values, [left.size for left in lefts], self.rank)]
         factors: list[Matrix] = []
         if compressed:
@@ -151,7 +152,7 @@ class PowerSGD:
         return Result(values, residual)
 
     def _start(self, shape: _Shape, context: CodecContext) -> Matrix:
-        """What the power method begins with: the last second factor, or random numbers, the same on all workers."""
+        """Return the start of the power method: the last second factor, or random numbers that all workers share."""
         kept = self._factors.get(shape.part.key)
         if kept is None:
             words = random_words(
@@ -164,45 +165,47 @@ class PowerSGD:
             kept = uniforms(words) - np.float32(0.5)
         elif kept.size != shape.columns * self.rank:
             raise CodecError(
-                f"Parameter {shape.part.key!r} has {shape.columns} columns, but another shape is remembered of it.",
+                f"Parameter {shape.part.key!r} has {shape.columns} columns, but its last factor has another shape.",
                 "Load the state of the same model, or start without one.",
             )
         return orthonormal(kept.reshape(-1, self.rank))
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint must keep: the second factors, the same on all workers."""
+        """Return a copy of the second factors, which are the same on all workers."""
         return {
             "codec": self.name, "rank": self.rank, "factors": {key: one.copy() for key, one in self._factors.items()}
         }  # fmt: skip
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back a ``state_dict``. Raises CodecError, changing nothing, if it is none of this rank."""
+        """Replace the state by a ``state_dict`` of this rank. Raises CodecError, changing nothing, if it is invalid."""
         if state.get("codec") != self.name or state.get("rank") != self.rank:
             raise CodecError(
                 f"This is not a state of codec 'powersgd' of rank {self.rank}.",
-                "Load what its state_dict has returned.",
+                "Load a state_dict of the same codec and rank.",
             )
         self._factors = checked_memory(state.get("factors"))
 
 
 def _refuse_large(values: Vector, key: str) -> None:
-    """Raise CodecError where a product with orthonormal columns, which is no longer than ``values``, might leave
-    float32: half of its range is left for rounding."""
-    most = FLOAT32_MAX / 2
-    if float(np.abs(values).max()) * math.sqrt(values.size) <= most:
+    """Raise CodecError if a product of ``values`` with orthonormal columns may exceed half the range of float32.
+
+    The norm of the product is at most that of ``values``. The other half is for rounding.
+    """
+    limit = FLOAT32_MAX / 2
+    if float(np.abs(values).max()) * math.sqrt(values.size) <= limit:
         return
     norm = math.sqrt(float(np.sum(np.square(values, dtype=np.float64))))
-    if norm > most:
+    if norm > limit:
         raise CodecError(
-            f"The norm of parameter {key!r} is {norm:.3g}: its factors would be more than float32 holds.",
+            f"The norm of parameter {key!r} is {norm:.3g}: its factors would exceed float32.",
             NOTHING_SENT,
         )
 
 
 def orthonormal(matrix: Matrix) -> Matrix:
-    """The columns of ``matrix`` (float32) made orthonormal, one after the other; what depends on others becomes zero.
+    """Return ``matrix`` (float32) with orthonormal columns, by Gram-Schmidt; dependent columns become zero.
 
-    Products are added up exactly and rounded once, so that all workers get the same bits.
+    Products are added exactly and rounded once, so all workers have the same bits.
     """
     columns = [column.astype(np.float64) for column in matrix.T]
     largest = max((math.sqrt(_dot(one, one)) for one in columns), default=0.0)
@@ -226,12 +229,12 @@ def _matrix(vector: Vector, shape: _Shape) -> Matrix:
 
 
 def _split(values: Vector, sizes: Sequence[int], rank: int) -> list[Matrix]:
-    places = np.cumsum([0, *sizes]).tolist()
-    return [values[start:stop].reshape(-1, rank) for start, stop in itertools.pairwise(places)]
+    bounds = np.cumsum([0, *sizes]).tolist()
+    return [values[start:stop].reshape(-1, rank) for start, stop in itertools.pairwise(bounds)]
 
 
 def _product(base: Matrix, factor: Matrix) -> Vector:
-    """``base @ factor.T``, flat; added up in one order, so that all workers get the same bits."""
+    """Return ``base @ factor.T``, flat, with additions in one order, so all workers have the same bits."""
     total = np.zeros((base.shape[0], factor.shape[0]))
     for left, right in zip(base.T.astype(np.float64), factor.T.astype(np.float64), strict=True):
         total += np.multiply.outer(left, right)

@@ -17,14 +17,15 @@ from lanesum.protocol.lanes import LaneOp
 
 
 class SignVote:
-    """Every worker votes on the sign of every value; the majority's is the result, 0 where as many are for either.
+    """Majority vote of the workers on the sign of each value; 0 for a tie.
 
-    ``scaled``: the signs are multiplied by the mean of the workers' mean magnitudes, so that the result is an estimate
-    of the mean gradient; the residual is the worker's vector minus its own signs times its own mean magnitude, for
-    error feedback. Otherwise the result is the signs alone, as published, where the learning rate is the step; there is
-    no residual then.
+    ``scaled``: the signs are multiplied by the mean of the workers' mean magnitudes, so the result is an estimate of
+    the mean gradient. The residual, for error feedback, is the worker's vector minus its own signs times its own mean
+    magnitude. Without it the result is the signs alone, as published. The learning rate is the step then, and there is
+    no residual.
 
-    Wire: a field of ``workers.bit_length()`` bits per value, up and down, and a word per worker for the magnitudes.
+    Wire: a field of ``workers.bit_length()`` bits per value, and a word per worker for the magnitudes, uplink and
+    downlink.
     """
 
     name = "signsgd"
@@ -43,15 +44,15 @@ class SignVote:
         return f"{self.name} workers={self.workers} scaled={self.scaled}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """One round; none for an empty vector."""
+        """Return one round; none for an empty vector."""
         scales = self.workers if self.scaled else 0
         return (RoundShape(LaneOp.ADD32, field_words(size, self.bits) + scales),) if size else ()
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
-        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: one round, ``votes``; 0 votes as positive values do."""
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: one round, ``votes``. A zero votes as positive."""
         vector = finite_vector(x, context, self.workers)
         if context.keep_residual and not self.scaled:
-            raise CodecError("Signs alone have no magnitude to take from a gradient.", "Build it with scaled=True.")
+            raise CodecError("Codec signsgd without a scale has no residual.", "Build it with scaled=True.")
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
         (shape,) = self.shapes(vector.size)

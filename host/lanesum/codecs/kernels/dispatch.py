@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Element loops of the codecs: the native extension where it is installed, else
-:mod:`lanesum.codecs.kernels.reference`.
+"""Kernels of the codecs: the native extension where it is installed, else :mod:`lanesum.codecs.kernels.reference`.
 
-Both have the same bits, so workers of one job need not have the same. All arrays have one dimension and are contiguous;
-results go into arrays that the caller made. The compiled ones run without the GIL and may run in several threads at
-once, on different results; ``LANESUM_THREADS`` has them do so (:mod:`lanesum.codecs.kernels.threaded`).
+Both have the same bits, so workers of one job may use different ones. All arrays have one dimension and are contiguous.
+Results are written to arrays of the caller. Native kernels release the GIL, and may run in several threads at once on
+different results; ``LANESUM_THREADS`` does so (:mod:`lanesum.codecs.kernels.threaded`).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 
 
 class Kernels(Protocol):
-    """What a set of loops has to have; :mod:`lanesum.codecs.kernels.reference` says what each of them does."""
+    """Kernels that several codecs share; :mod:`lanesum.codecs.kernels.reference` documents each of them."""
 
     def square_sums(self, values: Floats, chunk: int, out: NDArray[np.float64]) -> None: ...
 
@@ -82,9 +81,9 @@ class Kernels(Protocol):
 
 
 def kernels(*, few: bool = False) -> Kernels:
-    """The loops to use; see :func:`lanesum._internal.native.availability` for who decides and what it raises.
+    """Return the kernels to use: see :func:`lanesum._internal.native.availability`, also for exceptions.
 
-    ``few``: for no more values than one thread makes anyway.
+    ``few``: for so few values that one thread computes all of them.
     """
     core = availability().core
     # mypy checks the module against the protocol here.
@@ -94,11 +93,11 @@ def kernels(*, few: bool = False) -> Kernels:
 
 @functools.cache
 def native(core: ModuleType) -> Kernels:
-    """Those of the compiled part, for this processor."""
+    """Return the native kernels for this processor."""
     return cast(Kernels, core.CodecKernels())
 
 
 def powers_of_two(exponent: int) -> tuple[float, float]:
-    """Two factors, each inside float32, whose product is ``2**exponent``; the first is 1 unless one alone is beyond."""
+    """Return two factors inside float32 with the product ``2**exponent``; the first is 1 if one is sufficient."""
     half = exponent // 2 if abs(exponent) > 120 else 0
     return math.ldexp(1.0, half), math.ldexp(1.0, exponent - half)

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fast Walsh-Hadamard transform in place, with one order of operations everywhere.
+"""Fast Walsh-Hadamard transform in place, with the same order of operations everywhere.
 
-Butterflies run with spans 1, 2, 4 and so on, each a plain float32 addition and subtraction. IEEE 754 fixes every
-one of them, so all workers get the same bits from the same input, whatever their processor and number of threads,
-and C++ and GPU kernels that keep the order of spans do too. A matrix product would be quicker here, but a BLAS
-chooses its order of summation by processor.
+Butterflies run with spans 1, 2, 4 and so on. Each is a float32 addition and subtraction, which IEEE 754 fixes. So all
+workers have the same bits for the same input, on any processor and number of threads. C++ and GPU kernels keep the
+order of spans and have the same bits. A matrix product would be faster in NumPy, but the order of summation of a BLAS
+depends on the processor.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _COLUMNS = 64
 
 
 def hadamard_transform(x: NDArray[np.float32], *, block: int | None = None, normalize: bool = True) -> None:
-    """Transform ``x`` (float32, one dimension, contiguous) in place, each contiguous block of ``block`` on its own.
+    """Transform each ``block`` of ``x`` (float32, one dimension, contiguous) in place.
 
-    ``block`` (default: all of ``x``) is a power of two that divides ``x.size``; ValueError otherwise. The result
-    is in natural (Sylvester) order. With ``normalize`` the transform is orthonormal and its own inverse; without,
-    it lacks the final factor ``block ** -0.5``.
+    The result is in natural (Sylvester) order. With ``normalize`` the transform is orthonormal and its own inverse;
+    otherwise it lacks the final factor ``block ** -0.5``. Raises ValueError unless ``block`` (default: all of ``x``) is
+    a power of two that divides ``x.size``.
     """
     block = x.size if block is None else block
     if block < 1 or block & (block - 1) or x.size % block or x.ndim != 1 or not x.flags.c_contiguous:
@@ -57,4 +57,5 @@ def _butterflies(source: NDArray[np.float32], scratch: NDArray[np.float32]) -> N
         np.subtract(old[:, 0], old[:, 1], out=new[:, 1])
         here, there = there, here
         span *= 2
-    return here.reshape(count, width)
+    result: NDArray[np.float32] = here.reshape(count, width)
+    return result

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random bits that every implementation can regenerate: Philox4x32-10, keyed by where the bits are used.
+"""Random bits that all implementations share: Philox4x32-10, keyed by the use of the bits.
 
-The generator is the counter-based one of Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as
-1, 2, 3" (SC 2011). It needs only 32-bit multiplications and exclusive or, so Python, C++ and a GPU produce the
-same bits, in any order and with any number of threads. Layout, fixed for all of them:
+The counter-based generator is that of Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (SC
+2011). It requires only 32-bit multiplications and exclusive or. So Python, C++ and GPUs produce the same bits, in any
+order and with any number of threads. Layout of key and counter:
 
 ====================  =================================================================
 key word 0, 1         low and high half of the 64-bit seed
@@ -25,12 +25,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-#: Of Philox4x32-10.
+#: Constants of Philox4x32-10.
 MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 WEYL = (0x9E3779B9, 0xBB67AE85)
 ROUNDS = 10
 _MASK = 0xFFFFFFFF
-# Blocks computed at a time: the six working arrays then stay in a core's second-level cache.
+# Blocks computed at once: the six working arrays fit the second-level cache.
 _TILE = 8192
 # Coordinates whose dithers come from the same eight blocks of the generator.
 _DITHER_GROUP = 64
@@ -40,7 +40,7 @@ _SIGNS_OF_BYTE = np.float32(1) - np.float32(2) * np.unpackbits(
 
 
 class Stream(enum.IntEnum):
-    """What the bits are for; streams never share a counter."""
+    """Use of the bits; streams never share a counter."""
 
     DIAGONAL = 1
     ROUNDING = 2
@@ -49,7 +49,7 @@ class Stream(enum.IntEnum):
 
 
 def philox4x32(counter: NDArray[np.uint32], key: tuple[int, int]) -> NDArray[np.uint32]:
-    """Encrypt counter blocks, uint32 of shape (blocks, 4), under two 32-bit key words; same shape out."""
+    """Encrypt counter blocks (uint32, shape (blocks, 4)) under two 32-bit key words; return the same shape."""
     out = np.empty_like(counter)
     for start in range(0, len(counter), _TILE):
         _encrypt(counter[start : start + _TILE].T.astype(np.uint64), key, out[start : start + _TILE])
@@ -59,7 +59,7 @@ def philox4x32(counter: NDArray[np.uint32], key: tuple[int, int]) -> NDArray[np.
 def random_words(
     count: int, *, seed: int, stream: Stream, worker: int = 0, round: int = 0, chunk: int = 0
 ) -> NDArray[np.uint32]:
-    """The first ``count`` 32-bit words (uint32) of the stream that the arguments name."""
+    """Return the first ``count`` words (uint32) of the stream that the arguments name."""
     blocks = -(-count // 4)
     out = np.empty((blocks, 4), dtype=np.uint32)
     key = (seed & _MASK, seed >> 32)
@@ -75,11 +75,11 @@ def random_words(
 
 
 def shared_dithers(blocks: int, length: int, *, seed: int, round: int, first: int = 0) -> NDArray[np.uint32]:
-    """Numbers of 16 bits that all workers draw, ``length`` for each of ``blocks`` blocks (uint32, shape as said).
+    """Return the 16-bit dithers that all workers share (uint32, shape (blocks, length)).
 
-    ``first``: number of the first block; it is the counter's chunk. A group of 64 coordinates uses 32 words of the
-    stream: the low halves of words 0, 1, 4, 5, 8, 9 and so on, then their high halves, then both of words 2, 3, 6, 7
-    and so on; that is how vectors of any width get them without a shuffle.
+    ``first``: number of the first block, which is the chunk of the counter. A group of 64 coordinates uses 32 words of
+    the stream: the low halves of words 0, 1, 4, 5, 8, 9 and so on, then their high halves, then both halves of words 2,
+    3, 6, 7 and so on. In that order vector registers of any width load them without a shuffle.
     """
     groups = -(-length // _DITHER_GROUP)
     counter = np.empty((blocks, groups * 8, 4), dtype=np.uint32)
@@ -93,30 +93,30 @@ def shared_dithers(blocks: int, length: int, *, seed: int, round: int, first: in
 
 
 def uniforms(words: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Map words to float32 in [0, 1): the upper 24 bits, exactly representable, one step 2**-24."""
+    """Map words to float32 in [0, 1): the upper 24 bits, which are exact, in steps of 2**-24."""
     return (words >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
 
 
 def signs(count: int, *, seed: int, round: int = 0) -> NDArray[np.float32]:
-    """The diagonal of the randomized transform: ``count`` entries of +1 or -1 (float32).
+    """Return the diagonal of the randomized transform: ``count`` entries of +1 or -1 (float32).
 
-    Entry ``j`` is -1 where bit ``j % 32`` of the stream's word ``j // 32`` is set, so a shorter diagonal is a
-    prefix of a longer one.
+    Entry ``j`` is -1 if bit ``j % 32`` of word ``j // 32`` of the stream is set. So a shorter diagonal is a prefix of a
+    longer one.
     """
     return expand_signs(sign_words(count, seed, round), count)
 
 
 @lru_cache(maxsize=8)
 def sign_words(count: int, seed: int, round: int = 0) -> NDArray[np.uint32]:
-    """The bits of :func:`signs`, 32 to a word (uint32, not to be written to)."""
+    """Return the bits of :func:`signs`, 32 in a word (uint32, read-only)."""
     words = random_words(-(-count // 32), seed=seed, stream=Stream.DIAGONAL, round=round)
     words.flags.writeable = False
     return words
 
 
 def expand_signs(words: NDArray[np.uint32], count: int) -> NDArray[np.float32]:
-    """The first ``count`` entries (float32, +1 or -1) that ``words`` of :func:`sign_words` stand for."""
-    # A row for each byte: eight entries at a time are as quick as copying.
+    """Return the first ``count`` entries (float32, +1 or -1) of ``words`` from :func:`sign_words`."""
+    # A row for each byte: a table lookup of eight entries at once is as fast as a copy.
     return np.take(_SIGNS_OF_BYTE, words.astype("<u4", copy=False).view(np.uint8), axis=0).reshape(-1)[:count]
 
 
@@ -137,7 +137,7 @@ def _encrypt(c: NDArray[np.uint64], key: tuple[int, int], out: NDArray[np.uint32
         c2 ^= np.uint64(k1)
         low0 &= mask
         low1 &= mask
-        # The low halves become words 1 and 3; the arrays they replace are the next round's scratch.
+        # The low halves become words 1 and 3; the arrays they replace are scratch space of the next round.
         c1, low1 = low1, c1
         c3, low0 = low0, c3
         k0, k1 = (k0 + WEYL[0]) & _MASK, (k1 + WEYL[1]) & _MASK

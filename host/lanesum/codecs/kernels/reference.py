@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The codecs' loops over elements in NumPy: what the compiled ones do, bit for bit.
+"""NumPy reference of the kernels of the codecs; the native extension has the same bits.
 
-Nothing here leaves the order of operations on an element, or of a sum, to a library.
+No order of operations on an element, or of the additions of a sum, depends on a library.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from lanesum.codecs.kernels.philox import expand_signs, random_words, uniforms
 
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
-# Order of a norm's sum: lane j of 32 adds up the squares of elements j, j + 32 and so on of a block, lanes are added
-# to those in the half before until one is left, and blocks' sums are added one after the other.
+# Order of additions in a norm: lane j of 32 adds the squares of elements j, j + 32 and so on of a block. The second
+# half of the lanes is added to the first half until one lane is left. The sums of blocks are added one after the other.
 SUM_LANES = 32
 SUM_BLOCK = 4096
-# Coordinates quantized at a time, so that the temporaries stay in cache.
+# Coordinates quantized at once, so that temporary arrays fit the cache.
 _TILE = 1 << 16
 
 
 def square_sums(values: NDArray[np.float32], chunk: int, out: NDArray[np.float64]) -> None:
-    """Sum of the squares of every ``chunk`` values, in float64: not finite exactly where a value is not."""
+    """Add the squares of every ``chunk`` values in float64. A sum is not finite exactly if a value is not."""
     for index, start in enumerate(range(0, values.size, chunk)):
         part = values[start : start + chunk]
         blocks = -(-part.size // SUM_BLOCK)
@@ -139,18 +139,20 @@ def residual(
 
 
 def magnitudes(values: NDArray[np.float32], block: int, out: NDArray[np.uint32]) -> None:
-    """The bits of the largest magnitude of every ``block`` values: not finite exactly where a value is not."""
+    """Write the bits of the largest magnitude of every ``block`` values: not finite exactly if a value is not."""
     np.maximum.reduceat(np.abs(values), np.arange(0, values.size, block), out=out.view(np.float32))
 
 
 def not_below(values: NDArray[np.float32], least: int, mask: NDArray[np.uint8]) -> None:
-    """1 where the bits of a magnitude are no less than ``least``."""
+    """Mark each magnitude whose bits are at least ``least`` with 1."""
     np.greater_equal(values.view(np.uint32) & _MAGNITUDE, np.uint32(least), out=mask.view(np.bool_))
 
 
 def largest(values: NDArray[np.float32], wanted: int, mask: NDArray[np.uint8]) -> None:
-    """1 at the ``wanted`` largest magnitudes, no more than there are values; of equal ones at the first, and at no
-    zeros."""
+    """Mark the ``wanted`` largest magnitudes with 1; of equal ones the first, and no zeros.
+
+    ``wanted`` is at most the number of values.
+    """
     magnitudes = values.view(np.uint32) & _MAGNITUDE
     least = int(np.partition(magnitudes, values.size - wanted)[values.size - wanted]) if wanted else 1 << 31
     np.greater(magnitudes, np.uint32(least), out=mask.view(np.bool_))
@@ -196,9 +198,9 @@ def integer_residual(
 
 
 def sum_rows(rows: NDArray[np.float32], divisor: float, out: NDArray[np.float32]) -> None:
-    """Add up rows as long as ``out``, one after another, in float64; divide, and round once."""
+    """Add rows as long as ``out``, one after another, in float64; divide, and round once."""
     total = rows[: out.size].astype(np.float64)
-    for start in range(out.size, rows.size, out.size):  # numpy's own sums have an order that is their own business
+    for start in range(out.size, rows.size, out.size):  # the order of additions of numpy.sum is not specified
         total += rows[start : start + out.size]
     total /= divisor
     # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The codecs' loops on several threads: blocks are computed each by itself, so no bit depends on how many there are.
+"""Kernels on several threads. Blocks are independent, so no bit depends on the number of threads.
 
-``LANESUM_THREADS`` in the environment says how many a process uses, 1 by default: ranks of a job usually share a
-machine's cores already, and a rank's network thread wants one too. NumPy and the compiled loops work without the GIL.
+The environment variable ``LANESUM_THREADS`` sets the number for a process; the default is 1. The ranks of a job usually
+share the cores of a machine already, and the network thread of a rank requires one, too. NumPy and the native kernels
+release the GIL.
 """
 
 from __future__ import annotations
@@ -17,26 +18,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.aggregation.combine import Words
 from lanesum.codecs.kernels.arguments import BlockUnits
 from lanesum.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from lanesum.codecs.kernels.dispatch import Floats, Kernels, Words
+    from lanesum.codecs.kernels.dispatch import Floats, Kernels
 
 VARIABLE = "LANESUM_THREADS"
-# Values that a thread is woken for: they take longer than waking it does.
-_LEAST = 1 << 16
+# Minimum number of values per thread: computing fewer is faster than waking a thread.
+_MIN_VALUES = 1 << 16
 
 
 def threads() -> int:
-    """Threads that the loops of this process may use. Raises ConfigurationError where the environment says nonsense."""
+    """Return the number of threads of kernels. Raises ConfigurationError if the environment variable is invalid."""
     return _parsed(os.environ.get(VARIABLE, "1"))
 
 
 @functools.cache
 def _parsed(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 256:
-        raise ConfigurationError(f"{VARIABLE}={text} is no number of threads.", "Give a number from 1 to 256.")
+        raise ConfigurationError(f"Invalid {VARIABLE}={text!r}: expected an integer from 1 to 256.")
     return int(text)
 
 
@@ -45,17 +47,17 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="lanesum-codec")
 
 
-# A process that was forked has none of its parent's threads.
+# A forked process does not inherit the threads of its parent.
 os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def in_parts(values: int, unit: int, work: Callable[[int, int], None]) -> None:
-    """Call ``work(first, stop)`` for ranges of all units, ``unit`` values each but for the last, side by side.
+    """Call ``work(first, stop)`` in parallel for ranges of units, each of ``unit`` values but the last.
 
-    Returns when all have ended; raises what one of them has raised.
+    Return when all calls have ended. Raises the exception of one of them.
     """
     units = -(-values // unit)
-    parts = min(threads(), max(1, values // _LEAST), units)
+    parts = min(threads(), max(1, values // _MIN_VALUES), units)
     if parts <= 1:
         work(0, units)
         return
@@ -64,13 +66,13 @@ def in_parts(values: int, unit: int, work: Callable[[int, int], None]) -> None:
     try:
         work(bounds[0], bounds[1])
     finally:
-        wait(others)  # arrays are the caller's again only then
+        wait(others)  # the caller may reuse its arrays only then
     for other in others:
         other.result()
 
 
 class ThreadedKernels:
-    """``Kernels`` whose loops over independent blocks are shared by threads; all others are those of ``loops``."""
+    """``Kernels`` that distribute independent blocks over threads; other kernels are those of ``loops``."""
 
     def __init__(self, loops: Kernels) -> None:
         self._loops = loops

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Learned gradient compression (after Abrahamyan et al., "Learned Gradient Compression for Distributed Deep Learning",
-2021): all workers send their values at one leader's places, through an autoencoder that is trained on them before.
+"""Learned gradient compression: all workers send their values at the positions of one leader, through an autoencoder.
 
-A research baseline. The method is patented (see docs/lgc.md): ask before it is used for more. Its algorithms were made
-anew; what differs from the literature, and why, says each module.
+After Abrahamyan et al., "Learned Gradient Compression for Distributed Deep Learning" (2021). The autoencoder is trained
+on earlier values. This is a research baseline. The method is patented (see docs/lgc.md): ask before any other use. The
+code is a new implementation; each module states its differences from the literature.
 """
 
 from __future__ import annotations

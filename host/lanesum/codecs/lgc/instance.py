@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What both instances of learned compression have in common: phases, places, the autoencoder's way to all workers."""
+"""Base of both instances of learned compression: phases, positions, and the distribution of the autoencoder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import abc
 import zlib
 from collections.abc import Generator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,22 +34,24 @@ from lanesum.codecs.lgc.latents import LatentCodes
 from lanesum.codecs.lgc.network import WINDOW, Architecture, Network
 from lanesum.codecs.lgc.phases import Phase, PhaseBytes, Schedule
 from lanesum.codecs.lgc.selection import Layout, Selection
-from lanesum.codecs.lgc.training import Record, Trainer
-from lanesum.codecs.part_memory import PartCounts
+from lanesum.codecs.lgc.training import Trainer, TrainingSample
+from lanesum.codecs.parameter_state import ParameterCounts
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import WORD_BYTES
 
-#: Fewer selected values than a window are not worth an autoencoder: they are sent as they are.
-LEAST_VALUES = WINDOW
+#: Vectors with fewer selected values than one window are sent without the autoencoder.
+MIN_VALUES = WINDOW
 #: Defaults of both instances.
 DENSITY, WARM_UP, TRAINING, WIDTH, GUARD, PASSES = 0.01, 20, 60, 16, 0.5, 20
-# The worker that trains.
+# Number of the worker that trains.
 _TRAINER = 0
 
-#: Mean of the selected values, and what this worker's own words said of its own, both float32.
+#: Mean of the selected values, and the decoding of this worker's own words, both float32.
 Exchanged = tuple[Vector, Vector]
+#: Rounds that exchange the selected values. The type of a reply cannot depend on the yielded value.
+Exchange: TypeAlias = Generator[Round | RoundGroup, Any, Exchanged]
 
 
 class LGC(abc.ABC):
@@ -57,24 +59,23 @@ class LGC(abc.ABC):
 
     Args:
         workers: of the job.
-        density: share of each parameter's values that is selected, rounded up.
-        warm_up: all-reduces of a parameter that are dense.
-        training: all-reduces after them in which the autoencoder learns.
-        channels: latents for 16 values, so 12 are three quarters as many.
+        density: share of the values of each parameter that is selected, rounded up.
+        warm_up: number of dense all-reduces of a parameter.
+        training: number of all-reduces after them that train the autoencoder.
+        channels: latents for 16 values.
         width: of the autoencoder.
-        latent_bits: of a latent.
+        latent_bits: bits of a latent.
         guard: see :class:`lanesum.codecs.lgc.guard.Guard`.
-        passes: steps of training in each such all-reduce.
+        passes: training steps of each training all-reduce.
 
-    The leader of an all-reduce, whose largest values say which places are sent, is another worker each time. One worker
-    trains; when the first parameter is compressed, all get the autoencoder from it, as float32 words through the
-    network, and it stays as it is from then on. Use error feedback, one object per worker, and ``state_dict`` in
-    checkpoints.
+    The positions are those of the largest values of a leader, another worker in each all-reduce. One worker trains.
+    When the first parameter is compressed, that worker sends the autoencoder to all, as float32 words. The autoencoder
+    does not change afterwards. Use error feedback, one object for each worker, and ``state_dict`` in checkpoints.
     """
 
     name = ""
     code_table: NDArray[np.uint8] | None = None
-    # All workers: places and values of different workers do not fit together. Past sums: rounds depend on the phase,
+    # All workers: positions and values of different workers do not fit together. Past sums: rounds depend on the phase
     # and on the autoencoder.
     traits = CodecTraits(needs_all_workers=True, depends_on_past_sums=True, stateful=True)
     #: Decoders of one autoencoder.
@@ -94,9 +95,9 @@ class LGC(abc.ABC):
         passes: int,
     ) -> None:
         if not 0 < density <= 1:
-            raise ConfigurationError(f"A density of {density} keeps nothing or too much.", "Give 0 < density <= 1.")
+            raise ConfigurationError(f"Invalid density={density} for codec {self.name}: expected 0 < density <= 1.")
         if passes < 1:
-            raise ConfigurationError(f"Nothing is learned in {passes} steps.", "Give passes=1 or more.")
+            raise ConfigurationError(f"Invalid passes={passes} for codec {self.name}: expected an integer from 1.")
         self.workers = checked_workers(self.name, workers)
         self.density = density
         self.schedule = Schedule(warm_up, training)
@@ -105,23 +106,23 @@ class LGC(abc.ABC):
         self.latents = LatentCodes(latent_bits, self._latent_workers(workers))
         self.guard = Guard(guard)
         self.passes = passes
-        # What training imports takes seconds, for which the other workers would wait in an all-reduce.
+        # The imports of training take seconds. In an all-reduce the other workers would wait for them.
         Trainer(self.architecture, passes)
-        #: What this worker has sent and received, by phase.
+        #: Bytes of this worker by phase.
         self.bytes = {phase: PhaseBytes() for phase in Phase}
         self._exact = FixedPoint(workers=workers, gathered=0)
-        self._counts = PartCounts()
+        self._counts = ParameterCounts()
         self._sizes: dict[str, int] = {}
         self._loaded = False
         self._trainer: Trainer | None = None
         self._network: Network | None = None
 
     def _latent_workers(self, workers: int) -> int:
-        """How many workers' latents are added."""
+        """Return the number of workers whose latents are added."""
         return workers
 
     def describe(self) -> str:
-        """See :meth:`lanesum.codecs.base.Codec.describe`; how long the one worker trains is its own business."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`. ``passes`` does not change the meaning of words."""
         schedule, shape = self.schedule, self.architecture
         return (
             f"{self.name} workers={self.workers} density={self.density} warm_up={schedule.warm_up} "
@@ -130,7 +131,7 @@ class LGC(abc.ABC):
         )
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Rounds of a parameter that was not seen yet: those of ``fixed`` with a warm-up."""
+        """Return the rounds of a new parameter: those of ``fixed`` if there is a warm-up."""
         if size == 0:
             return ()
         if self.schedule.warm_up:
@@ -140,7 +141,7 @@ class LGC(abc.ABC):
 
     @abc.abstractmethod
     def _training_shapes(self, selected: int) -> tuple[RoundShape, ...]:
-        """Rounds in which so many values are sent while the autoencoder learns."""
+        """Return the rounds of ``selected`` values in the training phase."""
 
     @property
     def network(self) -> Network | None:
@@ -148,11 +149,11 @@ class LGC(abc.ABC):
         return self._network
 
     def phase(self, parameter: str) -> Phase:
-        """That of the next all-reduce of a parameter."""
+        """Return the phase of the next all-reduce of a parameter."""
         return self.schedule.phase(self._counts.of((Part(parameter, 0, 0),)))
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
-        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: by phase; see :class:`lanesum.codecs.lgc.phases.Phase`."""
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`. The rounds depend on the phase."""
         vector = finite_vector(x, context, self.workers)
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
@@ -161,7 +162,7 @@ class LGC(abc.ABC):
         step = self._counts.of(parts)
         phase = self.schedule.phase(step)
         layout = Layout.of(parts, self.density)
-        if phase is Phase.COMPRESSED and layout.size < LEAST_VALUES:
+        if phase is Phase.COMPRESSED and layout.size < MIN_VALUES:
             phase = Phase.TRAINING
         counted = PhaseBytes(all_reduces=1, values=vector.size)
         result = yield from _counting(self._steps(vector, context, layout, step, phase, counted), counted)
@@ -193,28 +194,28 @@ class LGC(abc.ABC):
         leader = step % context.workers
         selection, extra = yield from self._announce(vector, context, layout, step, phase, leader)
         if phase is Phase.TRAINING:
-            mean, said = yield from self._train(vector, inner, selection, leader, layout.size >= LEAST_VALUES)
+            mean, decoded = yield from self._train(vector, inner, selection, leader, layout.size >= MIN_VALUES)
         else:
             assert self._network is not None
-            mean, said = yield from self._compress(vector, inner, selection, leader, extra, self._network, counted)
+            mean, decoded = yield from self._compress(vector, inner, selection, leader, extra, self._network, counted)
         values = np.zeros_like(vector)
         values[selection.positions] = mean if context.average else mean * np.float32(context.workers)
         if not context.keep_residual:
             return Result(values)
         residual = vector.copy()
-        residual[selection.positions] -= said
+        residual[selection.positions] -= decoded
         return Result(values, residual)
 
     def _share(self, context: CodecContext, counted: PhaseBytes) -> Generator[Round, Any, None]:
-        """Everybody gets the parameters of the one that has trained."""
+        """Distribute the parameters of the trained autoencoder to all workers."""
         words = np.zeros(self.architecture.size, np.uint32)
         if context.worker == _TRAINER:
             trained = Network(self.architecture, self._own_trainer().parameters)
             words[:] = trained.flat.view(np.uint32)
         counted.network_bytes += words.size * WORD_BYTES
         reply = yield Round(LaneOp.OR, words, label="autoencoder")
-        told = summed(reply, RoundShape(LaneOp.OR, words.size), context)
-        self._network = Network(self.architecture, self.architecture.split(told.view(np.float32).copy()))
+        trained_words = summed(reply, RoundShape(LaneOp.OR, words.size), context)
+        self._network = Network(self.architecture, self.architecture.split(trained_words.view(np.float32).copy()))
         self._trainer = None
 
     def _announced(self, layout: Layout, extra: int) -> tuple[RoundShape, RoundShape]:
@@ -223,7 +224,7 @@ class LGC(abc.ABC):
     def _announce(
         self, vector: Vector, context: CodecContext, layout: Layout, step: int, phase: Phase, leader: int
     ) -> Generator[RoundGroup, Any, tuple[Selection, Words]]:
-        """The leader tells its places, and whatever else the instance wants of it."""
+        """Distribute the leader's positions, and the additional words that the instance requires."""
         extra = self._extra_words(layout.size) if phase is Phase.COMPRESSED else 0
         shapes = self._announced(layout, extra)
         words = np.zeros(shapes[0].words, np.uint32)
@@ -235,29 +236,27 @@ class LGC(abc.ABC):
         network = 0 if self._network is None else self._network.check
         check = zlib.crc32(repr((step, phase.value, layout.counts, network)).encode())
         checks = np.array([check, check ^ 0xFFFFFFFF], np.uint32)
-        group = (Round(LaneOp.OR, words, label="places"), Round(LaneOp.MAX, checks, label="check"))
+        group = (Round(LaneOp.OR, words, label="positions"), Round(LaneOp.MAX, checks, label="check"))
         replies = yield RoundGroup(group)
-        told, checked = (summed(reply, shape, context) for reply, shape in zip(replies, shapes, strict=True))
+        announced, checked = (summed(reply, shape, context) for reply, shape in zip(replies, shapes, strict=True))
         if not (checked == checks).all():
             raise CodecError(
                 f"The workers do not remember the same of tensor {context.tensor!r}, or have other autoencoders.",
                 "Load the same checkpoint on all of them, or none, and reduce the same tensors in the same order.",
             )
-        return layout.decode(told[: layout.words]), told[layout.words :]
+        return layout.decode(announced[: layout.words]), announced[layout.words :]
 
     def _extra_words(self, selected: int) -> int:
-        """Words that the leader tells of its values with the places."""
+        """Return the number of words of the leader's values that are sent with the positions."""
         return 0
 
     def _extra(self, vector: Vector, selection: Selection) -> Words:
-        """Those of the leader itself."""
+        """Return these words on the leader."""
         raise NotImplementedError
 
     @abc.abstractmethod
-    def _train(
-        self, vector: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool
-    ) -> Generator[Any, Any, Exchanged]:
-        """Sum the selected values, and have the one worker learn from them."""
+    def _train(self, vector: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool) -> Exchange:
+        """Sum the selected values, and train on them on one worker."""
 
     @abc.abstractmethod
     def _compress(
@@ -269,13 +268,13 @@ class LGC(abc.ABC):
         extra: Words,
         network: Network,
         counted: PhaseBytes,
-    ) -> Generator[Any, Any, Exchanged]:
-        """The mean of the selected values through the autoencoder, or without it where the guard says so."""
+    ) -> Exchange:
+        """Return the mean of the selected values through the autoencoder, or without it if the guard refuses."""
 
-    def _as_they_are(self, sent: Vector, context: CodecContext) -> Generator[Any, Any, Exchanged]:
-        """Selected values by ``fixed``: for training, and where the guard trips.
+    def _uncompressed(self, sent: Vector, context: CodecContext) -> Exchange:
+        """Sum the selected values by ``fixed``: for training, and if the guard trips.
 
-        The next all-reduce does not begin before their sums are there: what is learned from them would depend on time.
+        The next all-reduce starts after their sums are complete. Otherwise the training would depend on timing.
         """
         result: Result = yield from followed(self._exact.all_reduce(sent, context))
         return result.values, sent if result.residual is None else sent - result.residual
@@ -285,14 +284,14 @@ class LGC(abc.ABC):
             self._trainer = Trainer(self.architecture, self.passes)
         return self._trainer
 
-    def _learn(self, context: CodecContext, record: Record) -> None:
+    def _learn(self, context: CodecContext, sample: TrainingSample) -> None:
         if context.worker == _TRAINER and self._network is None:
-            self._own_trainer().learn(record)
+            self._own_trainer().learn(sample)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint must keep: the autoencoder (arrays), where each parameter is, and bytes so far.
+        """Return a copy of the state: the autoencoder (arrays), the phase of each parameter, and bytes so far.
 
-        The same on all workers but for the one that trains, which has its optimizer and what it learns from, too.
+        It is the same on all workers but the one that trains, whose state includes optimizer and training samples.
         """
         shape, network = self.architecture, self._network
         return {
@@ -306,12 +305,12 @@ class LGC(abc.ABC):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back a ``state_dict``. Raises CodecError, changing nothing, if it is none of a codec like this one.
+        """Replace the state by a ``state_dict``. Raises CodecError, changing nothing, if it does not fit this codec.
 
-        Vectors whose parameters are not those of the checkpoint are refused afterwards.
+        Afterwards vectors whose parameters differ from those of the checkpoint raise CodecError.
         """
         if state.get("codec") != self.name:
-            raise CodecError(f"This is not the state of codec {self.name!r}.", "Load what its state_dict has returned.")
+            raise CodecError(f"This is not the state of codec {self.name!r}.", "Load a state_dict of this codec.")
         shape = self.architecture
         if list(state.get("architecture") or ()) != [shape.channels, shape.width, shape.heads]:
             raise CodecError(
@@ -319,13 +318,13 @@ class LGC(abc.ABC):
                 f"{[shape.channels, shape.width, shape.heads]}.",
                 "Build the codec with those of the checkpoint, or start without it.",
             )
-        counts, trainer, network = PartCounts(), None, None
+        counts, trainer, network = ParameterCounts(), None, None
         counts.load_state_dict(state.get("counts"))
         try:
             sizes = {str(key): int(one) for key, one in state["sizes"].items()}
             sent = {Phase(name): PhaseBytes(**one) for name, one in state["bytes"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CodecError(f"This is not a whole state of codec {self.name!r}: {error!r}.") from error
+            raise CodecError(f"This state of codec {self.name!r} is incomplete: {error!r}.") from error
         if state.get("network") is not None:
             network = Network(shape, shape.checked(state["network"]))
         if state.get("trainer") is not None:
@@ -337,7 +336,7 @@ class LGC(abc.ABC):
 
 
 def _counting(steps: Steps, counted: PhaseBytes) -> Steps:
-    """As ``steps``, and every round is counted."""
+    """Run ``steps`` and count every round."""
     try:
         yielded = next(steps)
         while True:

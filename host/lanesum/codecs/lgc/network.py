@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The autoencoder: what its parameters are, and what it computes, with the same bits on every worker.
+"""Autoencoder: its parameters and its inference, with the same bits on every worker.
 
-The encoder is linear: one convolution over windows of 32 values, every 16, to ``channels`` numbers. So the mean of the
-workers' latents *is* the latent of their mean, exactly, and latents can be summed. (The literature's has activations,
-and only hopes for it.) The decoder is four transposed convolutions with leaky rectifiers, each of which doubles the
-length, and *heads* that make values of them, plus a linear way around all that.
+The encoder is linear: one convolution over windows of 32 values, with stride 16, to ``channels`` latents. So the mean
+of the workers' latents *is* the latent of their mean, exactly, and latents can be summed. (In the literature the
+encoder has activations, so this holds only approximately.) The decoder has four transposed convolutions with leaky
+rectifiers, each of which doubles the length, then *heads* that produce values, plus a linear bypass.
 
-Sums of products are taken of whole numbers: weights and activations are rounded to 20 bits of the largest, so that
-every partial sum is a whole number below 2**53, and exact in float64, in whatever order a matrix library adds. What is
-left is elementwise, where IEEE arithmetic is the same everywhere.
+Sums of products are sums of integers: weights and activations are rounded to 20 bits of the largest one. Every partial
+sum is an integer below 2**53 and exact in float64, in any order of additions of a matrix library. All other operations
+are elementwise, where IEEE arithmetic is the same everywhere.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from lanesum.codecs.base import CodecError, Vector
 from lanesum.codecs.error_feedback import plain_array
 from lanesum.errors import ConfigurationError
 
-#: Values for which there are ``channels`` latents.
+#: Number of values for each ``channels`` latents.
 STRIDE = 16
-#: Values that a latent is made of, and by how many they begin before its own.
+#: Length of a window of the encoder, and number of its values before the first of its stride.
 WINDOW, BEFORE = 32, 8
-#: Of the leaky rectifiers, for negative numbers.
+#: Slope of the leaky rectifiers for negative values.
 SLOPE = 0.01
 LAYERS = 4
 _BITS = 20
@@ -41,7 +41,13 @@ Real = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Architecture:
-    """``channels`` latents for 16 values; ``width``: channels of the decoder's second layer, even; ``heads``: of it."""
+    """Sizes of an autoencoder.
+
+    Attributes:
+        channels: latents for 16 values.
+        width: channels of the second layer of the decoder, even.
+        heads: number of heads of the decoder.
+    """
 
     channels: int
     width: int
@@ -50,13 +56,13 @@ class Architecture:
     def __post_init__(self) -> None:
         if not 1 <= self.channels <= STRIDE or not 2 <= self.width <= 64 or self.width % 2:
             raise ConfigurationError(
-                f"There is no autoencoder of {self.channels} channels and width {self.width}.",
-                f"Give 1 to {STRIDE} channels and an even width from 2 to 64.",
+                f"Invalid channels={self.channels} or width={self.width}: expected 1 to {STRIDE} channels and an even "
+                "width from 2 to 64."
             )
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of all parameters, in their order in a message; kernels of transposed convolutions are (in, out, 3)."""
+        """Shapes of all parameters, in their order in a message. Transposed convolutions are (in, out, 3)."""
         widths = (self.channels, self.width // 2, self.width, 2 * self.width, self.width)
         shapes: dict[str, tuple[int, ...]] = {"encoder": (self.channels, 1, WINDOW)}
         for layer in range(LAYERS):
@@ -70,15 +76,15 @@ class Architecture:
 
     @property
     def size(self) -> int:
-        """Numbers of all parameters together."""
+        """Number of values of all parameters."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
     def latents(self, size: int) -> int:
-        """Of so many values."""
+        """Return the number of latents of ``size`` values."""
         return -(-size // STRIDE) * self.channels
 
     def initial(self, seed: int) -> dict[str, Vector]:
-        """Parameters to begin with: uniform, as wide as the root of what is summed allows."""
+        """Return initial parameters: uniform, with bounds of 1 / sqrt(number of inputs)."""
         rng = np.random.default_rng(seed)
         found = {}
         for name, shape in self.shapes.items():
@@ -88,7 +94,7 @@ class Architecture:
         return found
 
     def split(self, flat: Vector) -> dict[str, Vector]:
-        """Parameters out of one vector of ``size`` numbers."""
+        """Return the parameters from one vector of ``size`` values."""
         found, start = {}, 0
         for name, shape in self.shapes.items():
             stop = start + math.prod(shape)
@@ -96,12 +102,12 @@ class Architecture:
             start = stop
         return found
 
-    def checked(self, parameters: Any) -> dict[str, Vector]:
-        """Copies of a checkpoint's parameters, or the CodecError that says why they are none of this architecture."""
+    def checked(self, parameters: object) -> dict[str, Vector]:
+        """Return copies of the parameters of a checkpoint. Raises CodecError if they do not fit this architecture."""
         shapes = self.shapes
         if not isinstance(parameters, Mapping) or set(parameters) != set(shapes):
             raise CodecError(
-                "This autoencoder has other parameters than this codec's.",
+                "The autoencoder of this state has other parameters than that of this codec.",
                 "Load the state of a codec with the same channels, width and instance, or start without it.",
             )
         found = {name: plain_array(parameters[name]) for name in shapes}
@@ -115,35 +121,36 @@ class Architecture:
 
 
 class Network:
-    """An autoencoder with fixed parameters (float32, by the names of :attr:`Architecture.shapes`)."""
+    """Autoencoder with fixed parameters (float32, with the names of :attr:`Architecture.shapes`)."""
 
     def __init__(self, architecture: Architecture, parameters: Mapping[str, Vector]) -> None:
         self.architecture = architecture
         self.flat = np.concatenate([parameters[name].reshape(-1) for name in architecture.shapes])
         self.parameters = architecture.split(self.flat)
-        #: Whether all its numbers are finite; if not, it computes nothing but NaN.
+        #: True if all parameters are finite; otherwise every output is NaN.
         self.usable = bool(np.isfinite(self.flat).all())
 
     @property
     def check(self) -> int:
-        """Equal on two workers if their parameters are, 32 bits, never 0."""
+        """Checksum of the parameters, 32 bits, never 0."""
         return zlib.crc32(self.flat.tobytes()) | 1
 
     def encode(self, values: Real) -> Real:
-        """Latents of normalized ``values``, flat; channels of one window side by side."""
+        """Return the latents of normalized ``values``, flat, with the channels of one window side by side."""
         blocks = -(-values.size // STRIDE)
         padded = np.zeros(blocks * STRIDE + WINDOW - STRIDE)
         padded[BEFORE : BEFORE + values.size] = values
         windows = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::STRIDE]
         with np.errstate(all="ignore"):
-            return (windows @ self.parameters["encoder"][:, 0].T.astype(np.float64)).reshape(-1)
+            latents: Real = windows @ self.parameters["encoder"][:, 0].T.astype(np.float64)
+        return latents.reshape(-1)
 
     def decode(self, latents: Real, size: int, head: int = 0) -> Real:
-        """``size`` normalized values; NaN where the latents or the parameters are not finite."""
+        """Return ``size`` normalized values; NaN if latents or parameters are not finite."""
         return self.heads(latents, size, (head,))[0]
 
     def heads(self, latents: Real, size: int, heads: tuple[int, ...]) -> list[Real]:
-        """The same of several heads, which have all but the last step in common."""
+        """Decode with several heads, which share all layers but the last."""
         if not self.usable or not np.isfinite(latents).all():
             return [np.full(size, np.nan) for _ in heads]
         rows = latents.reshape(-1, self.architecture.channels)
@@ -162,7 +169,7 @@ class Network:
         return found
 
     def around(self, latents: Real, size: int, head: int = 0) -> Real:
-        """The linear part of :meth:`decode`; latents and parameters must be finite."""
+        """Return the linear bypass of :meth:`decode`. Latents and parameters must be finite."""
         windows = product(latents.reshape(-1, self.architecture.channels), self.parameters[f"around{head}"][:, 0])
         values = np.zeros((windows.shape[0] + 1) * STRIDE)
         values[:-STRIDE] += windows[:, :STRIDE].reshape(-1)
@@ -171,16 +178,16 @@ class Network:
 
 
 def product(left: Real, right: NDArray[Any]) -> Real:
-    """``left @ right``, both rounded to 20 bits of their largest: the same bits in whatever order it is added up."""
+    """Return ``left @ right``, both rounded to 20 bits of their largest: the same bits in any order of additions."""
     a, first = _whole(left)
     b, second = _whole(right.astype(np.float64))
     return np.ldexp(a @ b, -(first + second))
 
 
 def _whole(numbers: Real) -> tuple[Real, int]:
-    """Whole numbers below 2**20 in magnitude, and the exponent of two by which they were multiplied."""
+    """Return integers below 2**20 in magnitude, and the exponent of the power of two that scaled them."""
     largest = float(np.max(np.abs(numbers), initial=0))
     exponent = _BITS - math.frexp(largest)[1] if largest else 0
-    # Of denormal numbers nothing is left.
+    # Denormal values become zero.
     exponent = min(exponent, 900)
     return np.rint(np.ldexp(numbers, exponent)), exponent

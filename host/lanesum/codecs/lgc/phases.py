@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The phases of learned compression, and what each of them sends."""
+"""Phases of learned compression, and counts of their bytes."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any
 
 from lanesum.codecs.base import Round, RoundGroup
 from lanesum.errors import ConfigurationError
@@ -14,19 +13,19 @@ from lanesum.protocol.spec import WORD_BYTES
 
 
 class Phase(enum.Enum):
-    """Of one parameter; the same on all workers."""
+    """Phase of one parameter, the same on all workers."""
 
-    #: All values, by ``fixed``.
+    #: All values are summed by ``fixed``.
     DENSE = "dense"
-    #: The values at the leader's places, by ``fixed``, while the autoencoder learns from them.
+    #: The values at the leader's positions are summed by ``fixed``, and the autoencoder is trained on them.
     TRAINING = "training"
-    #: The same through the autoencoder.
+    #: The values at the leader's positions are summed through the autoencoder.
     COMPRESSED = "compressed"
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """``warm_up`` all-reduces of a parameter are dense, then ``training`` ones train the autoencoder."""
+    """Numbers of all-reduces of a parameter in the dense phase (``warm_up``) and in the training phase."""
 
     warm_up: int
     training: int
@@ -34,12 +33,11 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.warm_up < 0 or self.training < 1:
             raise ConfigurationError(
-                f"There is no schedule of {self.warm_up} dense and {self.training} training all-reduces.",
-                "Give warm_up=0 or more, and training=1 or more.",
+                f"Invalid warm_up={self.warm_up} or training={self.training}: expected integers from 0 and from 1."
             )
 
     def phase(self, step: int) -> Phase:
-        """After ``step`` all-reduces."""
+        """Return the phase after ``step`` all-reduces."""
         if step < self.warm_up:
             return Phase.DENSE
         return Phase.TRAINING if step < self.warm_up + self.training else Phase.COMPRESSED
@@ -47,14 +45,14 @@ class Schedule:
 
 @dataclass(slots=True)
 class PhaseBytes:
-    """What one worker has sent and received in a phase: payload, without headers.
+    """Bytes of payload that one worker has sent and received in a phase.
 
     Attributes:
-        all_reduces: that have completed.
-        values: in their vectors.
-        bytes_up, bytes_down: words sent, and words of the sums.
-        fallbacks: all-reduces in which the guard kept the autoencoder out.
-        network_bytes: of ``bytes_up``, those that brought the autoencoder to all workers; as many down.
+        all_reduces: number of completed all-reduces.
+        values: number of values of their vectors.
+        bytes_up, bytes_down: uplink words, and accumulator words, in bytes.
+        fallbacks: number of all-reduces in which the guard refused the autoencoder.
+        network_bytes: share of ``bytes_up`` that distributed the autoencoder; the same share of ``bytes_down``.
     """
 
     all_reduces: int = 0
@@ -65,16 +63,16 @@ class PhaseBytes:
     network_bytes: int = 0
 
     def count(self, yielded: Round | RoundGroup) -> None:
-        """Add what a codec has yielded."""
+        """Add the rounds that a codec has yielded."""
         for one in yielded.rounds if isinstance(yielded, RoundGroup) else (yielded,):
             self.bytes_up += one.words.size * WORD_BYTES
             self.bytes_down += one.result_words * WORD_BYTES
 
     def add(self, other: PhaseBytes) -> None:
-        """Add another's."""
+        """Add the counts of ``other``."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+    def as_dict(self) -> dict[str, int]:
+        """Return all counts by name."""
         return {name: getattr(self, name) for name in self.__slots__}

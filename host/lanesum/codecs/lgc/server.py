@@ -1,17 +1,15 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lgc-server``: the parameter-server instance. The leader's latent stands for all workers, and each of them adds what
-is most wrong with it, its *innovation*.
+"""``lgc-server``: the parameter-server instance. The leader's latent is decoded for all workers; each corrects it by an
+*innovation*, its largest errors.
 
-The literature has one server that decodes and averages. An aggregation point of lanesum adds, and nothing else: it
-brings every worker all innovations, gathered, and every worker does what that server would.
+In the literature one server decodes and averages. An aggregation point of lanesum only adds. So all innovations are
+gathered, and each worker does the work of that server.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,29 +27,30 @@ from lanesum.codecs.lgc.instance import (
     TRAINING,
     WARM_UP,
     WIDTH,
-    Exchanged,
+    Exchange,
 )
 from lanesum.codecs.lgc.network import Network
 from lanesum.codecs.lgc.phases import PhaseBytes
 from lanesum.codecs.lgc.selection import Selection
-from lanesum.codecs.lgc.training import Record
+from lanesum.codecs.lgc.training import TrainingSample
 from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
 
-#: Defaults. The leader's own values, a falling curve, need few latents, and others' are not better for more of them.
+#: Defaults. The leader's values, a falling curve, require few latents. More latents do not improve the others' values.
 CHANNELS, LATENT_BITS, INNOVATION, INNOVATION_BITS = 4, 8, 0.25, 6
 
 _LEADER, _FOLLOWER = 0, 1
 
 
 class ServerLGC(LGC):
-    """Compressed all-reduces take two round trips: places and the leader's latent (OR, and MAX for a check), then all
+    """Parameter-server instance.
+
+    A compressed all-reduce takes two round trips: positions and the leader's latent (OR, and MAX for a check), then all
     innovations (ADD32, gathered) and the guard (MAX).
 
-    ``innovation``: share of the selected values of which each worker says itself by how much the decoder gets them
-    wrong, with ``innovation_bits``, see :mod:`lanesum.codecs.lgc.innovation`. There is one head of the decoder for the
-    leader and one for all others, not one for each worker: the leader is another one each time. While the autoencoder
-    learns, all workers' values are gathered, as bf16.
+    ``innovation``: share of the selected values that each worker corrects, with ``innovation_bits`` each; see
+    :mod:`lanesum.codecs.lgc.innovation`. The decoder has one head for the leader and one for all others, not one for
+    each worker, because the leader changes. In the training phase the values of all workers are gathered as bf16.
     """
 
     name = "lgc-server"
@@ -96,9 +95,7 @@ class ServerLGC(LGC):
     def _training_shapes(self, selected: int) -> tuple[RoundShape, ...]:
         return self._halves.shapes(selected)
 
-    def _train(
-        self, vector: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool
-    ) -> Generator[Any, Any, Exchanged]:
+    def _train(self, vector: Vector, context: CodecContext, selection: Selection, leader: int, learn: bool) -> Exchange:
         sent = np.clip(vector[selection.positions], -BF16_MAX, BF16_MAX)
         message = self._halves.encoded(sent)
         words = yield from gather(message, self.workers, context)
@@ -106,7 +103,7 @@ class ServerLGC(LGC):
         if learn:
             rows = selection.rows(values)
             heads = tuple(_LEADER if worker == leader else _FOLLOWER for worker in range(context.workers))
-            self._learn(context, Record(rows, selection.scales, (leader,) * context.workers, heads))
+            self._learn(context, TrainingSample(rows, selection.scales, (leader,) * context.workers, heads))
         return sum_in_order(values, context), values[context.worker]
 
     def _extra_words(self, selected: int) -> int:
@@ -116,7 +113,7 @@ class ServerLGC(LGC):
         assert self._network is not None
         latents = self._network.encode(selection.normalized(vector[selection.positions]))
         largest = float(np.max(np.abs(latents), initial=0))
-        # Latents that cannot be sent become zeros, with which the guard trips.
+        # Latents that are not finite become zeros, and the guard trips.
         peak = np.float32(largest if largest < np.finfo(np.float32).max else 0)
         codes = self.latents.codes(np.nan_to_num(latents), float(peak))
         return np.concatenate((np.array([peak]).view(np.uint32), self.latents.pack(codes)))
@@ -130,15 +127,16 @@ class ServerLGC(LGC):
         extra: Words,
         network: Network,
         counted: PhaseBytes,
-    ) -> Generator[Any, Any, Exchanged]:
+    ) -> Exchange:
         sent = vector[selection.positions]
-        decoded = [selection.restored(one) for one in network.heads(self._told(extra, sent.size), sent.size, (0, 1))]
+        latents = self._leader_latents(extra, sent.size)
+        decoded = [selection.restored(one) for one in network.heads(latents, sent.size, (0, 1))]
         own = decoded[_LEADER if context.worker == leader else _FOLLOWER]
         message = self._innovation.message(sent, own)
-        said = self._innovation.corrected(own, message)
+        corrected = self._innovation.corrected(own, message)
         words = np.zeros((self.workers, message.size), np.uint32)
         words[context.worker] = message
-        guard = self.guard.words(sent, said)
+        guard = self.guard.words(sent, corrected)
         replies = yield RoundGroup(
             (
                 Round(LaneOp.ADD32, words.reshape(-1), label="innovations"),
@@ -147,19 +145,18 @@ class ServerLGC(LGC):
         )
         if self.guard.trips(summed(replies[1], RoundShape(LaneOp.MAX, GUARD_WORDS), context)):
             counted.fallbacks += 1
-            return (yield from self._as_they_are(sent, context))
+            return (yield from self._uncompressed(sent, context))
         messages = summed(replies[0], gathered_shape(message.size, self.workers), context).reshape(self.workers, -1)
-        everybody = [
+        vectors = [
             self._innovation.corrected(decoded[_LEADER if worker == leader else _FOLLOWER], messages[worker])
             for worker in range(context.workers)
         ]
-        return sum_in_order(np.stack(everybody), context), said
+        return sum_in_order(np.stack(vectors), context), corrected
 
-    def _told(self, extra: Words, size: int) -> NDArray[np.float64]:
-        """The leader's latents."""
+    def _leader_latents(self, extra: Words, size: int) -> NDArray[np.float64]:
         peak = float(extra[:1].view(np.float32)[0])
         if not 0 <= peak < math.inf:
-            raise CodecError("The leader has sent latents whose peak is not a non-negative number.")
+            raise CodecError("The peak of the leader's latents is not a non-negative number.")
         return self.latents.latents(self.latents.unpack(extra[1:], self.architecture.latents(size), 1), peak)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Training of the autoencoder, with PyTorch: the one part that needs it, on one worker."""
+"""Training of the autoencoder with PyTorch, on one worker."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from lanesum.codecs.error_feedback import plain_array
 from lanesum.codecs.lgc.network import BEFORE, LAYERS, SLOPE, STRIDE, Architecture
 from lanesum.errors import MissingToolError
 
-# Records that are remembered, so that what was learned is not lost to the last gradient.
-_RECORDS = 32
+# Number of kept samples: training on the last one alone would forget the others.
+_MAX_SAMPLES = 32
 _RATE = 3e-3
-# Of Adam's state, as long as a parameter.
+# Entries of Adam's state with the shape of the parameter.
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 def require_torch() -> None:
-    """Raise MissingToolError where PyTorch is not installed."""
+    """Raise MissingToolError if PyTorch is not installed."""
     if importlib.util.find_spec("torch") is None:
         raise MissingToolError(
             "Learned compression trains an autoencoder with PyTorch, which is not installed.",
@@ -35,14 +35,14 @@ def require_torch() -> None:
 
 
 @dataclass(frozen=True)
-class Record:
-    """What one all-reduce has to teach.
+class TrainingSample:
+    """Training sample of one all-reduce.
 
     Attributes:
-        values: normalized, float32, one row for each vector that is to come out.
-        scales: float32, what a value counts.
-        sources: for each row, the row whose latent it is made from.
-        heads: for each row, the head that makes it.
+        values: normalized target vectors, one in each row (float32).
+        scales: weight of each value (float32).
+        sources: for each row, the row whose latents it is decoded from.
+        heads: for each row, the head that decodes it.
     """
 
     values: Vector
@@ -52,10 +52,10 @@ class Record:
 
 
 class Trainer:
-    """An autoencoder that learns: ``passes`` steps of Adam after each record, on records of late, drawn at random.
+    """Training of an autoencoder: ``passes`` steps of Adam after each sample, on recent samples drawn at random.
 
-    The loss is the squared error over the energy, in the gradient's own units. Deterministic: the same records give the
-    same parameters, also after a checkpoint in between.
+    The loss is the squared error over the energy, in the units of the gradient. The training is deterministic: the same
+    samples result in the same parameters, also with a checkpoint in between.
     """
 
     def __init__(self, architecture: Architecture, passes: int) -> None:
@@ -65,32 +65,32 @@ class Trainer:
         self.architecture = architecture
         self.passes = passes
         self._torch = torch
-        self._records: collections.deque[Record] = collections.deque(maxlen=_RECORDS)
+        self._samples: collections.deque[TrainingSample] = collections.deque(maxlen=_MAX_SAMPLES)
         self._learned = 0
         self._parameters: dict[str, Any] = {}
         self._begin(architecture.initial(0))
 
     @property
     def parameters(self) -> dict[str, Vector]:
-        """As they are now (float32), by name."""
+        """Copy of the current parameters (float32), by name."""
         return {name: one.detach().numpy().copy() for name, one in self._parameters.items()}
 
-    def learn(self, record: Record) -> float:
-        """Add a record; returns the mean loss of the steps: 0 is perfect, 1 as bad as sending nothing.
+    def learn(self, sample: TrainingSample) -> float:
+        """Add a sample, and return the mean loss of the steps: 0 is perfect, 1 is the loss of zeros.
 
-        A step whose gradients are not finite is left out: where scales of a leader and of others differ by the range of
-        float32, it would end the autoencoder for good.
+        A step with gradients that are not finite is skipped. Such a step, after scales that differ by the range of
+        float32, would destroy the autoencoder.
         """
-        self._records.append(record)
+        self._samples.append(sample)
         rng = np.random.default_rng([1, self._learned])
         self._learned += 1
         losses = []
         with self._one_thread(), self._torch.enable_grad():
-            for choice in rng.integers(len(self._records), size=self.passes).tolist():
-                loss = self._loss(self._records[choice])
+            for choice in rng.integers(len(self._samples), size=self.passes).tolist():
+                loss = self._loss(self._samples[choice])
                 self._optimizer.zero_grad()
                 loss.backward()
-                # A single worker never follows, so one head has no gradient.
+                # A single worker is always the leader, so one head has no gradient.
                 found = [one.grad for one in self._parameters.values() if one.grad is not None]
                 if all(bool(self._torch.isfinite(one).all()) for one in found):
                     self._optimizer.step()
@@ -99,7 +99,7 @@ class Trainer:
 
     @contextlib.contextmanager
     def _one_thread(self) -> Iterator[None]:
-        """So little work is done sooner by one thread, and always adds up in the same order."""
+        """Run with one thread: it is faster for so little work, and adds in a fixed order."""
         threads = self._torch.get_num_threads()
         self._torch.set_num_threads(1)
         try:
@@ -107,17 +107,18 @@ class Trainer:
         finally:
             self._torch.set_num_threads(threads)
 
-    def decoded(self, record: Record) -> Vector:
-        """What the autoencoder makes of a record's values."""
+    def decoded(self, sample: TrainingSample) -> Vector:
+        """Return the decoded vectors of a sample."""
         with self._torch.no_grad():
-            return self._rows(record).numpy()
+            rows: Vector = self._rows(sample).numpy()
+        return rows
 
-    def _rows(self, record: Record) -> Any:
+    def _rows(self, sample: TrainingSample) -> Any:
         functional, own = self._torch.nn.functional, self._parameters
-        size = record.values.shape[1]
-        values = np.pad(record.values, ((0, 0), (0, -size % STRIDE)))
+        size = sample.values.shape[1]
+        values = np.pad(sample.values, ((0, 0), (0, -size % STRIDE)))
         windows = self._torch.from_numpy(values)[:, None]
-        latents = functional.conv1d(windows, own["encoder"], stride=STRIDE, padding=BEFORE)[list(record.sources)]
+        latents = functional.conv1d(windows, own["encoder"], stride=STRIDE, padding=BEFORE)[list(sample.sources)]
         deep = latents
         for layer in range(LAYERS):
             deep = functional.conv_transpose1d(
@@ -125,16 +126,16 @@ class Trainer:
             )
             deep = functional.leaky_relu(deep, SLOPE)
         rows = []
-        for number, head in enumerate(record.heads):
+        for number, head in enumerate(sample.heads):
             row = (own[f"head{head}"][:, None] * deep[number]).sum(0) + own[f"head{head}.bias"]
             around = functional.conv_transpose1d(latents[number], own[f"around{head}"], stride=STRIDE, padding=BEFORE)
             rows.append((row + around[0])[:size])
         return self._torch.stack(rows)
 
-    def _loss(self, record: Record) -> Any:
-        values, scales = self._torch.from_numpy(record.values), self._torch.from_numpy(record.scales)
+    def _loss(self, sample: TrainingSample) -> Any:
+        values, scales = self._torch.from_numpy(sample.values), self._torch.from_numpy(sample.scales)
         energy = ((values * scales) ** 2).sum()
-        return (((self._rows(record) - values) * scales) ** 2).sum() / energy.clamp(min=1e-30)
+        return (((self._rows(sample) - values) * scales) ** 2).sum() / energy.clamp(min=1e-30)
 
     def _begin(self, parameters: Mapping[str, Vector]) -> None:
         self._parameters = {
@@ -143,7 +144,7 @@ class Trainer:
         self._optimizer = self._torch.optim.Adam(self._parameters.values(), lr=_RATE)
 
     def state_dict(self) -> dict[str, Any]:
-        """All there is to go on from, as arrays and numbers."""
+        """Return a copy of the state for a checkpoint: arrays and numbers."""
         moments = {}
         for name, one in self._parameters.items():
             state = self._optimizer.state.get(one)
@@ -153,7 +154,7 @@ class Trainer:
             "parameters": self.parameters,
             "moments": moments,
             "learned": self._learned,
-            # By number: what makes tensors of arrays does not look into lists.
+            # A dict by index: the conversion of arrays to tensors skips lists.
             "records": {
                 str(number): {
                     "values": one.values.copy(),
@@ -161,16 +162,19 @@ class Trainer:
                     "sources": list(one.sources),
                     "heads": list(one.heads),
                 }
-                for number, one in enumerate(self._records)
+                for number, one in enumerate(self._samples)
             },
         }
 
     def load_state_dict(self, state: Any) -> None:
-        """Take back a ``state_dict``. Raises CodecError, changing nothing, if it is none of this architecture."""
+        """Replace the state by a ``state_dict`` of this architecture.
+
+        Raises CodecError, changing nothing, if invalid.
+        """
         try:
             parameters = self.architecture.checked(state["parameters"])
             records = [
-                Record(
+                TrainingSample(
                     plain_array(one["values"]),
                     plain_array(one["scales"]),
                     tuple(one["sources"]),
@@ -185,11 +189,11 @@ class Trainer:
             learned = int(state["learned"])
             for name, one in moments.items():
                 if {key: one[key].shape for key in _MOMENTS} != {key: parameters[name].shape for key in _MOMENTS}:
-                    raise ValueError(f"moments of {name!r} of other shapes")
+                    raise ValueError(f"moments of {name!r} have other shapes")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CodecError(f"This is not the state of an autoencoder in training: {error!r}.") from error
         self._begin(parameters)
         for name, one in moments.items():
             self._optimizer.state[self._parameters[name]] = one
-        self._records = collections.deque(records, maxlen=_RECORDS)
+        self._samples = collections.deque(records, maxlen=_MAX_SAMPLES)
         self._learned = learned

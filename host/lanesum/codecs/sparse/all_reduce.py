@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One all-reduce of a sparse codec, by a plan that is not dense.
 
-What can be done without the values is done while they are on their way: the index comes first, and it alone tells the
-keys and the order in which a sketch of them is read.
+Work that does not need the values is done while they are in flight. The index arrives first: it determines the keys,
+and the order in which their sketch is peeled.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from lanesum.protocol.lanes import LaneOp
 
 INFINITY_BITS = 0x7F800000
 _SKETCH, _FILTER = 0, 1
-# Words of values that are made, and used, at once.
+# Words of values that are encoded and decoded at once.
 _PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an all-reduce came to, and what is remembered of it: ``counts`` of its union, the largest ``magnitude``."""
+    """Result of an all-reduce, ``counts`` of its union, and its largest ``magnitude``."""
 
     result: Result
     counts: tuple[int, ...]
@@ -59,13 +59,13 @@ Outcomes: TypeAlias = Generator[Round | RoundGroup, Any, Outcome]
 
 
 class SparseReduction:
-    """Of one vector, which has values.
+    """All-reduce of one vector, which is not empty.
 
-    ``exponent``: of the unit that all workers expect to suit, where the plan has a sketch. ``peak``: integer that no
-    worker's value goes beyond. Raises CodecError if a value is not finite.
+    ``exponent``: of the expected unit, where the plan has a sketch. ``peak``: largest integer of a worker's value.
+    Raises CodecError if a value is not finite.
 
-    Rounds, index and keys are those of :class:`lanesum.gpu.sketch.DeviceReduction`, too; what has to do with values,
-    which is all of ``_scan`` and what comes behind ``_encode_cells``, is done there on the device.
+    :class:`lanesum.gpu.sketch.DeviceReduction` has the same rounds, index and keys. It overrides the methods that
+    handle values: ``_scan``, and those after ``_encode_cells``.
     """
 
     def __init__(self, vector: Vector, context: CodecContext, plan: Plan, exponent: int | None, peak: int) -> None:
@@ -83,14 +83,14 @@ class SparseReduction:
         self._order: Any = None
         self._magnitude: float | None = None
         self._values: Any = None
-        self._said: tuple[int, Any] | None = None
+        self._residual: tuple[int, Any] | None = None
 
     @property
     def _blocks(self) -> int:
         return -(-self._size // self._plan.block)
 
     def steps(self) -> Outcomes:
-        """The rounds; see :meth:`lanesum.codecs.sparse.engine.SparseCodec.all_reduce`."""
+        """Yield the rounds; see :meth:`lanesum.codecs.sparse.engine.SparseCodec.all_reduce`."""
         context, block = self._context, self._plan.block
         header = _header(self._largest, self._plan, self._expected, self._size)
         index = RoundPieces(self._encode_index, self._decode_index, [self._index.size], LaneOp.OR.shape)
@@ -129,7 +129,7 @@ class SparseReduction:
         self._prepare(exponent)
         union = _keys_inside(aggregates[1], self._plan, self._keys.size, self._blocks)
         counts = union_counts(self._count(sums), self._size, block, union)
-        residual = self._said[1] if self._said is not None else None
+        residual = self._residual[1] if self._residual is not None else None
         return Outcome(Result(self._values, residual), counts, magnitude)
 
     def _round(
@@ -147,7 +147,7 @@ class SparseReduction:
         return Round(op, words, overlap, label, last=last)
 
     def _is_readable(self) -> bool:
-        """The cells will tell all values, as index and scale have shown."""
+        """Return True if index and scale show that the cells contain all values."""
         if self._order is None or self._magnitude is None or self._missing.size:
             return False
         assert self._expected is not None
@@ -163,7 +163,7 @@ class SparseReduction:
             self._work.set_bits(self._own, self._index)
 
     def _decode_index(self, _: int, index: Words) -> None:
-        """All keys, and the order in which they are read."""
+        """Find all keys, and the order in which they are peeled."""
         keys = np.empty(self._blocks, np.uint32)
         if self._plan.hashes:
             count = self._work.keys_of_filter(index, self._filter_seed, self._plan.hashes, keys)
@@ -174,7 +174,7 @@ class SparseReduction:
             self._find_order()
 
     def _scan(self) -> tuple[Keys, int]:
-        """Keys of this worker's blocks, and the bits of the largest magnitude."""
+        """Return the keys of this worker's blocks, and the bits of the largest magnitude."""
         keys = np.empty(self._blocks, np.uint32)
         count, largest = self._work.nonzero_blocks(self._vector, self._plan.block, keys)
         if largest >= INFINITY_BITS:
@@ -196,7 +196,7 @@ class SparseReduction:
         self._work.insert(integers, self._own, self._plan.block, self._sketch_seed, self._plan.cells, self._cells)
 
     def _value_pieces(self, keys: Keys, exponent: int) -> Round:
-        """The round ``values`` of ``keys``."""
+        """Return the round ``values`` of ``keys``."""
         block = self._plan.block
         words = np.empty(keys.size * block, np.uint32)
         parts = list(_parts(keys.size, max(1, _PIECE // block)))
@@ -212,27 +212,27 @@ class SparseReduction:
         return self._round(LaneOp.ADD32, words, "values", pieces, partial(self._prepare, exponent), always)
 
     def _prepare(self, exponent: int) -> None:
-        """What needs nobody's sum: memory for the result, and what this worker's own words say of its vector."""
+        """Prepare the arrays of values and residual, which do not depend on sums."""
         if self._values is None:
-            # Written to now, so that memory that is new to the process is there when the sums are.
+            # Written now, so that the pages of new memory are mapped before the sums arrive.
             self._values = arrays.empty(self._vector.size, np.float32)
             self._values.fill(0)
-        if self._context.keep_residual and (self._said is None or self._said[0] != exponent):
+        if self._context.keep_residual and (self._residual is None or self._residual[0] != exponent):
             block = self._plan.block
             integers = np.empty(self._own.size * block, np.uint32)
             self._gather(self._own, exponent, integers)
-            said = np.zeros_like(self._vector)
-            self._work.scatter_floats(integers, self._own, block, exponent, 1, said)
-            self._said = exponent, np.subtract(self._vector, said, out=said)
+            decoded = np.zeros_like(self._vector)
+            self._work.scatter_floats(integers, self._own, block, exponent, 1, decoded)
+            self._residual = exponent, np.subtract(self._vector, decoded, out=decoded)
 
     def _read(self, cells: Words) -> Any:
-        """The sums of all keys that a sketch tells, 0 for the others."""
+        """Return the sums of all keys from a sketch, with 0 for keys that cannot be peeled."""
         sums = np.empty(self._keys.size * self._plan.block, np.uint32)
         self._work.peel(sums, self._order, self._plan.block, cells)
         return sums
 
     def _with_missing(self, sums: Any, words: Words) -> Any:
-        """All keys' sums, from those of a sketch, if there was one, and the words of the round ``values``."""
+        """Return the sums of all keys, from those of the sketch, if any, and the words of the round ``values``."""
         if sums is None:
             return words
         sums.reshape(-1, self._plan.block)[self._missing] = words.reshape(-1, self._plan.block)
@@ -253,7 +253,7 @@ class SparseReduction:
 
 
 def _nothing(*_: Any) -> None:
-    """A piece that takes no work."""
+    """Part of a round without work."""
 
 
 def _parts(size: int, step: int) -> Iterator[slice]:
@@ -262,7 +262,10 @@ def _parts(size: int, step: int) -> Iterator[slice]:
 
 
 def _header(largest: int, plan: Plan, exponent: int | None, size: int) -> Words:
-    """The largest of the checks and of their complements are the same check exactly if all workers' plans are."""
+    """Return the words of the scale round.
+
+    The maximum of the checks and the maximum of their complements belong to one check exactly if all plans are equal.
+    """
     check = zlib.crc32(repr((plan, exponent, size)).encode())
     return np.array([largest, check, check ^ 0xFFFFFFFF], np.uint32)
 
@@ -270,7 +273,7 @@ def _header(largest: int, plan: Plan, exponent: int | None, size: int) -> Words:
 def _checked_magnitude(words: Words, header: Words, context: CodecContext) -> float:
     if not (words[1:] == header[1:]).all():
         raise CodecError(
-            f"The workers do not remember the same of tensor {context.tensor!r}.",
+            f"The workers do not remember the same of tensor {context.tensor!r}: their histories differ.",
             "Load the same checkpoint on all of them, or none, and reduce the same tensors in the same order.",
         )
     if words[0] >= INFINITY_BITS:
@@ -290,7 +293,7 @@ def _summed(reply: Aggregate, round_: Round, context: CodecContext) -> Words:
 
 
 def _keys_inside(index: Words, plan: Plan, found: int, blocks: int) -> int:
-    """How many keys are in an index in which ``found`` were found: without a filter's false positives, about."""
+    """Return about how many of the ``found`` keys of an index are in the union: without false positives of a filter."""
     if not plan.hashes:
         return found
     share = (int(np.bitwise_count(index).sum()) / (index.size * WORD_BITS)) ** plan.hashes

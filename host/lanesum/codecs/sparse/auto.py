@@ -11,10 +11,10 @@ from lanesum.errors import ConfigurationError
 
 
 class Auto(SparseCodec):
-    """Chooses per tensor, from the density of its last sums; :meth:`choice` tells what and why.
+    """Cheapest method for each tensor, by the density of its last sums; :meth:`choice` explains it.
 
-    ``round_trip_bytes``: what the slowest link carries in one round trip (rate times round-trip time): so much more a
-    sketch may send than ``union``, because it takes one round trip less. ``block`` and ``placement`` as in ``sketch``.
+    ``round_trip_bytes``: bandwidth-delay product of the slowest link. A sketch may send so many bytes more than
+    ``union``, because it saves one round trip. ``block`` and ``placement``: see ``sketch``.
     """
 
     name = "auto"
@@ -29,7 +29,9 @@ class Auto(SparseCodec):
         round_trip_bytes: int = 1 << 16,
     ) -> None:
         if round_trip_bytes < 0:
-            raise ConfigurationError(f"A link cannot carry {round_trip_bytes} bytes in a round trip.")
+            raise ConfigurationError(
+                f"Invalid round_trip_bytes={round_trip_bytes} for codec auto: expected an integer from 0."
+            )
         words = round_trip_bytes * 8 // WORD_BITS
         super().__init__(workers=workers, block=block, placement=placement, round_trip_words=words)
         self.round_trip_bytes = round_trip_bytes

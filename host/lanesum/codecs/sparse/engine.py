@@ -1,11 +1,14 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the sparse codecs have in common: fixed point with one unit per tensor, sent only where some worker has a value.
+"""Base of the sparse codecs: fixed point with one unit per tensor, sent only where some worker has a nonzero value.
 
 After Li et al., "Accelerating Distributed Deep Learning using Lossless Homomorphic Compression" (2024): the network
-adds sketches and ORs indices, and needs to know nothing of either. What differs from the published code: values are
-integers that wrap, so peeling gives their exact sums; the index alone, which all workers have, decides which keys
-cannot be peeled, and another round brings those; hashes are fresh in every round; nothing is ever estimated.
+adds sketches and ORs indices without decoding either. Differences from the published code:
+
+- Values are integers that wrap, so peeling gives their exact sums.
+- The index, which all workers have, decides alone which keys cannot be peeled. Another round sums those.
+- Hashes are fresh in every round.
+- Nothing is estimated.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from numpy.typing import NDArray
 from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, checked_vector, is_tensor
 from lanesum.codecs.fixed import INT32_MAX, FixedPoint
 from lanesum.codecs.sparse.all_reduce import Outcome, SparseReduction
-from lanesum.codecs.sparse.hashing import MOST_KEYS
+from lanesum.codecs.sparse.hashing import MAX_KEYS
 from lanesum.codecs.sparse.plan import (
     BLOCKS,
     DENSE_BLOCK,
@@ -33,7 +36,7 @@ from lanesum.codecs.sparse.plan import (
     first_plan,
     plan_for,
 )
-from lanesum.codecs.sparse.tensor_stats import Record, Records, nonzero_counts
+from lanesum.codecs.sparse.tensor_stats import TensorStats, TensorStatsTable, nonzero_counts
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -43,23 +46,23 @@ _PLACEMENTS = ("best", "uniform", "coupled")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How a tensor's next all-reduce goes, and ``why``, in a sentence."""
+    """Plan of the next all-reduce of a tensor, and the reason in a sentence."""
 
     plan: Plan
     why: str
 
 
 class SparseCodec:
-    """Base of ``sketch``, ``union`` and ``auto``: they differ in the methods that a plan chooses from.
+    """Base of ``sketch``, ``union`` and ``auto``, which differ in the methods that a plan chooses from.
 
     Error of the mean: at most half a unit, plus half a unit in the last place of the float32 result. The unit is a
-    power of two; the largest magnitude M of all workers is between ``peak / 64`` and ``peak`` units (``union``: more
-    than half of that), with ``peak = (2**31 - 1) // workers``. So whole numbers, and all multiples of the unit, are
-    summed exactly. Sums of a sketch's cells may wrap, sums of a coordinate cannot.
+    power of two. The largest magnitude M of all workers is between ``peak / 64`` and ``peak`` units (``union``: more
+    than ``peak / 2``), with ``peak = (2**31 - 1) // workers``. So integers, and all multiples of the unit, are summed
+    exactly. Sums of the cells of a sketch may wrap; sums of a coordinate cannot.
 
-    Of every tensor name and size the codec remembers the last unions and magnitudes, which are the same on all workers;
-    use one object per worker, and ``state_dict`` in checkpoints. All workers must be in every sum: jobs with a quorum
-    are refused.
+    The codec keeps the last unions and magnitudes of each tensor name and size, which are the same on all workers. Use
+    one object for each worker, and keep its ``state_dict`` in checkpoints. All workers must be in every sum: jobs with
+    a quorum are refused.
     """
 
     name = ""
@@ -80,19 +83,23 @@ class SparseCodec:
         self, *, workers: int, block: int | None = None, placement: Placement = "best", round_trip_words: int = 0
     ) -> None:
         if not 1 <= workers <= INT32_MAX:
-            raise ConfigurationError(f"{self.name} cannot serve {workers} workers.", "Give a number from 1.")
+            raise ConfigurationError(f"Invalid workers={workers} for codec {self.name}: expected an integer from 1.")
         if block is not None and block not in BLOCKS:
-            raise ConfigurationError(f"A block of {block} values is none of {', '.join(map(str, BLOCKS))}.")
+            raise ConfigurationError(
+                f"Invalid block={block} for codec {self.name}: expected one of {', '.join(map(str, BLOCKS))}."
+            )
         if placement not in _PLACEMENTS:
-            raise ConfigurationError(f"There is no {placement!r} placement.", f"Use one of {', '.join(_PLACEMENTS)}.")
+            raise ConfigurationError(
+                f"Invalid placement={placement!r} for codec {self.name}: expected one of {', '.join(_PLACEMENTS)}."
+            )
         self.workers = workers
         self.block = block
         self.placement: Placement = placement
-        #: Integer that no worker's value goes beyond.
+        #: Largest integer of a worker's value.
         self.peak = INT32_MAX // workers
         self._round_trip_words = round_trip_words
         self._dense = FixedPoint(workers=workers, block=DENSE_BLOCK, power_of_two=True)
-        self._records = Records()
+        self._stats = TensorStatsTable()
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`."""
@@ -109,103 +116,108 @@ class SparseCodec:
         return RoundShape(LaneOp.MAX, HEADER_WORDS), index, RoundShape(LaneOp.ADD32, size)
 
     def choice(self, tensor: str, size: int) -> Choice:
-        """What the next all-reduce of ``tensor``, of ``size`` values, does; the same on all workers."""
-        record = self._records.of(tensor, size)
+        """Return the choice for the next all-reduce of ``tensor``, of ``size`` values; the same on all workers."""
+        stats = self._stats.of(tensor, size)
         if self._dense.gathers(size):
-            return Choice(dense_plan(size), "dense: so few values come as they are, in one round trip.")
-        plan = self._plan(record, size)
-        expected = record.expected()
+            return Choice(dense_plan(size), "dense: so few values are gathered in one round trip.")
+        plan = self._plan(stats, size)
+        expected = stats.expected()
         if expected is None:
-            return Choice(plan, "Nothing is known of it yet: a bitmap tells the union, then its values are sent.")
+            return Choice(plan, "union: the tensor has no past sums, so a bitmap of the union is sent first.")
         costs = [f"dense {_bits(dense_plan(size), size)}"]
         for method in self._methods:
             other = plan_for(size, expected, [method], placement=self.placement, block=self.block)
             if other.method is method:
                 trips = "1 round trip" if other.round_trips == 1 else f"{other.round_trips} round trips"
                 costs.append(f"{method.value} {_bits(other, size)} in blocks of {other.block} and {trips}")
-        if record.exponent(self.peak) is None:
-            costs.append("a sketch needs to know how large values are")
+        if stats.exponent(self.peak) is None:
+            costs.append("a sketch requires the magnitude of past values")
         share = 100 * expected[0] / size
         why = f"{share:.3g} % of its values are expected not to be zero everywhere. Bits per value: {'; '.join(costs)}."
         return Choice(plan, f"{plan.method.value}: {why}")
 
     def forget(self, tensor: str | None = None) -> None:
-        """Drop what is known of ``tensor``, or of all; all workers must, at the same point."""
-        self._records.forget(tensor)
+        """Drop the history of ``tensor``, or of all tensors. All workers must do so at the same point."""
+        self._stats.forget(tensor)
 
     def state_dict(self) -> dict[str, Any]:
-        """What is remembered, for a checkpoint: plain lists, numbers and strings. The same on all workers."""
-        return {"codec": self.name, "tensors": self._records.state()}
+        """Return the history for a checkpoint: lists, numbers and strings, the same on all workers."""
+        return {"codec": self.name, "tensors": self._stats.state()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back a ``state_dict``. Raises CodecError, changing nothing, if it is none of this codec."""
+        """Replace the state by a ``state_dict`` of this codec.
+
+        Raises CodecError, changing nothing, if it is invalid.
+        """
         if state.get("codec") != self.name or not isinstance(state.get("tensors"), list):
-            raise CodecError(f"This is not a state of codec {self.name!r}.", "Load what its state_dict has returned.")
-        self._records.load(state["tensors"])
+            raise CodecError(f"This is not a state of codec {self.name!r}.", "Load a state_dict of this codec.")
+        self._stats.load(state["tensors"])
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`.
 
         A group of rounds: ``scale`` (MAX: largest magnitude, check of the plan), ``index`` (OR) and, with a sketch,
-        ``cells`` (ADD32). Then, where there was no sketch, where its unit does not suit the values, or where keys are
-        left over, a round ``values``. Or, where that is cheaper, the rounds of ``fixed``.
+        ``cells`` (ADD32). A round ``values`` follows without a sketch, if the unit of the sketch does not fit, or if
+        keys cannot be peeled. Or, where that is cheaper, the rounds of ``fixed``.
         """
         if is_tensor(x):
-            from lanesum.gpu.sketch import all_reduce  # PyTorch is there, as its tensor is
+            from lanesum.gpu.sketch import all_reduce  # PyTorch is installed: x is its tensor
 
             of_device: Result = yield from all_reduce(self, x, context)
             return of_device
         vector = checked_vector(x, context, self.workers)
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
-        record = self._records.of(context.tensor, vector.size)
+        stats = self._stats.of(context.tensor, vector.size)
         if context.complete and self._dense.gathers(vector.size):
             gathered: Result = yield from self._dense.all_reduce(vector, context)
             return gathered
-        plan = self._plan(record, vector.size)
+        plan = self._plan(stats, vector.size)
         if plan.method is Method.DENSE:
             result: Result = yield from self._dense.all_reduce(vector, context)
-            record.add(nonzero_counts(result.values), None)
-            self._records.keep(context.tensor, vector.size, record)
+            stats.add(nonzero_counts(result.values), None)
+            self._stats.keep(context.tensor, vector.size, stats)
             return result
-        summed: Result = yield from self.by_blocks(SparseReduction, vector, vector.size, record, plan, context)
+        summed: Result = yield from self.by_blocks(SparseReduction, vector, vector.size, stats, plan, context)
         return summed
 
-    def planned_blocks(self, context: CodecContext, size: int) -> tuple[Record, Plan] | None:
-        """What ``by_blocks`` asks for of the next all-reduce of so many values of ``context.tensor``; None where that
-        is none by blocks, but sent dense."""
+    def planned_blocks(self, context: CodecContext, size: int) -> tuple[TensorStats, Plan] | None:
+        """Return history and plan of the next all-reduce of ``context.tensor``, of ``size`` values.
+
+        None if the vector is sent dense.
+        """
         if not size or (context.complete and self._dense.gathers(size)):
             return None
-        record = self._records.of(context.tensor, size)
-        plan = self._plan(record, size)
-        return None if plan.method is Method.DENSE else (record, plan)
+        stats = self._stats.of(context.tensor, size)
+        plan = self._plan(stats, size)
+        return None if plan.method is Method.DENSE else (stats, plan)
 
     def by_blocks(
         self,
         reduction: type[SparseReduction],
         vector: Any,
         size: int,
-        record: Record,
+        stats: TensorStats,
         plan: Plan,
         context: CodecContext,
     ) -> Steps:
-        """Sum ``vector``, of ``size`` values, as planned; ``reduction`` is for where it is."""
-        if size > plan.block * MOST_KEYS:
+        """Sum ``vector``, of ``size`` values, by ``plan``. ``reduction``: for its device."""
+        if size > plan.block * MAX_KEYS:
             raise CodecError(
-                f"{size:,} values are more than {MOST_KEYS:,} blocks of {plan.block}, which is how many have a key.",
+                f"{size:,} values are more than {MAX_KEYS:,} blocks of {plan.block}, the number of keys.",
                 "Reduce the tensor in pieces, or build the codec with a longer block.",
             )
-        outcome: Outcome = yield from reduction(vector, context, plan, record.exponent(self.peak), self.peak).steps()
-        record.add(outcome.counts, outcome.magnitude)
-        self._records.keep(context.tensor, size, record)
+        outcome: Outcome = yield from reduction(vector, context, plan, stats.exponent(self.peak), self.peak).steps()
+        stats.add(outcome.counts, outcome.magnitude)
+        self._stats.keep(context.tensor, size, stats)
         return outcome.result
 
-    def _plan(self, record: Record, size: int) -> Plan:
-        expected = record.expected()
+    def _plan(self, stats: TensorStats, size: int) -> Plan:
+        expected = stats.expected()
         if expected is None:
             return first_plan(size, self.block)
-        # Without a unit there are no integers to put into a sketch.
-        methods = self._methods if record.exponent(self.peak) is not None else (Method.UNION,)
+        # A sketch requires a unit.
+        methods = self._methods if stats.exponent(self.peak) is not None else (Method.UNION,)
         return plan_for(
             size,
             expected,

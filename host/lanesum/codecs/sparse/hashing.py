@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a key goes: its three cells and signs in a sketch, its places in a Bloom filter. The same on every machine.
+"""Hashes of keys: the three cells and signs of a key in a sketch, and its bits in a Bloom filter.
 
-A key is a number below 2**32. All draws come from 64-bit words made with the finalizer of MurmurHash3 (Appleby, public
-domain) under a seed that is fresh in every round: keys that were unlucky together once are not so again.
+A key is an integer below 2**32. All hashes come from 64-bit words of the finalizer of MurmurHash3 (Appleby, public
+domain). The seed is fresh in every round, so collisions of keys do not repeat. All machines compute the same hashes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 Keys = NDArray[np.uint32]
 
-#: A key is below this.
-MOST_KEYS = 2**32
-#: Keys that a word of a Bloom filter is about.
+#: Number of keys.
+MAX_KEYS = 2**32
+#: Keys that share the words of a Bloom filter.
 GROUP = 64
 
 _MASK = 2**64 - 1
@@ -31,11 +31,13 @@ _HALF = np.uint64(32)
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A sketch's cells, ``count`` of them, 3 at least, and how a key's three are placed.
+    """Cells of a sketch, and the placement of the three cells of a key.
 
-    ``segment``: 0 draws three distinct cells from all; else a power of two: the three lie in three consecutive segments
-    of so many cells, which moves the threshold of peeling up ("fuse graph": Dietzfelbinger and Walzer, ESA 2019).
-    ``count`` is a multiple of it then, three times it at least.
+    Attributes:
+        count: number of cells, at least 3.
+        segment: 0 for three distinct cells out of all. A power of two for three consecutive segments of so many cells,
+            with a higher peeling threshold (“fuse graph”: Dietzfelbinger and Walzer, ESA 2019). ``count`` is a multiple
+            of it then, at least three times it.
     """
 
     count: int
@@ -43,19 +45,22 @@ class Cells:
 
 
 def mix(word: int) -> int:
-    """The finalizer, on one 64-bit word."""
+    """Return the finalizer of one 64-bit word."""
     for factor in _FACTORS:
         word = (word ^ word >> _SHIFT) * factor & _MASK
     return word ^ word >> _SHIFT
 
 
 def round_seed(seed: int, round_: int, use: int) -> int:
-    """64 bits for one ``use`` (0 the sketch, 1 the filter) in one round of a job with ``seed``."""
+    """Return the 64-bit seed of one ``use`` (0: sketch, 1: filter) in one round of a job with ``seed``."""
     return mix(mix(seed) + (round_ << 1 | use) * _STEP & _MASK)
 
 
 def cells_of(keys: Keys, seed: int, cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Three distinct cells of each key (int64, shape (keys, 3)), and in bits 0 to 2 whether its sign there is -1."""
+    """Return the three distinct cells of each key (int64, shape (keys, 3)), and its signs in them.
+
+    Bit i of the signs is set if the sign in cell i is -1.
+    """
     first = _words(keys, seed)
     second = _mixed(first + np.uint64(_STEP))
     placed = np.empty((keys.size, 3), np.uint64)
@@ -63,12 +68,12 @@ def cells_of(keys: Keys, seed: int, cells: Cells) -> tuple[NDArray[np.int64], ND
         within = np.uint64(cells.segment - 1)
         segment = np.uint64(cells.segment)
         start = (first >> _HALF) * np.uint64(cells.count - 2 * cells.segment) >> _HALF
-        # Another place in its segment for each key, however close the starts are.
+        # Keys with close starts still have different cells in a segment.
         placed[:, 0] = start
         placed[:, 1] = (start + segment) ^ (first & within)
         placed[:, 2] = (start + segment + segment) ^ (second >> _HALF & within)
     else:
-        # Of all but those already taken; then moved past them.
+        # Drawn from the cells that are not taken yet, then shifted past the taken ones.
         a = (first >> _HALF) * np.uint64(cells.count) >> _HALF
         b = (first & _LOW) * np.uint64(cells.count - 1) >> _HALF
         b += b >= a
@@ -82,13 +87,12 @@ def cells_of(keys: Keys, seed: int, cells: Cells) -> tuple[NDArray[np.int64], ND
 def filter_places(
     groups: NDArray[np.uint64], seed: int, words: int, number: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Where place ``number`` (from 0) of each group is in a filter of 64-bit ``words``: the word, and by how many bits
-    the group is rotated in it.
+    """Return word and rotation of hash ``number`` (from 0) of each group, in a filter of 64-bit ``words``.
 
-    A *group* is 64 keys in a row, key ``64 * group + bit`` being its bit ``bit``: all its keys go to the same words, so
-    that a word of the filter says something of 64 keys at once. Keys of a group never get in each other's way, those of
-    different groups do so as in any Bloom filter. Words and rotations are arithmetic progressions, their starts and
-    steps from one 64-bit word each (Kirsch and Mitzenmacher, 2006).
+    A *group* is 64 consecutive keys: key ``64 * group + bit`` is its bit ``bit``. All keys of a group use the same
+    words, so one word of the filter covers 64 keys at once. Keys of one group do not collide; those of different groups
+    collide as in any Bloom filter. Words and rotations are arithmetic progressions, with start and step from one 64-bit
+    word each (Kirsch and Mitzenmacher, 2006).
     """
     first = _mixed(groups * np.uint64(_STEP) + np.uint64(seed))
     second = _mixed(first + np.uint64(_STEP))

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sparse codecs' loops: compiled where that is installed, else NumPy's (:mod:`lanesum.codecs.sparse.reference`).
+"""Kernels of the sparse codecs: the native extension where it is installed, else
+:mod:`lanesum.codecs.sparse.reference`.
 
-Both have the same bits, so workers of one job need not have the same. Arrays have one dimension, are contiguous, and
-are the caller's. The compiled ones run without the GIL and may run in several threads at once, on different results.
+The conventions are those of :mod:`lanesum.codecs.kernels.dispatch`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lanesum.codecs.sparse.reference import Floats, Words
 
 
 class SketchKernels(Protocol):
-    """What a set of loops has to have; :mod:`lanesum.codecs.sparse.reference` says what each of them does."""
+    """Kernels of the sparse codecs; :mod:`lanesum.codecs.sparse.reference` documents each of them."""
 
     def nonzero_blocks(self, values: Floats, block: int, keys: Keys) -> tuple[int, int]: ...
 
@@ -52,13 +52,13 @@ class SketchKernels(Protocol):
 
 
 def sketch_kernels() -> SketchKernels:
-    """The loops to use; see :func:`lanesum._internal.native.availability` for who decides and what it raises."""
+    """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.kernels`."""
     core = availability().core
     # mypy checks the module against the protocol here.
-    return sketch_reference if core is None else compiled(core)
+    return sketch_reference if core is None else native(core)
 
 
 @functools.cache
-def compiled(core: ModuleType) -> SketchKernels:
-    """Those of the compiled part."""
+def native(core: ModuleType) -> SketchKernels:
+    """Return the native kernels."""
     return cast(SketchKernels, core.SketchKernels())

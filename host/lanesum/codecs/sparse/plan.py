@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a sparse tensor costs on the wire, method by method, and the cheapest plan.
+"""Cost of a sparse tensor on the wire for each method, and the cheapest plan.
 
-A plan is computed from numbers that all workers have in common (what earlier sums showed, never what one worker knows),
-so all workers have the same one without a word about it.
+A plan depends only on data of past aggregates, so all workers compute the same plan without communication.
 """
 
 from __future__ import annotations
@@ -17,28 +16,28 @@ from typing import Literal
 from lanesum.codecs.sparse.hashing import GROUP, Cells
 
 WORD_BITS = 32
-#: Lengths of blocks that a plan chooses from.
+#: Block lengths that a plan chooses from.
 BLOCKS = tuple(1 << level for level in range(11))
-#: Words of the round with the largest magnitude: it, and a check of the plan (see ``sketch.py``).
+#: Words of the scale round: the largest magnitude, and two words that check the plan (see ``all_reduce.py``).
 HEADER_WORDS = 3
-#: Values that share a scale in the dense codec, which sends a word for them.
+#: Values that share a scale word in the dense codec.
 DENSE_BLOCK = 1024
 
 Placement = Literal["best", "uniform", "coupled"]
 
-# Cells per key at the threshold of peeling with three cells, 1 / 0.818 and 1 / 0.918 (Walzer), and how much more small
-# sketches need: measured, so that about one sketch in a hundred leaves keys over.
-_UNIFORM, _UNIFORM_SPREAD, _UNIFORM_LEAST = 1.2226, 2.0, 32
+# Cells per key at the threshold of peeling with three cells, 1 / 0.818 and 1 / 0.918 (Walzer), and the surplus of small
+# sketches: measured, so that about one sketch in a hundred has keys that cannot be peeled.
+_UNIFORM, _UNIFORM_SPREAD, _UNIFORM_MIN = 1.2226, 2.0, 32
 _COUPLED, _COUPLED_SPREAD = 1.125, 16.0
-# A key has so many false positives at most beside it that the filter is worth its while.
-_MOST_FALSE_SHARE = 0.5
-_MOST_HASHES = 24
-# What a sparse method has to save of the dense one's cost: less is not worth the work, and may be gone the next time.
-_LEAST_SAVING = 1 / 16
+# Limit of the false-positive rate of a filter.
+_MAX_FALSE_SHARE = 0.5
+_MAX_HASHES = 24
+# Minimum saving of a sparse method against the dense one. Less does not pay for the work, and may be gone next time.
+_MIN_SAVING = 1 / 16
 
 
 class Method(enum.Enum):
-    """How a tensor is sent."""
+    """Method of sending a tensor."""
 
     DENSE = "dense"
     UNION = "union"
@@ -47,16 +46,16 @@ class Method(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one all-reduce goes, up to what its values turn out to be.
+    """Plan of one all-reduce.
 
     Attributes:
-        method: dense fixed point; the union's index and then its values; or index and sketch at once.
+        method: dense fixed point; index of the union, then its values; or index and sketch at once.
         block: values of a block.
         index_words: of the index.
-        hashes: bits that a key has in a Bloom filter; 0 where the index is a bitmap.
+        hashes: bits of a key in the Bloom filter; 0 if the index is a bitmap.
         cells: of the sketch.
-        round_trips: in which the rounds come, unless a sketch leaves keys over or a scale does not fit.
-        value_words: expected words of values, or those of the sketch.
+        round_trips: number of round trips, if all keys of a sketch can be peeled and the scale fits.
+        value_words: expected words of the values, or words of the sketch.
     """
 
     method: Method
@@ -69,28 +68,28 @@ class Plan:
 
     @property
     def words(self) -> int:
-        """Expected words that a worker sends, and gets."""
+        """Expected uplink words of a worker, which are also its downlink words."""
         return self.value_words + (0 if self.method is Method.DENSE else HEADER_WORDS + self.index_words)
 
 
 def cells_for(keys: int, placement: Placement) -> Cells:
-    """The smallest sketch from which ``keys`` keys can nearly always be read.
+    """Return the smallest sketch from which ``keys`` keys can nearly always be peeled.
 
     ``placement``: see :class:`lanesum.codecs.sparse.hashing.Cells`; ``"best"`` is the smaller one.
     """
     root = math.sqrt(keys)
-    uniform = Cells(math.ceil(_UNIFORM * keys + _UNIFORM_SPREAD * root) + _UNIFORM_LEAST)
+    uniform = Cells(math.ceil(_UNIFORM * keys + _UNIFORM_SPREAD * root) + _UNIFORM_MIN)
     if placement == "uniform":
         return uniform
-    # Length of a segment as in Graf and Lemire, "Binary Fuse Filters" (2022), whose sets are read in the same way.
+    # Segment length of Graf and Lemire, "Binary Fuse Filters" (2022), which are peeled in the same way.
     segment = 1 << max(2, math.floor(math.log(max(keys, 2)) / math.log(3.33) + 1.25))
-    wanted = _COUPLED * keys + _COUPLED_SPREAD * root + _UNIFORM_LEAST
+    wanted = _COUPLED * keys + _COUPLED_SPREAD * root + _UNIFORM_MIN
     coupled = Cells(max(3, math.ceil(wanted / segment)) * segment, segment)
     return coupled if placement == "coupled" or coupled.count < uniform.count else uniform
 
 
 def false_share(bits: int, hashes: int, keys: float) -> float:
-    """Share of keys outside that a Bloom filter of ``bits`` with ``keys`` keys takes for its own."""
+    """Return the false-positive rate of a Bloom filter of ``bits`` bits with ``keys`` keys."""
     return float((1 - math.exp(-hashes * keys / bits)) ** hashes)
 
 
@@ -103,13 +102,14 @@ def plan_for(
     block: int | None = None,
     round_trip_words: int = 0,
 ) -> Plan:
-    """The plan with the least cost for a vector of ``size`` values, in words plus ``round_trip_words`` per round trip.
+    """Return the plan with the least cost for a vector of ``size`` values.
 
-    ``counts``: for each of ``BLOCKS``, the blocks that are expected not to be zero at some worker. ``block``: None for
-    the best of ``BLOCKS``. Dense is always among what is compared, with a little advantage.
+    The cost is the number of words plus ``round_trip_words`` per round trip. ``counts``: expected number of nonzero
+    blocks for each length of ``BLOCKS``. ``block``: None for the best of ``BLOCKS``. The dense plan is always compared,
+    with a small advantage.
     """
     best = dense_plan(size)
-    cost = (best.words + best.round_trips * round_trip_words) * (1 - _LEAST_SAVING)
+    cost = (best.words + best.round_trips * round_trip_words) * (1 - _MIN_SAVING)
     for method in methods:
         if method is Method.DENSE:
             continue
@@ -124,12 +124,12 @@ def plan_for(
 
 
 def dense_plan(size: int) -> Plan:
-    """Fixed point."""
+    """Return the plan of dense fixed point."""
     return Plan(Method.DENSE, value_words=size + -(-size // DENSE_BLOCK))
 
 
 def first_plan(size: int, block: int | None = None) -> Plan:
-    """For a tensor of which nothing is known: a bitmap tells all. Its values are as many as there are, at most."""
+    """Return the plan of a tensor without past sums: a bitmap of the union, and at most all values."""
     length = 1 if block is None else block
     blocks = -(-size // length)
     return Plan(Method.UNION, length, -(-blocks // WORD_BITS), value_words=size)
@@ -142,9 +142,9 @@ def _sparse_plan(method: Method, size: int, block: int, keys: int, placement: Pl
     per_key = block * WORD_BITS * (1.25 if method is Method.SKETCH else 1.0)
     absent = blocks - keys
     if keys and absent:
-        # Where one more bit in the filter costs as much as it saves in values of false positives.
-        share = min(_MOST_FALSE_SHARE, 1 / math.log(2) ** 2 * keys / (per_key * absent))
-        hashes = max(1, min(_MOST_HASHES, round(-math.log2(share))))
+        # At this rate one more bit of the filter costs as much as it saves in values of false positives.
+        share = min(_MAX_FALSE_SHARE, 1 / math.log(2) ** 2 * keys / (per_key * absent))
+        hashes = max(1, min(_MAX_HASHES, round(-math.log2(share))))
         words = math.ceil(-keys * math.log(share) / math.log(2) ** 2 / GROUP) * GROUP // WORD_BITS
         taken = keys + math.ceil(absent * false_share(words * WORD_BITS, hashes, keys))
         if words < bitmap:

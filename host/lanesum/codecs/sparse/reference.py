@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sparse codecs' loops in NumPy: what the compiled ones do, to the bit.
+"""NumPy reference of the kernels of the sparse codecs; the native extension has the same bits.
 
-A vector is cut into blocks of ``block`` values, the last one as if zeros followed it. A block's number is its *key*.
-Keys are uint32, increasing; ``integers`` are the fixed-point values of some keys' blocks, one block after the other.
+A vector is cut into blocks of ``block`` values; the last one is padded with zeros. The number of a block is its *key*.
+Keys are uint32 and increase. ``integers`` are the fixed-point values of the blocks of some keys, one after the other.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _GROUP_BITS = np.uint64(GROUP)
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What ``peeling_order`` found.
+    """Order in which the keys of a sketch are peeled.
 
     Attributes:
         placed: cells of all keys, shape (keys, 3).
-        signs: as of ``cells_of``.
-        levels: keys, and the cell in which each of them is alone once all levels before it are taken out.
+        signs: see :func:`lanesum.codecs.sparse.hashing.cells_of`.
+        levels: keys, and the cell in which each is alone after all earlier levels were peeled.
     """
 
     placed: NDArray[np.int64]
@@ -38,9 +38,9 @@ class Order:
 
 
 def nonzero_blocks(values: Floats, block: int, keys: Keys) -> tuple[int, int]:
-    """Put the keys of blocks with a value other than zero to the front of ``keys``; as long as there are blocks.
+    """Write the keys of blocks with a nonzero value to the front of ``keys``, which has an entry for each block.
 
-    Returns how many there are, and the bits of the largest magnitude: not finite exactly where a value is not.
+    Return their number, and the bits of the largest magnitude, which are not finite exactly if a value is not.
     """
     if not values.size:
         return 0, 0
@@ -53,7 +53,7 @@ def nonzero_blocks(values: Floats, block: int, keys: Keys) -> tuple[int, int]:
 
 
 def gather_integers(values: Floats, keys: Keys, block: int, exponent: int, peak: int, integers: Words) -> None:
-    """The blocks of ``keys`` in units of ``2**exponent``, rounded half to even, cut to plus and minus ``peak``."""
+    """Round the blocks of ``keys`` to units of ``2**exponent``, half to even; cut them to plus and minus ``peak``."""
     out = integers.view(np.int32).reshape(keys.size, block)
     whole = values.size // block
     inside = keys < whole
@@ -70,7 +70,7 @@ def _to_integers(values: Floats, exponent: int, peak: int, out: NDArray[np.int32
 
 
 def insert(integers: Words, keys: Keys, block: int, seed: int, cells: Cells, sketch: Words) -> None:
-    """Add every key's integers, with its signs, to its three cells of ``block`` words each; sums wrap."""
+    """Add the integers of each key, with its signs, to its three cells of ``block`` words each; sums wrap."""
     placed, signs = cells_of(keys, seed, cells)
     rows = sketch.reshape(cells.count, block)
     blocks = integers.reshape(keys.size, block)
@@ -79,10 +79,10 @@ def insert(integers: Words, keys: Keys, block: int, seed: int, cells: Cells, ske
 
 
 def peeling_order(keys: Keys, seed: int, cells: Cells, left: Keys) -> tuple[Order, int]:
-    """In which order keys can be read from a sketch of all of them, which they alone decide: no value is looked at.
+    """Return the order in which ``keys`` can be peeled from a sketch of all of them. It depends on the keys alone.
 
-    Returns it, and how many keys cannot be told apart (a 2-core of their hypergraph); their places among ``keys``,
-    increasing, are at the front of ``left``, which has room for all.
+    Return also the number of keys that cannot be peeled (the 2-core of their hypergraph). Their indices in ``keys``,
+    increasing, are written to the front of ``left``, which has an entry for each key.
     """
     placed, signs = cells_of(keys, seed, cells)
     levels, remaining = _levels(placed, cells.count)
@@ -91,8 +91,10 @@ def peeling_order(keys: Keys, seed: int, cells: Cells, left: Keys) -> tuple[Orde
 
 
 def peel(integers: Words, order: Order, block: int, sketch: Words) -> None:
-    """Take ``integers`` out of a ``sketch``, which is overwritten, in an ``order`` that is of the same set of loops;
-    0 for keys that cannot be told apart."""
+    """Peel ``integers`` from a ``sketch``, which is overwritten; 0 for keys that cannot be peeled.
+
+    ``order``: from ``peeling_order`` of the same implementation.
+    """
     rows = sketch.reshape(-1, block)
     blocks = integers.reshape(-1, block)
     blocks.fill(0)
@@ -108,16 +110,16 @@ def peel(integers: Words, order: Order, block: int, sketch: Words) -> None:
 def _levels(
     placed: NDArray[np.int64], cells: int
 ) -> tuple[list[tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[np.int64]]:
-    """Of keys' cells, shape (keys, 3): the levels of their ``Order``, and the keys that are in none, increasing."""
+    """Return the levels of the ``Order`` of keys with these cells, shape (keys, 3), and the keys in no level."""
     count = len(placed)
     degree = np.bincount(placed.reshape(-1), minlength=cells)
-    # The sum of a cell's keys is the key once it is alone; a float64 holds all sums that can come.
+    # The sum of the keys of a cell is the key itself once it is alone. A float64 is exact for all these sums.
     members = np.bincount(placed.reshape(-1), np.repeat(np.arange(count), 3), minlength=cells).astype(np.int64)
     levels = []
     remaining = np.ones(count, np.bool_)
     pure = np.flatnonzero(degree == 1)
     while pure.size:
-        # A key may be alone in several cells: the first one will do.
+        # A key may be alone in several cells; the first one is used.
         of, first = np.unique(members[pure], return_index=True)
         levels.append((of, pure[first]))
         remaining[of] = False
@@ -130,7 +132,7 @@ def _levels(
 
 
 def scatter_floats(integers: Words, keys: Keys, block: int, exponent: int, divisor: int, values: Floats) -> None:
-    """The blocks of ``keys``, as floats, to their places in ``values``: integers times ``2**exponent / divisor``."""
+    """Write ``integers * 2**exponent / divisor`` to the blocks of ``keys`` in ``values``."""
     whole = values.size // block
     inside = int(np.searchsorted(keys, whole))
     floats = np.ldexp(integers.view(np.int32).astype(np.float64), exponent)
@@ -144,20 +146,20 @@ def scatter_floats(integers: Words, keys: Keys, block: int, exponent: int, divis
 
 
 def count_blocks(integers: Words, keys: Keys, block: int, counts: NDArray[np.int64]) -> None:
-    """How many blocks of ``2**i`` values have an integer other than zero, for every ``i`` below ``counts.size``."""
+    """Count the blocks of ``2**i`` values with a nonzero integer, for each ``i`` below ``counts.size``."""
     found = np.flatnonzero(integers)
-    places = keys[found // block].astype(np.int64) * block + found % block
+    positions = keys[found // block].astype(np.int64) * block + found % block
     for level in range(counts.size):
-        counts[level] = np.count_nonzero(np.diff(places >> level, prepend=-1))
+        counts[level] = np.count_nonzero(np.diff(positions >> level, prepend=-1))
 
 
 def set_bits(keys: Keys, words: Words) -> None:
-    """Bitmap: bit ``key % 32`` of word ``key // 32``."""
+    """Set the bits of ``keys`` in a bitmap: bit ``key % 32`` of word ``key // 32``."""
     np.bitwise_or.at(words, keys // _WORD_BITS, np.uint32(1) << keys % np.uint32(_WORD_BITS))
 
 
 def keys_of_bits(words: Words, keys: Keys) -> int:
-    """The keys, all below ``keys.size``, whose bits are set go to the front of ``keys``; returns how many."""
+    """Write the keys below ``keys.size`` whose bits are set to the front of ``keys``; return their number."""
     bits = np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), count=keys.size, bitorder="little")
     found = np.flatnonzero(bits)
     keys[: found.size] = found
@@ -165,7 +167,7 @@ def keys_of_bits(words: Words, keys: Keys) -> int:
 
 
 def fill_filter(keys: Keys, seed: int, hashes: int, words: Words) -> None:
-    """Put keys into a Bloom filter: groups' bits, rotated, into ``hashes`` words of 64 bits each, low half first."""
+    """Add keys to a Bloom filter: the rotated bits of each group in ``hashes`` words of 64 bits, low half first."""
     groups, of = np.unique(keys // np.uint32(GROUP), return_inverse=True)
     bits = np.zeros(groups.size, np.uint64)
     np.bitwise_or.at(bits, of, np.uint64(1) << (keys % np.uint32(GROUP)).astype(np.uint64))
@@ -177,7 +179,7 @@ def fill_filter(keys: Keys, seed: int, hashes: int, words: Words) -> None:
 
 
 def keys_of_filter(words: Words, seed: int, hashes: int, keys: Keys) -> int:
-    """The keys, all below ``keys.size``, that a Bloom filter may hold go to the front of ``keys``; how many."""
+    """Write the keys below ``keys.size`` that a filter may contain to the front of ``keys``; return their number."""
     filter_ = _joined(words)
     groups = np.arange(-(-keys.size // GROUP), dtype=np.uint64)
     bits = np.full(groups.size, 2**64 - 1, np.uint64)
@@ -194,5 +196,5 @@ def _joined(words: Words) -> NDArray[np.uint64]:
 
 
 def _factors(signs: NDArray[np.uint32], number: int) -> NDArray[np.uint32]:
-    """1 or -1 modulo 2**32 in one column, for cell ``number`` of each key."""
+    """Return the sign of each key in cell ``number``: 1 or -1 modulo 2**32, in one column."""
     return (np.uint32(1) - np.uint32(2) * (signs >> np.uint32(number) & np.uint32(1)))[:, None]

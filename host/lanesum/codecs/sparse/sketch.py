@@ -10,14 +10,14 @@ from lanesum.codecs.sparse.plan import Method, Placement
 
 
 class Sketch(SparseCodec):
-    """A signed count sketch over blocks, three distinct cells per block, beside the index of the union.
+    """Signed count sketch over blocks, with three distinct cells per block, and the index of the union.
 
-    ``block``: values of a block, a power of two up to 1,024; None for what costs the fewest words, from the density
-    of the tensor's last sums. ``placement``: where a key's cells are; see
-    :class:`lanesum.codecs.sparse.hashing.Cells` and :func:`lanesum.codecs.sparse.plan.cells_for`.
+    ``block``: values of a block, a power of two up to 1,024; None for the fewest words, by the density of the last
+    sums. ``placement``: of the cells of a key; see :class:`lanesum.codecs.sparse.hashing.Cells` and
+    :func:`lanesum.codecs.sparse.plan.cells_for`.
 
-    Sizes come from the last unions of the same tensor; the first all-reduce of a tensor is as with ``union``. Where
-    the sketch would be larger than the tensor, the tensor is sent as by ``fixed``.
+    Sizes come from the last unions of the same tensor. The first all-reduce of a tensor is that of ``union``. If the
+    sketch would be larger than the tensor, the tensor is sent as by ``fixed``.
     """
 
     name = "sketch"

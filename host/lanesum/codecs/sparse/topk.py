@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``topk``: only the largest values of a vector, summed by one of the sparse codecs.
 
-The switch sums the sparse vectors, so what a worker sends and gets depends on the union of all workers' choices, not on
-their number; an all-gather of them would bring every worker's values and places to every worker.
+The switch sums the sparse vectors. So the words of a worker depend on the union of all selections, not on the number of
+workers. An all-gather would send the values and positions of each worker to all workers.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _INNER: dict[str, type[SparseCodec]] = {"auto": Auto, "sketch": Sketch, "union":
 
 
 class TopK:
-    """The largest values of each worker's vector, the others as zero.
+    """Largest values of each worker's vector; all others count as zero.
 
-    ``density``: share of the values that is kept, rounded up; of equal magnitudes those that come first. Or
-    ``threshold``: all values from this magnitude on; None for the density. ``codec``: ``"auto"``, ``"sketch"`` or
-    ``"union"``, which sums them, exactly. What was not kept is the residual: use it with error feedback
-    (:class:`lanesum.codecs.error_feedback.ErrorFeedback`, the hook's, or a policy's), or it is lost.
+    ``density``: share of the values that is sent, rounded up; of equal magnitudes the first ones. ``threshold``: send
+    all values of at least this magnitude instead; None for the density. ``codec``: ``"auto"``, ``"sketch"`` or
+    ``"union"``, which sums the values. The other values are the residual. Use error feedback, or they are lost:
+    :class:`lanesum.codecs.error_feedback.ErrorFeedback`, that of the DDP hook, or that of a policy.
     """
 
     name = "topk"
@@ -55,26 +55,26 @@ class TopK:
         self, *, workers: int, density: float = 0.01, threshold: float | None = None, codec: str = "auto"
     ) -> None:
         if not 0 < density <= 1:
-            raise ConfigurationError(f"A density of {density} keeps nothing or too much.", "Give 0 < density <= 1.")
+            raise ConfigurationError(f"Invalid density={density} for codec topk: expected 0 < density <= 1.")
         if threshold is not None and not 0 < threshold < math.inf:
-            raise ConfigurationError(f"A threshold of {threshold} is not a magnitude.", "Give a number above 0.")
+            raise ConfigurationError(f"Invalid threshold={threshold} for codec topk: expected a number above 0.")
         if codec not in _INNER:
-            raise ConfigurationError(f"{codec!r} sums no sparse vectors.", f"Use one of {', '.join(_INNER)}.")
+            raise ConfigurationError(f"Invalid codec={codec!r} for codec topk: expected one of {', '.join(_INNER)}.")
         self.codec = _INNER[codec](workers=workers)
         self.workers = workers
         self.density = density
         self.threshold = threshold
 
     def describe(self) -> str:
-        """See :meth:`lanesum.codecs.base.Codec.describe`; what a worker keeps is its own business."""
+        """See :meth:`lanesum.codecs.base.Codec.describe`. The selection does not change the meaning of words."""
         return f"{self.name} {self.codec.describe()}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Rounds of the codec inside."""
+        """Return the rounds of the inner codec."""
         return self.codec.shapes(size)
 
     def kept(self, x: Vector) -> NDArray[np.bool_]:
-        """Which values of ``x`` (float32, finite) are sent."""
+        """Return a mask of the values of ``x`` (float32, finite) that are sent."""
         mask = np.empty(x.size, np.bool_)
         if self.threshold is not None:
             kernels().not_below(x, max(1, int(np.float32(self.threshold).view(np.uint32))), mask.view(np.uint8))
@@ -83,7 +83,7 @@ class TopK:
         return mask
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
-        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: the rounds of the codec inside."""
+        """See :meth:`lanesum.codecs.base.Codec.all_reduce`: the rounds of the inner codec."""
         vector = checked_vector(x, context, self.workers)
         if vector.size:
             magnitude = np.empty(1, np.uint32)
@@ -97,11 +97,11 @@ class TopK:
         return replace(result, residual=np.where(mask, result.residual, vector))
 
     def state_dict(self) -> dict[str, Any]:
-        """That of the codec inside."""
+        """Return the state of the inner codec."""
         return self.codec.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """That of the codec inside."""
+        """Replace the state of the inner codec."""
         self.codec.load_state_dict(state)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``union``: the index of a sparse tensor first, then the values of the union, and nothing else."""
+"""``union``: the index of a sparse tensor first, then only the values of the union."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from lanesum.codecs.sparse.plan import Method
 
 
 class Union(SparseCodec):
-    """Two-round compaction: once all workers know the union of their blocks, they send the values of its blocks only.
+    """Compaction in two rounds: the index of the union of all workers' blocks, then the values of its blocks.
 
-    Fewer words than ``sketch``, one round trip more. ``block`` as there. Where the union is most of the tensor, the
-    tensor is sent as by ``fixed``.
+    It sends fewer words than ``sketch``, in one more round trip. ``block``: see ``sketch``. If the union covers most of
+    the tensor, the tensor is sent as by ``fixed``.
     """
 
     name = "union"

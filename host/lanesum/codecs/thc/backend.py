@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the vector of one all-reduce of ``thc`` is, and where its arithmetic is done: rounds and words are the same."""
+"""Backends of ``thc``: the arithmetic of one all-reduce, on the device of its vector. All have the same words."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from lanesum.codecs.norms import norms_of
 from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc.dither import dither_sum
 
-# Coordinates of a piece of a round, for a thread: enough to make the pieces' own cost small, few enough to overlap.
+# Coordinates of a part of a round, per thread: its fixed cost is small, and parts still overlap with the network.
 _PIECE = 1 << 17
 
 
-class Place(Protocol):
-    """One all-reduce of a vector of ``size``; methods are called once, in this order.
+class Backend(Protocol):
+    """Arithmetic of one all-reduce. Each method is called once, in this order.
 
     Attributes:
-        runs: the pieces of the code round.
-        codes: its words, as far as pieces are encoded; made by ``prepare``.
-        ahead: what may be done while the norms are on their way, or None.
-        own_residual: what may be done while the codes are, or None.
+        size: number of values of the vector.
+        runs: parts of the code round.
+        codes: words of the code round, of the parts that are encoded; created by ``prepare``.
+        ahead: work while the norms are in flight, or None.
+        own_residual: work while the codes are in flight, or None.
     """
 
     size: int
@@ -46,26 +47,29 @@ class Place(Protocol):
     def own_residual(self) -> Callable[[], object] | None: ...
 
     def norms(self) -> Vector:
-        """Of this worker's blocks (float32, on the host). Raises as :func:`lanesum.codecs.norms.norms_of` does."""
+        """Return the norms of this worker's blocks (float32, on the host).
+
+        Raises the exceptions of :func:`lanesum.codecs.norms.norms_of`.
+        """
 
     def prepare(self, peaks: Vector) -> None:
-        """``peaks``: the largest norms of all workers."""
+        """Prepare the code round. ``peaks``: the largest norms of all workers."""
 
     def encode(self, number: int) -> None:
-        """Make the words of a run; they are there when it returns."""
+        """Encode the words of a run."""
 
     def decode(self, number: int, lanes: Words) -> None:
-        """Use all workers' sums of a run; they are the caller's again when it returns."""
+        """Decode the sums of a run over all workers. The caller may reuse ``lanes`` afterwards."""
 
     def decode_members(self, sums: Words, members: Members) -> None:
-        """Use the whole round's sums, which lack some workers; instead of ``decode``."""
+        """Decode the sums of the whole round, which lack some workers; instead of ``decode``."""
 
     def result(self, included: bool | NDArray[np.bool_]) -> Result:
-        """``included``: which sums have this worker's words in them."""
+        """Return the result. ``included``: True for sums that contain this worker's words."""
 
 
-class HostPlace:
-    """An array (float32, one dimension, contiguous)."""
+class HostBackend:
+    """Backend for an array (float32, one dimension, contiguous)."""
 
     def __init__(self, coder: BlockCoder, vector: Vector, context: CodecContext) -> None:
         self.size = vector.size
@@ -95,7 +99,7 @@ class HostPlace:
         return norms
 
     def set_norms(self, norms: Vector) -> None:
-        """Norms that are known from elsewhere."""
+        """Set norms that were computed elsewhere."""
         self._norms = norms
         self._powers = powers_of(norms)
 
@@ -135,7 +139,7 @@ class HostPlace:
         return Result(self.values, self._own() if np.all(included) else self.residual(included))
 
     def residual(self, included: bool | NDArray[np.bool_]) -> Vector:
-        """What this worker's summed codes did not say, for the whole vector."""
+        """Return the vector minus the decoding of this worker's summed codes."""
         shape = self._coder.op.shape
         residual = arrays.empty(self.size, np.float32)
         scales = self._coder.scales(self.size, self._peaks, 1)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of ``thc`` on runs of blocks: what the loops need to know, from norms and parameters.
+"""Arithmetic of ``thc`` on runs of blocks: the arguments of the kernels, from norms and parameters.
 
-Nothing is kept between calls, and results are the caller's, so pieces of a vector can be encoded and decoded in any
-order and thread.
+No state is kept between calls, and results are written to arrays of the caller. So the parts of a vector can be encoded
+and decoded in any order and thread.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from lanesum.codecs.thc.reference import LEFT_OUT, padded_length
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
-# Of a factor: far inside float32, and far beyond what anything is scaled by that is not clamped or lost anyway.
+# Limits of a factor: inside float32, and far beyond any factor of values that are neither clamped nor lost.
 _LARGEST_FACTOR, _SMALLEST_FACTOR = 1e30, 1e-30
-# Exponents that the first of two factors takes; the second takes what is left.
+# Largest exponent of the first of two factors; the second has the rest.
 _FIRST_EXPONENT = 100
 
 
 @dataclass(frozen=True)
 class Run:
-    """Blocks ``first`` to ``stop`` (exclusive) of a vector of ``size`` coordinates, ``block`` each but for the last."""
+    """Blocks ``first`` to ``stop`` (exclusive) of a vector of ``size`` coordinates; the last one may be shorter."""
 
     first: int
     stop: int
@@ -43,42 +43,43 @@ class Run:
 
     @property
     def blocks(self) -> slice:
-        """Their numbers."""
+        """Range of the block numbers."""
         return slice(self.first, self.stop)
 
     @property
     def values(self) -> slice:
-        """Where they are in the vector."""
+        """Range in the vector."""
         return slice(self.first * self.block, min(self.size, self.stop * self.block))
 
     @property
     def padded(self) -> slice:
-        """Where they are in the padded vector."""
+        """Range in the padded vector."""
         start = self.first * self.block
         return slice(start, start + padded_length(self.values.stop - start, self.block))
 
     def words(self, bits: int) -> slice:
-        """Where their words are, with ``bits`` for a coordinate."""
+        """Return the range of the words, with ``bits`` per coordinate."""
         return slice(self.padded.start * bits // 32, self.padded.stop * bits // 32)
 
     def lengths(self) -> NDArray[np.int64]:
-        """Coordinates of every block, with the padding."""
+        """Return the number of coordinates of each block, with the padding."""
         lengths = np.full(self.stop - self.first, self.block, dtype=np.int64)
         lengths[-1:] = self.padded.stop - (self.stop - 1) * self.block
         return lengths
 
 
 def cut(size: int, block: int, piece: int) -> list[Run]:
-    """A vector of ``size`` coordinates in runs of whole blocks, ``piece`` coordinates long, or one block."""
+    """Return a vector of ``size`` coordinates as runs of whole blocks, of about ``piece`` coordinates."""
     blocks, step = -(-size // block), max(1, piece // block)
     return [Run(first, min(blocks, first + step), size, block) for first in range(0, blocks, step)]
 
 
 class BlockCoder:
-    """Encodes and decodes with one grid and lane operation; ``context`` says whose dithers, and of which round.
+    """Encoder and decoder with one grid and lane operation.
 
-    Scales are float32, of all blocks of the vector: made once, from this worker's ``norms`` and the largest of all
-    workers, the ``peaks``. Vectors, words and lanes are those of the run.
+    ``context`` selects the dithers of a worker and round. Scales are float32, one or two for each block of the vector.
+    They are computed once, from this worker's ``norms`` and from ``peaks``, the largest norms of all workers. Vectors,
+    words and lanes are those of the run.
     """
 
     def __init__(self, grid: Grid, op: LaneOp, block: int) -> None:
@@ -89,25 +90,25 @@ class BlockCoder:
         self._levels = np.zeros(256, dtype=np.uint8)
         self._levels[: levels.size] = levels
         cells = cells_of(grid)
-        #: None of them where every integer is a level, its own code.
+        # Empty if every integer is a level and its own code.
         self._cells = cells[:0] if grid.uniform else cells
         assert all(high - low <= 2 for low, high in pairwise(grid.levels))
 
     def rotate(self, values: Vector, run: Run, powers: Vector, context: CodecContext) -> Vector:
-        """The run rotated, times the ``powers`` (as of :func:`powers_of`)."""
+        """Return the rotated run, times the ``powers`` (see :func:`powers_of`)."""
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
         block_kernels().rotate_blocks(values, powers[_pairs(run)], self._rotation(context), rotated)
         return rotated
 
     def quantize(self, rotated: Vector, run: Run, positions: Vector, context: CodecContext, words: Words) -> None:
-        """A rotated run to words; ``positions`` as of :meth:`positions`."""
+        """Encode a rotated run to words. ``positions``: see :meth:`positions`."""
         dithers, rounding = _dithers(run, context), self._rounding(context)
         block_kernels().quantize_blocks(rotated, positions[run.blocks], self.block, dithers, rounding, words)
 
     def encode(
         self, values: Vector, run: Run, powers: Vector, positions: Vector, context: CodecContext, words: Words
     ) -> None:
-        """A run to words, at once."""
+        """Rotate and encode a run to words."""
         dithers, rounding = _dithers(run, context), self._rounding(context)
         block_kernels().encode_blocks(
             values, powers[_pairs(run)], positions[run.blocks], self._rotation(context), dithers, rounding, words
@@ -116,8 +117,10 @@ class BlockCoder:
     def decode(
         self, lanes: Words, run: Run, scales: Vector, context: CodecContext, taken: DitherSum, out: Vector
     ) -> None:
-        """Sums to values; ``scales`` as of :meth:`scales` with the divisor that is wanted, ``taken`` for who is in
-        the sums."""
+        """Decode sums to values.
+
+        ``scales``: see :meth:`scales`, with the divisor of the mean or 1. ``taken``: dithers of the contributors.
+        """
         lane_bits, rotation = self.op.shape.lane_bits, self._rotation(context)
         block_kernels().decode_blocks(
             lanes, lane_bits, scales[_pairs(run)], rotation, _dithers(run, context), taken, out
@@ -126,13 +129,14 @@ class BlockCoder:
     def decode_members(
         self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, members: Members, out: Vector
     ) -> None:
-        """Sums that lack some workers, word by word others; ``members`` are those of all words of the run."""
+        """Decode sums that lack some workers. ``members``: contributors of each word of the run."""
         taken = [dither_sum(context.workers, self.grid.granularity, row) for row in members.sets]
         ends = np.cumsum(run.lengths() * self.op.shape.lane_bits // 32)
         starts = ends - run.lengths() * self.op.shape.lane_bits // 32
         low = np.minimum.reduceat(members.of_word, starts)
         mixed = low != np.maximum.reduceat(members.of_word, starts)
-        # Blocks in a row with the same workers go together; one that packets with different workers share goes alone.
+        # Consecutive blocks with the same contributors are decoded together. A block whose packets have different
+        # contributors is decoded alone.
         change = (low[1:] != low[:-1]) | mixed[1:] | mixed[:-1]
         bounds = [0, *(np.flatnonzero(change) + 1).tolist(), low.size]
         for begin, end in pairwise(bounds):
@@ -156,10 +160,9 @@ class BlockCoder:
         included: NDArray[np.bool_] | None,
         out: Vector,
     ) -> None:
-        """What this worker's summed codes did not say: its values minus their own decoding.
+        """Subtract from ``values`` the decoding of this worker's summed codes.
 
-        ``scales``: with the divisor 1. ``included``: for each accumulator word, whether it was summed; None where all
-        were.
+        ``scales``: with the divisor 1. ``included``: True for each accumulator word that was summed; None if all were.
         """
         factors = scales[_pairs(run)]
         rotation = self._rotation(context)
@@ -167,14 +170,14 @@ class BlockCoder:
             dithers, rounding = _dithers(run, context), self._rounding(context)
             block_kernels().residual_blocks(values, words, factors, rotation, dithers, rounding, out)
             return
-        said = np.empty_like(values)
+        decoded = np.empty_like(values)
         lanes = lane_contribution(self.op, words, self._levels[:CODE_TABLE_ENTRIES])
         own = dither_sum(context.workers, self.grid.granularity, np.arange(context.workers) == context.worker)
         rotated = self._estimate(lanes, run, context, own)
         rotated *= np.repeat(included, self.op.shape.lanes_per_accumulator_word)
-        block_kernels().restore_blocks(rotated, factors, rotation, said)
+        block_kernels().restore_blocks(rotated, factors, rotation, decoded)
         with np.errstate(over="ignore"):
-            np.subtract(values, said, out=out)
+            np.subtract(values, decoded, out=out)
         np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
 
     def _decode_mixed(
@@ -187,7 +190,7 @@ class BlockCoder:
         of_word: NDArray[np.intp],
         out: Vector,
     ) -> None:
-        """One block, each of whose words is the sum over a set of its own."""
+        """Decode one block whose words are sums over different contributors."""
         of_lane = np.repeat(of_word, self.op.shape.lanes_per_accumulator_word)
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
         for number in np.unique(of_word):
@@ -213,7 +216,7 @@ class BlockCoder:
         return rotation_of(self.block, self.block, context.seed, _round(context))
 
     def positions(self, norms: Vector, peaks: Vector) -> Vector:
-        """From rotated blocks, as :meth:`rotate` leaves them, to positions in steps of 1/65536; 0 where all are 0."""
+        """Return the factors from rotated blocks to positions in steps of 1/65536; 0 for blocks of zeros."""
         units = np.exp2(np.frexp(norms.astype(np.float64))[1])
         steps = UNIT * self.grid.granularity / (2 * self.grid.limit)
         with np.errstate(divide="ignore"):
@@ -221,8 +224,10 @@ class BlockCoder:
         return np.where(peaks > 0, factors, 0).astype(np.float32)
 
     def scales(self, size: int, peaks: Vector, divisor: int) -> Vector:
-        """From estimates, transformed, to values of a vector of ``size``: two factors for each block, which are exact
-        and in range."""
+        """Return the factors from rotated estimates to values of a vector of ``size``: two for each block.
+
+        The second factor is a power of two, so the product of both is exact, and each is in the range of float32.
+        """
         step = 2 * self.grid.limit / self.grid.granularity / UNIT
         lengths = Run(0, peaks.size, size, self.block).lengths()
         mantissas, exponents = np.frexp(peaks.astype(np.float64) * step / (lengths * float(divisor)))
@@ -234,14 +239,14 @@ class BlockCoder:
 
 
 def cells_of(grid: Grid) -> NDArray[np.uint8]:
-    """For every integer of ``grid`` the code of the level below, or at it, and ``LEFT_OUT`` where it is no level."""
+    """Return the code of the level at or below each integer of ``grid``, plus ``LEFT_OUT`` for an integer between."""
     levels, integers = np.array(grid.levels), np.arange(grid.granularity + 1)
     below = np.searchsorted(levels, integers, side="right") - 1
     return (below + LEFT_OUT * ~np.isin(integers, levels)).astype(np.uint8)
 
 
 def powers_of(norms: Vector) -> Vector:
-    """Two powers of two for each block, which bring its norm to 0.5 to 1."""
+    """Return two powers of two for each block, whose product scales its norm to 0.5 to 1."""
     exponents = -np.frexp(norms)[1]
     first = np.clip(exponents, -_FIRST_EXPONENT, _FIRST_EXPONENT)
     powers = np.stack((np.ldexp(np.float32(1), first), np.ldexp(np.float32(1), exponents - first)), axis=1)
@@ -249,7 +254,7 @@ def powers_of(norms: Vector) -> Vector:
 
 
 def _pairs(run: Run) -> slice:
-    """Where the run's blocks are among scales of two for each."""
+    """Return the range of the run in an array with two entries for each block."""
     return slice(2 * run.first, 2 * run.stop)
 
 

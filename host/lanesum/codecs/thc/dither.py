@@ -1,22 +1,22 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The dithers of ``thc``: what every worker adds before it cuts off the fraction, and what their sum takes away again.
+"""Dithers of ``thc``: noise that each worker adds before rounding down, and that all subtract from the sum.
 
-All workers draw the same number u of 16 bits for a coordinate; worker k of n uses it shifted by its own share of the
-circle, so the dithers of n workers are spread evenly over it and every one of them is uniform::
+All workers draw the same number u of 16 bits for a coordinate. Worker k of n shifts it by its own share of the circle.
+So the dithers of n workers are spread evenly, and each of them is uniform::
 
     offset_k = floor(k * 65536 / n)        dither_k = (u + offset_k) mod 65536
 
-A position t on the grid becomes the integer ``floor(t + dither_k / 65536)``, whose error is uniform and independent of
-t once the dither is taken away again. From the sum S over all n workers, the sum of their positions is estimated, in
-steps of 1/65536, as::
+A position t on the grid becomes the integer ``floor(t + dither_k / 65536)``. Its error is uniform and independent of t
+after the dither is subtracted. From the sum S over all n workers, the sum of their positions is estimated, in steps of
+1/65536, as::
 
     65536 * S - sum(dither_k) + 32768 * n
     sum(dither_k) = sum(offset_k) + (n * u mod 65536)
 
-The last line is exact: the number of workers whose addition wraps is ``floor(n * u / 65536)``. So one random word per
-coordinate is enough, however many workers there are. Where some are not in the sum, their dithers are left out one by
-one.
+The last line is exact: the number of workers whose addition wraps is ``floor(n * u / 65536)``. So one random number per
+coordinate is sufficient for any number of workers. If some workers are not in the sum, their dithers are subtracted one
+by one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HALF = UNIT // 2
 
 
 def dither_offset(worker: int, workers: int) -> int:
-    """What ``worker`` of ``workers`` adds to the dither that all share."""
+    """Return the offset of ``worker`` of ``workers`` to the shared dither."""
     return worker * UNIT // workers
 
 
@@ -101,7 +101,10 @@ class DitherSum(NamedTuple):
 
 
 def dither_sum(workers: int, granularity: int, contributors: NDArray[np.bool_] | None = None) -> DitherSum:
-    """Of the ``contributors`` (boolean, one per worker), or of all ``workers``, on a grid of ``granularity`` steps."""
+    """Return the dither sum of the ``contributors`` (boolean, one per worker), or of all ``workers``.
+
+    ``granularity``: steps of the grid.
+    """
     offsets = np.arange(workers, dtype=np.int64) * UNIT // workers
     if contributors is None:
         contributors = np.ones(workers, dtype=np.bool_)
@@ -114,7 +117,7 @@ def dither_sum(workers: int, granularity: int, contributors: NDArray[np.bool_] |
 
 
 def dither_sums(dithers: NDArray[np.uint32], taken: DitherSum) -> NDArray[np.uint32]:
-    """What is to be taken from 65536 times the sum in a lane, for every shared dither; modulo 2**32."""
+    """Return the sum of dithers for each shared dither, modulo 2**32: to subtract from 65536 times a lane's sum."""
     total = dithers * np.uint32(taken.multiplier) & np.uint32(UNIT - 1)
     for offset in taken.offsets:
         shifted = dithers + np.uint32(offset) & np.uint32(UNIT - 1)

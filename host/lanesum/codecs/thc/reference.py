@@ -9,6 +9,7 @@ Each kernel works on the blocks that ``values`` fill. The last block is padded w
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,21 +22,22 @@ from lanesum.codecs.kernels.philox import expand_signs
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_sums
 from lanesum.protocol.lanes import LaneOp
 
+_Number = TypeVar("_Number", np.float32, np.uint32)
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
-#: Blocks are padded to this at least: a vector of any width holds whole blocks, and bit planes whole groups.
-LEAST_BLOCK = 32
-# An entry of a table of cells: the code of the level below, and whether the integer itself is left out.
+#: Minimum padded length of a block: vector registers of any width hold whole blocks, and bit planes whole groups.
+MIN_BLOCK = 32
+# Entry of a table of cells: the code of the level at or below, and a flag for an integer that is not a level.
 CODE_BITS = 0x7F
 LEFT_OUT = 0x80
 
 
 def padded_length(size: int, block: int) -> int:
-    """Coordinates of a vector of ``size`` with its padding; 0 for none."""
+    """Return the number of coordinates of a vector of ``size`` with its padding."""
     full, rest = divmod(size, block)
-    return full * block + (max(LEAST_BLOCK, 1 << (rest - 1).bit_length()) if rest else 0)
+    return full * block + (max(MIN_BLOCK, 1 << (rest - 1).bit_length()) if rest else 0)
 
 
 def rotate_blocks(values: Floats, powers: Floats, rotation: Rotation, out: Floats) -> None:
@@ -166,8 +168,8 @@ def residual_blocks(
     np.clip(out, -_FLOAT32_MAX, _FLOAT32_MAX, out=out)
 
 
-def _blocks(padded: NDArray[np.generic], block: int) -> Iterator[tuple[slice, NDArray]]:
-    """The full blocks as rows of one array, then the last one if it is shorter; with their numbers."""
+def _blocks(padded: NDArray[_Number], block: int) -> Iterator[tuple[slice, NDArray[_Number]]]:
+    """Yield the full blocks as rows of one array, then the last one if it is shorter; each with its block numbers."""
     full = padded.size // block
     if full:
         yield slice(0, full), padded[: full * block].reshape(full, block)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""THC on one chunk at a time: pure functions of its values, its norm and the largest norm of all workers.
+"""Arithmetic of THC on one chunk: functions of its values, its norm and the largest norm of all workers.
 
-A chunk can be encoded while the one before it is on the wire and the one before that is decoded, in any thread: nothing
-is kept between calls, and results and scratch space are the caller's.
+No state is kept between calls, and results and scratch space belong to the caller. So a chunk can be encoded while
+others are in flight or decoded, in any thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
 @dataclass(frozen=True)
 class Chunk:
-    """Part of a vector with one norm: ``vector[start:stop]``, padded to ``length`` codes that begin at ``offset``."""
+    """Part of a vector with one norm: ``vector[start:stop]``, padded to ``length`` codes that start at ``offset``."""
 
     index: int
     start: int
@@ -35,29 +35,33 @@ class Chunk:
 
     @property
     def values(self) -> slice:
-        """Where the chunk is in the vector."""
+        """Range in the vector."""
         return slice(self.start, self.stop)
 
     @property
     def codes(self) -> slice:
-        """Where the chunk's uplink words are among those of all chunks."""
+        """Range of the uplink words among those of all chunks."""
         return slice(self.offset // CODES_PER_WORD, (self.offset + self.length) // CODES_PER_WORD)
 
     @property
     def lanes(self) -> slice:
-        """Where the chunk's accumulator words are among those of all chunks."""
+        """Range of the accumulator words among those of all chunks."""
         return slice(self.offset // LANES_PER_WORD, (self.offset + self.length) // LANES_PER_WORD)
 
 
 class ChunkCoder:
-    """The arithmetic of THC with the given parameters.
+    """Encoder and decoder with one table.
 
-    ``levels``: the table's integers. ``limit``: the clamp T, in deviations. ``block``: coordinates of one transform,
-    None for the whole chunk. ``workers``: most of them that are in a sum.
+    Args:
+        levels: integers of the table.
+        limit: clamp T, in standard deviations.
+        block: coordinates of one transform, None for the whole chunk.
+        diagonal_seed: seed of the signs.
+        workers: maximum number of workers in a sum.
 
-    Arrays are contiguous: ``values`` and results are float32 of ``chunk.stop - chunk.start`` elements, ``rotated`` and
-    ``scratch`` float32 of ``chunk.length``, words uint32 of the chunk's ``codes`` or ``lanes``. ``norm`` is the chunk's
-    own, ``peak`` the largest of all workers.
+    Arrays are contiguous. ``values`` and results are float32 with ``chunk.stop - chunk.start`` elements, ``rotated``
+    and ``scratch`` float32 with ``chunk.length``, words uint32 of the range ``codes`` or ``lanes``. ``norm`` is that of
+    the chunk, ``peak`` the largest of all workers.
     """
 
     def __init__(
@@ -77,20 +81,20 @@ class ChunkCoder:
         self._cells = entries.astype(np.uint32)
 
     def rotate(self, values: Vector, chunk: Chunk, norm: float, rotated: Vector) -> None:
-        """Bring ``values`` to a norm of 0.5 to 1, pad, multiply by the diagonal, transform without normalization."""
+        """Scale ``values`` to a norm of 0.5 to 1, pad them, and rotate them without normalization."""
         powers = powers_of_two(-math.frexp(norm)[1])
         kernels().rotate(values, powers, self._rotation(chunk), rotated)
 
     def quantize(
         self, rotated: Vector, chunk: Chunk, norm: float, peak: float, context: CodecContext, codes: Words
     ) -> None:
-        """Clamp and round the rotated chunk to codes, packed."""
+        """Clamp and round the rotated chunk, and pack its codes."""
         if peak == 0:
             codes.fill(0)
             return
         deviation = peak / math.sqrt(chunk.length) * math.sqrt(self._block(chunk))
         steps = self.granularity / (2 * self._limit) * 2.0 ** math.frexp(norm)[1] / deviation
-        # A quorum may leave the largest norm out. Everything is clamped then; the cap only avoids infinity.
+        # A quorum may leave the largest norm out. All values are clamped then, and the limit avoids infinity.
         factor = min(steps, 1e30)
         key = RandomKey(context.seed, Stream.ROUNDING, context.worker, context.round & 0xFFFFFFFF, chunk.index)
         kernels().quantize(rotated, factor, self._cells, key, codes)
@@ -105,7 +109,7 @@ class ChunkCoder:
         scratch: Vector,
         values: Vector,
     ) -> None:
-        """Sums in lanes to the mean of the contributors, or their sum; they are one number, or one for each word."""
+        """Decode sums in lanes to the mean or the sum of the contributors: one number, or one for each word."""
         if peak == 0:
             values.fill(0)
             return
@@ -128,9 +132,9 @@ class ChunkCoder:
         scratch: Vector,
         residual: Vector,
     ) -> None:
-        """What the worker's summed codes did not say: its values minus their own decoding.
+        """Subtract from ``values`` the decoding of this worker's summed codes.
 
-        ``included``: for each accumulator word, whether it was summed; None where all were.
+        ``included``: True for each accumulator word that was summed; None if all were.
         """
         if peak == 0:
             residual[...] = values
@@ -148,11 +152,11 @@ class ChunkCoder:
     def _scale(self, chunk: Chunk, peak: float, divisor: int) -> Scale:
         """Return the scale from rotated halves of a table step to values.
 
-        The one real factor is applied as a float32 mantissa and powers of two: every worker gets the same bits, and
-        nothing over- or underflows on the way.
+        The factor is applied as a float32 mantissa and powers of two. So all workers have the same bits, and no
+        intermediate value overflows or underflows.
         """
         norms = math.sqrt(chunk.length) * math.sqrt(self._block(chunk))
         mantissa, exponent = math.frexp(peak * self._limit / (self.granularity * divisor) / norms)
-        # Levels reach T times the norm: only then can an estimate be larger than float32.
+        # Levels reach T times the norm. Otherwise no estimate exceeds float32.
         beyond = peak * self._limit * self._workers > FLOAT32_MAX
         return Scale((mantissa, *powers_of_two(exponent)), FLOAT32_MAX if beyond else math.inf)

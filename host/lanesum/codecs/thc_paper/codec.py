@@ -1,16 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``thc-paper``: Tensor Homomorphic Compression (Li et al., NSDI 2024) as published; 4-bit codes up, 8-bit lanes down.
+"""``thc-paper``: Tensor Homomorphic Compression (Li et al., NSDI 2024) as published.
 
-All workers rotate their chunk with the same randomized Hadamard transform, after which a coordinate is close to
-normal with variance at most (M/sqrt(d))**2, M being the largest norm of all workers. They clamp it to T times that
-deviation and round it, without bias, to one of ``2**bits`` common levels. Levels are small integers, so their sum
-in an 8-bit lane decodes directly to the mean. Follows the artifact that the paper published: one norm for a chunk
-of 2**20, zero padding to a power of two, one diagonal (seed 42) for every chunk and round.
+Codes have 4 bits on the uplink, lanes 8 bits on the downlink. All workers rotate their chunk with the same randomized
+Hadamard transform. Then a coordinate is nearly normal with variance at most (M/sqrt(d))**2, where M is the largest norm
+of all workers. They clamp it to T times that deviation, and round it without bias to one of ``2**bits`` common levels.
+Levels are small integers, so their sum in an 8-bit lane decodes directly to the mean. As in the artifact of the paper,
+a chunk of 2**20 has one norm, it is padded with zeros to a power of two, and all chunks and rounds have one diagonal
+(seed 42).
 
-Differences from the artifact: rounding is direct instead of by way of a fine grid; the table is the exact optimum
-(:mod:`lanesum.codecs.thc_paper.tables`); random bits and operation order are the same on every machine; every chunk is
-scaled by a power of two before the transform, so that no magnitude of float32 over- or underflows in it.
+Differences from the artifact:
+
+- Rounding is direct, without a fine grid.
+- The table is the exact optimum (:mod:`lanesum.codecs.thc_paper.tables`).
+- Random bits and the order of operations are the same on every machine.
+- Each chunk is scaled by a power of two before the transform, so no float32 magnitude overflows or underflows.
 """
 
 from __future__ import annotations
@@ -56,18 +60,23 @@ BLOCK = 1024
 class PaperTHC:
     """THC as published, for at most ``workers`` workers.
 
-    ``bits``: 2, 3 or 4; a code always takes 4 bits on the wire, fewer bits mean fewer levels. ``codes``:
-    ``"table"`` (TABLE8: the switch looks each code up) or ``"uniform"`` (EXPAND8: granularity 2**bits - 1, codes are
-    added as they are). ``granularity``: largest table value, 30 by default; ``granularity * workers`` must not
-    exceed 255. ``p``: fraction of a normal's mass beyond the clamp, both sides together. ``table``: 2**bits
-    increasing integers from 0 to ``granularity``, or None for the best one. ``rotation``: ``"full"``, or ``"block"``
-    for independent transforms of 1024 coordinates, which is quicker and clamps much more where the scale varies
-    inside a chunk. ``chunk``: coordinates with one norm, a power of two of 8 or more.
+    Args:
+        workers: maximum number of workers.
+        bits: 2, 3 or 4. A code always has 4 bits on the wire; fewer bits mean fewer levels.
+        codes: ``"table"`` (TABLE8: the switch looks each code up) or ``"uniform"`` (EXPAND8: the switch adds the codes;
+            the granularity is 2**bits - 1).
+        granularity: largest table value, 30 by default; ``granularity * workers`` must not exceed 255.
+        p: fraction of a normal distribution outside the clamp, both sides together.
+        table: 2**bits increasing integers from 0 to ``granularity``; None for the best ones.
+        rotation: ``"full"``, or ``"block"`` for independent transforms of 1024 coordinates. Those are faster, and clamp
+            much more if the scale varies in a chunk.
+        chunk: coordinates with one norm, a power of two from 8.
+        diagonal_seed: seed of the signs before the rotation.
 
-    Raises ConfigurationError for values that do not fit together. The codec keeps no state between calls; wrap it
-    in :class:`lanesum.codecs.error_feedback.ErrorFeedback` to carry the clamping and rounding error over.
+    Raises ConfigurationError for invalid combinations. The codec is stateless. Wrap it in
+    :class:`lanesum.codecs.error_feedback.ErrorFeedback` to carry clamping and rounding errors over.
 
-    Wire: one word per chunk up and down (MAX), then 4 bits up and 8 bits down per padded coordinate.
+    Wire: one word per chunk, uplink and downlink (MAX), then 4 uplink and 8 downlink bits per padded coordinate.
     """
 
     def __init__(
@@ -84,13 +93,13 @@ class PaperTHC:
         diagonal_seed: int = 42,
     ) -> None:
         if workers < 1:
-            raise ConfigurationError(f"thc-paper cannot serve {workers} workers.", "Give a number from 1.")
+            raise ConfigurationError(f"Invalid workers={workers} for codec thc-paper: expected an integer from 1.")
         if codes not in ("table", "uniform"):
-            raise ConfigurationError(f"There are no {codes!r} codes.", 'Use codes="table" or codes="uniform".')
+            raise ConfigurationError(f"Invalid codes={codes!r} for codec thc-paper: expected table or uniform.")
         if rotation not in ("full", "block"):
-            raise ConfigurationError(f"There is no {rotation!r} rotation.", 'Use rotation="full" or "block".')
+            raise ConfigurationError(f"Invalid rotation={rotation!r} for codec thc-paper: expected full or block.")
         if chunk < CODES_PER_WORD or chunk & (chunk - 1):
-            raise ConfigurationError(f"A chunk of {chunk} coordinates is not a power of two of 8 or more.")
+            raise ConfigurationError(f"Invalid chunk={chunk} for codec thc-paper: expected a power of two from 8.")
         self.p = p
         self.limit = support_limit(p)
         self.values = _levels(bits, codes, granularity, p, table)
@@ -108,12 +117,12 @@ class PaperTHC:
         self._table = np.zeros(CODE_TABLE_ENTRIES, dtype=np.uint8)
         self._table[: len(self.values)] = self.values
         block = None if rotation == "full" else BLOCK
-        #: The codec's arithmetic, chunk by chunk.
+        #: Arithmetic of the codec on chunks.
         self.coder = ChunkCoder(self.values, self.limit, block=block, diagonal_seed=diagonal_seed, workers=workers)
 
     @property
     def code_table(self) -> NDArray[np.uint8] | None:
-        """The 16 table entries of the job (unused ones 0), or None for uniform codes."""
+        """Code table of the job (16 entries, unused ones 0), or None for uniform codes."""
         return self._table.copy() if self.op is LaneOp.TABLE8 else None
 
     def describe(self) -> str:
@@ -124,17 +133,17 @@ class PaperTHC:
         )
 
     def chunks(self, size: int) -> list[Chunk]:
-        """How a vector of ``size`` coordinates is cut and padded."""
+        """Return the chunks of a vector of ``size`` coordinates."""
         cut = []
         for index, start in enumerate(range(0, size, self.chunk)):
             stop = min(start + self.chunk, size)
             length = max(CODES_PER_WORD, 1 << (stop - start - 1).bit_length())
-            # All chunks before this one are full, so it starts at the same place in the padded array.
+            # All earlier chunks are full, so the offsets with and without padding are equal.
             cut.append(Chunk(index, start, stop, start, length))
         return cut
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """One MAX word per chunk, one word per eight padded coordinates; no round for an empty vector."""
+        """Return one MAX word per chunk and one word per eight padded coordinates; no round for an empty vector."""
         chunks = self.chunks(size)
         if not chunks:
             return ()
@@ -153,7 +162,7 @@ class PaperTHC:
         chunks = self.chunks(vector.size)
 
         norms = norms_of(vector, self.chunk, context)
-        # Only the first: one chunk at a time stays in cache, and needs no second vector.
+        # Only the first chunk: one chunk at a time stays in cache, without a second vector.
         first = Deferred(partial(self._rotate_first, vector, chunks[0], norms))
         reply = yield Round(LaneOp.MAX, norms.view(np.uint32), first, label="norm")
         peaks = checked_peaks(reply, norm_shape)
@@ -197,7 +206,7 @@ class PaperTHC:
         return Result(values, own() if np.all(reply.included) else residual(reply.included))
 
     def _rotate_first(self, vector: Vector, chunk: Chunk, norms: Vector) -> Vector:
-        """The rotated first chunk, which is the longest; its space is the next ones', too."""
+        """Return the rotated first chunk, which is the longest. Its array is scratch space for the others."""
         rotated = np.empty(chunk.length, dtype=np.float32)
         self.coder.rotate(vector[chunk.values], chunk, float(norms[chunk.index]), rotated)
         return rotated
@@ -205,7 +214,7 @@ class PaperTHC:
     def _residual(
         self, vector: Vector, chunks: list[Chunk], codes: Words, peaks: Vector, included: bool | NDArray[np.bool_]
     ) -> Vector:
-        """What this worker's summed codes did not say, for the whole vector."""
+        """Return the vector minus the decoding of this worker's summed codes."""
         residual = arrays.empty(vector.size, np.float32)
         scratch = np.empty(chunks[0].length, dtype=np.float32)
         summed = None if included is True else np.broadcast_to(included, codes.size * CODES_PER_WORD // LANES_PER_WORD)
@@ -217,7 +226,7 @@ class PaperTHC:
 
 
 def _levels(bits: int, codes: str, granularity: int | None, p: float, table: Sequence[int] | None) -> tuple[int, ...]:
-    """The table's integers for the given parameters, or the ConfigurationError that says why there are none."""
+    """Return the integers of the table. Raises ConfigurationError if the parameters do not fit together."""
     if codes == "uniform":
         values = tuple(range(2**bits)) if bits in (2, 3, 4) else best_table(bits, 1, p).values
         if granularity not in (None, values[-1]) or (table is not None and tuple(table) != values):

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Code tables for THC: exact optimum by dynamic programming, and the tables published with the paper's artifact.
+"""Code tables of THC: the exact optimum by dynamic programming, and the tables of the paper's artifact.
 
-After the rotation a coordinate is close to N(0, 1) in units of M/sqrt(d). A table of ``2**bits`` increasing
-integers from 0 to the granularity ``g`` puts quantization levels at ``(t - g/2) * 2T/g`` inside [-T, T], where T
-leaves the fraction ``p`` of a standard normal outside (two-sided). The error of a table has two parts: the
-variance of unbiased rounding between neighbouring levels, which averages over workers, and the squared clamping
-error beyond T, which does not where workers agree.
+After the rotation a coordinate is nearly N(0, 1) in units of M/sqrt(d). A table has ``2**bits`` increasing integers
+from 0 to the granularity ``g``. Its quantization levels are ``(t - g/2) * 2T/g``, inside [-T, T]; the fraction ``p`` of
+a standard normal lies outside (two-sided). The error has two parts: the variance of unbiased rounding between
+neighbouring levels, which averages over workers, and the squared clamping error beyond T, which does not average for
+equal vectors.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from lanesum.errors import ConfigurationError
 
-# Costs closer than this are ties and go to the lower level, so that every host gets the same table although the
-# last bits of erf and exp differ between C libraries.
+# Closer costs are ties, which the lower level wins. So all hosts have the same table, although the last bits of erf and
+# exp differ between C libraries.
 _TIE = 1e-12
 
-#: Levels outside this range of 1/p are never best for 2 to 4 bits; the search tries these.
+#: Values of p that the search tries. Values outside this range are never best for 2 to 4 bits.
 SUPPORTS = tuple(1 / f for f in (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048))
 
 #: Tables published with the paper's artifact and its successor (both Apache-2.0), by (bits, granularity, 1/p).
@@ -49,7 +49,7 @@ PUBLISHED: dict[tuple[int, int, int], tuple[int, ...]] = {
 
 @dataclass(frozen=True)
 class CodeTable:
-    """A table with its expected error per coordinate of an N(0, 1) input, in units of its variance."""
+    """Table with its expected errors per coordinate of an N(0, 1) input, in units of the variance."""
 
     values: tuple[int, ...]
     support: float
@@ -58,42 +58,42 @@ class CodeTable:
 
     @property
     def granularity(self) -> int:
-        """Largest table value: what one worker can add to a lane."""
+        """Largest table value, which is the maximum contribution of one worker to a lane."""
         return self.values[-1]
 
     def error(self, agreeing: int = 1) -> float:
-        """Expected normalized error of the mean of ``agreeing`` identical vectors."""
+        """Return the expected normalized error of the mean of ``agreeing`` equal vectors."""
         return self.clamping + self.rounding / agreeing
 
 
 def support_limit(p: float) -> float:
-    """T with ``p`` of a standard normal outside [-T, T].
+    """Return T with a fraction ``p`` of a standard normal outside [-T, T].
 
-    Rounded to 12 decimals: far below any use of it, and above the differences between C libraries.
+    It is rounded to 12 decimals: coarser than the differences between C libraries, finer than any use requires.
     """
     if not 0 < p < 1:
-        raise ConfigurationError(f"The support parameter p={p} is not a fraction.", "Give 0 < p < 1, as 1/32.")
+        raise ConfigurationError(f"Invalid support parameter p={p}: expected 0 < p < 1, for example 1/32.")
     return round(NormalDist().inv_cdf(1 - p / 2), 12)
 
 
 def clamping_error(p: float) -> float:
-    """Expected squared distance of N(0, 1) from [-T, T]."""
+    """Return the expected squared distance of N(0, 1) from [-T, T]."""
     limit = support_limit(p)
     tail = 0.5 * math.erfc(limit / math.sqrt(2))
     return 2 * ((1 + limit**2) * tail - limit * _density(limit))
 
 
 def rounding_variance(values: Sequence[int], p: float) -> float:
-    """Expected variance of unbiased rounding of N(0, 1), inside [-T, T], to the levels of a table."""
+    """Return the expected variance of unbiased rounding of N(0, 1), inside [-T, T], to the levels of a table."""
     cost = _segment_costs(values[-1], p)
     return float(sum(cost[low, high] for low, high in pairwise(values)))
 
 
 @lru_cache(maxsize=64)
 def best_table(bits: int, granularity: int, p: float) -> CodeTable:
-    """The table of ``2**bits`` levels with the least rounding variance: exact, O(2**bits * granularity**2).
+    """Return the table of ``2**bits`` levels with the least rounding variance, in O(2**bits * granularity**2).
 
-    Its mirror image ``g - t`` is equally good. Raises ConfigurationError where so many different levels do not fit.
+    Its mirror image ``g - t`` is equally good. Raises ConfigurationError if the granularity is too small.
     """
     _check(bits, granularity)
     values, variance = _solve(2**bits, _segment_costs(granularity, p))
@@ -108,11 +108,12 @@ def choose_table(
     agreeing: int = 1,
     supports: Iterable[float] = SUPPORTS,
 ) -> CodeTable:
-    """The table with the least total error over all granularities that ``workers`` can sum in a lane, and over p.
+    """Return the table of least error over all granularities whose sum over ``workers`` fits a lane, and over p.
 
-    ``agreeing`` is how many workers are expected to send the same vector: rounding averages over them, clamping does
-    not, so more agreement asks for a wider support. Seconds for one worker, milliseconds for many. Raises
-    ConfigurationError where not even the coarsest table fits ``lane_max``.
+    ``agreeing``: expected number of workers with equal vectors. Rounding averages over them and clamping does not, so
+    more agreement requires a wider support. The search takes seconds for one worker, and milliseconds for many.
+
+    Raises ConfigurationError if the coarsest table does not fit ``lane_max``.
     """
     _check(bits, lane_max // workers)
     best: CodeTable | None = None
@@ -123,16 +124,16 @@ def choose_table(
             if best is None or table.error(agreeing) < best.error(agreeing) - _TIE:
                 best = table
     if best is None:
-        raise ConfigurationError("No support parameter to choose from.", "Give at least one.")
+        raise ConfigurationError("Invalid supports: expected at least one value.")
     return best
 
 
 def _check(bits: int, granularity: int) -> None:
     if bits not in (2, 3, 4):
-        raise ConfigurationError(f"THC codes of {bits} bits do not exist here.", "Use 2, 3 or 4 bits.")
+        raise ConfigurationError(f"Invalid bits={bits} for codec thc-paper: expected 2, 3 or 4.")
     if granularity < 2**bits - 1:
         raise ConfigurationError(
-            f"Granularity {granularity} has no room for {2**bits} different levels.",
+            f"Granularity {granularity} is too small for {2**bits} different levels.",
             f"Use granularity {2**bits - 1} or more, fewer bits, or fewer workers.",
         )
 
@@ -142,7 +143,7 @@ def _density(y: float) -> float:
 
 
 def _segment_costs(granularity: int, p: float) -> NDArray[np.float64]:
-    """``cost[i, j]``: integral of (y - v_i)(v_j - y) over the normal density between grid points i < j, else inf."""
+    """Return ``cost[i, j]``: the integral of (y - v_i)(v_j - y) over the normal density for i < j, else infinity."""
     limit = support_limit(p)
     v = (np.arange(granularity + 1) * 2 - granularity) * (limit / granularity)
     cdf = np.array([0.5 * math.erfc(-y / math.sqrt(2)) for y in v])
@@ -150,13 +151,13 @@ def _segment_costs(granularity: int, p: float) -> NDArray[np.float64]:
     mass = cdf - cdf[:, None]  # of [v_i, v_j]
     first = pdf[:, None] - pdf  # its first moment
     second = mass - (v * pdf - (v * pdf)[:, None])
-    cost = (v + v[:, None]) * first - v * v[:, None] * mass - second
+    cost: NDArray[np.float64] = (v + v[:, None]) * first - v * v[:, None] * mass - second
     cost[np.tril_indices(granularity + 1)] = np.inf
     return cost
 
 
 def _solve(levels: int, cost: NDArray[np.float64]) -> tuple[tuple[int, ...], float]:
-    """Cheapest path from the first to the last grid point in ``levels - 1`` segments, and its cost."""
+    """Return the cheapest path from the first to the last grid point in ``levels - 1`` segments, and its cost."""
     reach = cost[0]
     back = []
     for _ in range(levels - 2):

@@ -59,13 +59,13 @@ private:
 };
 
 void check_block(std::size_t block) {
-    require(std::has_single_bit(block) && block >= codecs::LEAST_BLOCK && block <= std::size_t{1} << 24,
+    require(std::has_single_bit(block) && block >= codecs::MIN_BLOCK && block <= std::size_t{1} << 24,
             "a block is a power of two of 32 or more");
 }
 
 std::size_t padded(std::size_t size, std::size_t block) {
     const std::size_t rest = size % block;
-    return size - rest + (rest == 0 ? 0 : std::max(codecs::LEAST_BLOCK, std::bit_ceil(rest)));
+    return size - rest + (rest == 0 ? 0 : std::max(codecs::MIN_BLOCK, std::bit_ceil(rest)));
 }
 
 std::size_t blocks(std::size_t size, std::size_t block) { return size / block + (size % block != 0); }

@@ -46,7 +46,7 @@ std::tuple<bool, LoopExit, std::shared_ptr<transport::RoundState>> gather(Worker
     if (size == 0 || out.size() != size || words.size() % size != 0 || worker >= words.size() / size) {
         throw std::invalid_argument("sizes of vector, words and out do not match");
     }
-    const codecs::Kernels &loops = size < codecs::LEAST_LENGTH ? codecs::BASELINE : codecs::kernels(level().name);
+    const codecs::Kernels &loops = size < codecs::MIN_LENGTH ? codecs::BASELINE : codecs::kernels(level().name);
     std::shared_ptr<transport::RoundState> round;
     const Released released;
     std::uint32_t largest = 0;

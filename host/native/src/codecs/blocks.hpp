@@ -12,7 +12,7 @@ namespace lanesum::codecs {
 /// Coordinates whose dithers come from the same eight blocks of the generator; a block's work space holds one at least.
 constexpr std::size_t DITHER_GROUP = 64;
 /// A block is padded to this at least.
-constexpr std::size_t LEAST_BLOCK = 32;
+constexpr std::size_t MIN_BLOCK = 32;
 
 /// How codes lie in uplink words: a lane operation, as far as the host packs it.
 enum class Packing : std::uint8_t { NIBBLES_TO_8, NIBBLES_TO_16, BYTES_TO_16, PLANES_3, PLANES_5 };

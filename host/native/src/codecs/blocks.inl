@@ -18,7 +18,7 @@ LANESUM_INLINE void for_blocks(const Run &run, const Do what) {
         const std::size_t count = least(run.block, run.size - start);
         std::size_t length = run.block;
         if (count < run.block) {
-            length = LEAST_BLOCK;
+            length = MIN_BLOCK;
             while (length < count) {
                 length *= 2;
             }

@@ -58,7 +58,7 @@ struct BlockUnits {
 };
 
 /// Fewer coordinates than this are for BASELINE's loops: others take whole vectors, two at a time.
-constexpr std::size_t LEAST_LENGTH = 32;
+constexpr std::size_t MIN_LENGTH = 32;
 
 struct Kernels {
     void (*random_words)(const RandomKey &key, std::uint32_t *out, std::size_t count);

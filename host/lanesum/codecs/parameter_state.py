@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""State that a codec keeps by parameter, so that it does not depend on how parameters are put into buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lanesum.codecs.base import CodecError, Part, Vector
+from lanesum.codecs.error_feedback import checked_memory
+
+
+class ParameterVectors:
+    """One float32 vector for each parameter, initially zeros. The vectors differ between workers."""
+
+    def __init__(self) -> None:
+        self._vectors: dict[str, Vector] = {}
+
+    def of(self, parts: Sequence[Part], size: int) -> Vector:
+        """Return a new vector of ``size`` values with the vectors of its ``parts``; raises as :meth:`add_to`."""
+        return self.add_to(np.zeros(size, np.float32), parts)
+
+    def add_to(self, vector: Vector, parts: Sequence[Part]) -> Vector:
+        """Return ``vector`` plus the vectors of its ``parts``: ``vector`` itself if there is none.
+
+        Raises CodecError if a parameter has another size than its vector.
+        """
+        known = [part for part in parts if part.key in self._vectors]
+        if not known:
+            return vector
+        vector = vector.copy()
+        for part in known:
+            kept, size = self._vectors[part.key], part.stop - part.start
+            if kept.size != size:
+                raise CodecError(
+                    f"Parameter {part.key!r} has {size} values, its memory {kept.size}.",
+                    "Load the state of the same model, or start without one.",
+                )
+            vector[part.start : part.stop] += kept
+        return vector
+
+    def get(self, parameter: str) -> Vector | None:
+        """Return a copy of the vector of one parameter, or None."""
+        kept = self._vectors.get(parameter)
+        return None if kept is None else kept.copy()
+
+    def keep(self, vector: Vector, parts: Sequence[Part]) -> None:
+        """Keep a copy of each part of ``vector``."""
+        for part in parts:
+            self._vectors[part.key] = vector[part.start : part.stop].copy()
+
+    def forget(self, parts: Sequence[Part]) -> None:
+        """Drop the vectors of these parts. An unknown part is no error."""
+        for part in parts:
+            self._vectors.pop(part.key, None)
+
+    def state_dict(self) -> dict[str, Vector]:
+        """Return copies for a checkpoint."""
+        return {key: kept.copy() for key, kept in self._vectors.items()}
+
+    def load_state_dict(self, state: object) -> None:
+        """Replace all vectors by those of a ``state_dict``. Raises CodecError, changing nothing, if it is invalid."""
+        self._vectors = checked_memory(state)
+
+
+class ParameterCounts:
+    """Number of completed all-reduces of each parameter, the same on all workers."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def of(self, parts: Sequence[Part]) -> int:
+        """Return the minimum over the ``parts``."""
+        return min((self._counts.get(part.key, 0) for part in parts), default=0)
+
+    def add(self, parts: Sequence[Part]) -> None:
+        """Count one all-reduce of each part."""
+        for part in parts:
+            self._counts[part.key] = self._counts.get(part.key, 0) + 1
+
+    def state_dict(self) -> dict[str, int]:
+        """Return a copy for a checkpoint."""
+        return dict(self._counts)
+
+    def load_state_dict(self, state: Any) -> None:
+        """Replace the counts by those of a ``state_dict``. Raises CodecError, changing nothing, if it is invalid."""
+        if not isinstance(state, Mapping) or not all(isinstance(one, int) and one >= 0 for one in state.values()):
+            raise CodecError("This state has no counts of the all-reduces of each parameter.")
+        self._counts = {str(key): count for key, count in state.items()}
