@@ -145,7 +145,7 @@ def cpp_spec() -> str:
     lines += ["};", "", "enum class LaneOp : std::uint32_t {"]
     lines += [f"    {op.name} = {op.value}," for op in LaneOp]
     lines += ["};", f"inline constexpr std::uint32_t LANE_OPS = {len(LaneOp)};", ""]
-    lines += ["/// Combination of the accumulator words of two contributions."]
+    lines += ["/// The operation that combines the accumulator words of two contributions."]
     lines += ["enum class Combine : std::uint32_t {"]
     lines += [f"    {how.name} = {how.value}," for how in Combine]
     lines += ["};", f"inline constexpr std::uint32_t COMBINES = {len(Combine)};", ""]

@@ -72,7 +72,7 @@ def test_codec_yields_the_rounds_of_its_shapes(name: str) -> None:
         run = reduce(job_of(name), normal(size), complete=True)
         planned = build(name).shapes(size)
         assert [one.op for one in run.rounds] == [one.op for one in planned]
-        assert all(one.words <= most.words for one, most in zip(run.rounds, planned, strict=True))
+        assert all(one.words <= plan.words for one, plan in zip(run.rounds, planned, strict=True))
         assert [words.size for words in run.aggregates] == [one.result_words for one in run.rounds]
         # Only codecs that leave values out may need fewer words than planned.
         assert run.rounds == list(planned) or not run.values.all()

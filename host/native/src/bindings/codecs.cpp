@@ -73,7 +73,7 @@ codecs::BlockUnits block_units(const arguments::BlockUnits &units, std::size_t c
     return {units.maxima.data(), units.peak, units.block};
 }
 
-/// Where the transform may work: in the result, unless that lacks the padding.
+/// The memory that the transform works in: the result, unless that lacks the padding.
 float *workspace(const Array<float> &out, const Array<float> &scratch, std::size_t length) {
     if (out.size() == length) {
         return out.data();
