@@ -25,7 +25,7 @@ PING = UdpFrame(worker_host(0).mac, SWITCH_MAC, worker_host(0).ip, SERVER.ip, 50
 
 @pytest.mark.offered("one_pass")
 def test_decisions_of_all_packets_add_up(star: Star) -> None:
-    """One packet of every sort, several times."""
+    """One packet of every kind, several times: each counts (INV-4)."""
     job = star.admit(2, slot_count=2, ops=(LaneOp.ADD32, LaneOp.MAX))
     words = job.words(1)
     frames = []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loss, duplication, late packets: no worker is counted twice, and no worker waits forever."""
+"""Loss, duplication, late packets: no worker is counted twice (INV-1), and no worker waits forever."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_duplicate_before_completion_names_the_contributors(star: Star) -> None:
 
 @pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.name)
 def test_duplicate_after_completion_is_answered_with_the_result(star: Star, op: LaneOp) -> None:
-    """The replay carries the words of the result, to the sender alone, with flag RETRANSMISSION."""
+    """The replay carries the words of the result (INV-2), to the sender alone, with flag RETRANSMISSION."""
     job = star.admit(3)
     words = job.words(2, op)
     place = Place(op=op)

@@ -92,7 +92,7 @@ inline forget_finished() {
     }
 }
 
-/* Send a result, with the words of this moment. */
+/* Send a result, with the words of this moment: of this position and job, and of no other (INV-1, INV-5). */
 inline answer(job, p, to) {
     for (k : 0 .. WORKERS - 1) {
         assert(entry[e].words[k] == OWNER(job, p))
@@ -158,7 +158,7 @@ inline at_switch(w, p, over) {
         answer(JOB(w), p, ALL_WORKERS)
     :: decision == REPLAY -> answer(JOB(w), p, BIT(w))
     :: decision == REPORT_PENDING -> asked = asked | (ALL_WORKERS & ~entry[e].workers)
-    :: else /* COLLIDE: routed to the server, where any packet may arrive */
+    :: else /* COLLIDE: not dropped but routed to the server (INV-4), where any packet may arrive */
     fi
 }
 

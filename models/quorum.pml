@@ -105,7 +105,7 @@ inline answer_decided(p, set) {
     :: verdict != REPLAY && (p) + 1 <= horizon ->
         verdict = REPORT_GONE;
         gone = true;
-        assert(decision_about[p] != 0) /* an undecided position is never gone */
+        assert(decision_about[p] != 0) /* an undecided position is never reported as gone (INV-4) */
     :: else
     fi
 }

@@ -145,7 +145,7 @@ def cpp_spec() -> str:
     lines += ["};", "", "enum class LaneOp : std::uint32_t {"]
     lines += [f"    {op.name} = {op.value}," for op in LaneOp]
     lines += ["};", f"inline constexpr std::uint32_t LANE_OPS = {len(LaneOp)};", ""]
-    lines += ["/// How accumulator words of two contributions become one."]
+    lines += ["/// The operation that combines the accumulator words of two contributions."]
     lines += ["enum class Combine : std::uint32_t {"]
     lines += [f"    {how.name} = {how.value}," for how in Combine]
     lines += ["};", f"inline constexpr std::uint32_t COMBINES = {len(Combine)};", ""]
@@ -221,7 +221,8 @@ def header_table() -> str:
     """Return the field table of docs/protocol.md."""
     rows, offset = [], 0
     for field in spec.HEADER:
-        rows.append((str(offset // 8), str(offset % 8), str(field.bits), f"`{field.name}`", field.meaning))
+        meaning = field.meaning.removesuffix(", by kind of packet")  # the page has a table of kinds
+        rows.append((str(offset // 8), str(offset % 8), str(field.bits), f"`{field.name}`", meaning))
         offset += field.bits
     return _markdown_table(("byte", "bit", "bits", "field", "meaning"), rows)
 

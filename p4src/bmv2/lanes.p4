@@ -122,7 +122,7 @@ control Lanes(INGRESS_PARAMETERS) {
         hdr.planes5.setInvalid();
     }
 
-    // A replay reads the registers: nothing is widened.
+    // A replay reads the registers, so all workers get the same words (INV-2): nothing is widened.
     action replace_payload() {
         hdr.lanes.setValid();
         FOR_EACH_UPLINK_HEADER(REMOVE_UPLINK)

@@ -24,6 +24,7 @@ from lanesum_switch.api import (
     Replica,
     SwitchCounts,
     TableEntry,
+    UnsupportedProgramError,
 )
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.loader import load_program
@@ -40,6 +41,10 @@ from lanesum_switch.runtime.tables import MatchTable
 _log = logging.getLogger("lanesum_switch")
 
 DROP_PORT = 511  # simple_switch's default
+
+
+# Errors of the compiler for a program that the loader took: the switch refuses it and keeps the previous one.
+_COMPILER_ERRORS = (ArithmeticError, AssertionError, LookupError, RecursionError, TypeError, ValueError, SyntaxError)
 
 
 def _no_program(port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: Any) -> None:
@@ -121,8 +126,13 @@ class EmbeddedSwitch:
             self._reset()
             try:
                 self._install(loaded)
-            except BaseException:
+            except BaseException as error:
                 self.__dict__.update(previous)
+                if isinstance(error, _COMPILER_ERRORS):
+                    raise UnsupportedProgramError(
+                        f"The program cannot be compiled: {type(error).__name__}: {str(error)[:200]}.",
+                        "Compile it again with p4c; if that does not help, report it with the program.",
+                    ) from error
                 raise
 
     def _read(self, config: bytes) -> Any:

@@ -95,6 +95,7 @@ def test_custom_codec_passes_conformance_test() -> None:
     assert re.search(r"\b[1-9]\d* passed", output) and "skipped" not in output
 
 
+@pytest.mark.long
 def test_train_ddp_trains_and_replicas_agree(site: Site) -> None:
     pytest.importorskip("torch")
     with socket.socket() as probe:

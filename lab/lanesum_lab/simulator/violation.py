@@ -10,13 +10,13 @@ import enum
 class Invariant(enum.Enum):
     """Invariants that are checked in every step."""
 
-    EXACTNESS = "exactness"  # a result is the combination over exactly the workers that it names
-    AGREEMENT = "agreement"  # all workers get the same bits
-    ALIASING = "aliasing"  # no packet of an older epoch, chunk, tag or job touches a newer one
-    ISOLATION = "isolation"  # non-members, and all other jobs, change nothing
+    EXACTNESS = "exactness"  # INV-1: a result is the combination over exactly the workers that it names
+    AGREEMENT = "agreement"  # INV-2: all workers get the same bits
+    ALIASING = "aliasing"  # INV-3: no packet of an older epoch, chunk, tag or job touches a newer one
+    ISOLATION = "isolation"  # INV-5: non-members, and all other jobs, change nothing
     BOUNDED = "bounded"  # windows respect the slots, and every run ends
     ONCE = "once"  # no worker accepts the result of a chunk twice
-    ANSWERS = "answers"  # the aggregation point answers as docs/protocol.md specifies
+    ANSWERS = "answers"  # the aggregation point answers as docs/protocol.md specifies (INV-4)
     SENDING = "sending"  # workers send what docs/protocol.md specifies
     COUNTERS = "counters"  # counters equal the events
     CRASH = "crash"  # the protocol code raises no unexpected exception

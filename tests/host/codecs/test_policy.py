@@ -192,7 +192,7 @@ def test_without_parts_the_tensor_is_the_parameter() -> None:
     assert job[0].shapes(0) == () and job[0].shapes(50)[0].op is LaneOp.MAX
 
 
-def test_a_checkpoint_goes_on_with_the_same_bits() -> None:
+def test_checkpoint_continues_with_the_same_bits() -> None:
     job = job_of(2, warm_up=1)
     for number in range(4):
         run(job, gradients(number, 2), number)
@@ -237,7 +237,7 @@ def test_without_error_feedback_the_residual_is_the_codecs() -> None:
         run(job_of(2), vectors, 0, keep_residual=True)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_mismatched_state_is_refused() -> None:
     wrong: list[dict[str, Any]] = [
         {"warm_up": -1},
         {"not_finite": "ignore"},

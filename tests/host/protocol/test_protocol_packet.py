@@ -73,7 +73,7 @@ def test_packet_length_must_match() -> None:
 @pytest.mark.parametrize("version", [0, 1, 15])
 def test_packet_of_another_version(version: int) -> None:
     data = Packet(Header(version=version), np.zeros(1, np.uint32)).pack()
-    with pytest.raises(PacketError, match=f"version {version}; this host speaks {spec.VERSION}"):
+    with pytest.raises(PacketError, match=f"version {version}; this host uses version {spec.VERSION}"):
         Packet.unpack(data)
 
 
@@ -97,7 +97,7 @@ def test_batch_positions(chunks: int, position: int, slots: int, seed: int) -> N
         assert (packet.payload == payload[chunk]).all()
 
 
-def test_batch_places_are_shared_by_no_two_chunks_of_a_window() -> None:
+def test_no_two_chunks_of_a_window_share_an_entry() -> None:
     """2 x slots positions in a row use 2 x slots different entries, wherever they begin."""
     for position in (0, 3, 5, 11):
         batch = ChunkBatch(Header(), np.zeros((10, 1), np.uint32), position=position, slots=5)

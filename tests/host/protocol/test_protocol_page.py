@@ -50,7 +50,7 @@ def test_generated_files_are_up_to_date() -> None:
         assert path.read_text() == text, f"{path.name} is out of date: run `make generate`"
 
 
-def test_an_edit_in_a_generated_file_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_edit_in_a_generated_file_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folders = ("docs", "p4src/shared", "p4src/bmv2", "host/native/src/protocol", "host/native/src/transport")
     for folder in folders:
         shutil.copytree(ROOT / folder, tmp_path / folder)
@@ -133,7 +133,7 @@ _ROLES = {"ascend": False, "quorum": False, "shared": False, "lease": 9}
 
 
 def decisions(fan_in: int, contributors: int, **changes: int) -> str:
-    """What slots decide about one more packet at an entry with so many contributors, in whatever role.
+    """List what slots decide, in every role, about one more packet at an entry with so many contributors.
 
     ``then``: the fan-in that this packet finds.
     """
@@ -178,8 +178,8 @@ def test_table_of_states() -> None:
     assert {cell for row in rows for cell in row[1:]} == {decision.value for decision in Decision} | {"-"}
 
 
-def test_a_held_entry_is_free_when_it_is_done_or_its_lease_is_over() -> None:
-    """What the page says about `held`, at both of its ends."""
+def test_held_entry_is_free_when_done_or_its_lease_ends() -> None:
+    """Check the page's statement on `held`, at both of its ends."""
     foreign = Header(job=1, tag=3, epoch=5, chunk=5)
     for contributors, now, expected in ((2, 9, "collide"), (2, 10, "claim"), (3, 0, "claim")):
         table = SlotTable()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attackers beside an honest job: its packets stay the same, and the counters name what was refused and why.
+"""Attackers beside an honest job: its packets stay the same (INV-5), and counters name each refusal (INV-4).
 
 All packets that the honest workers receive are compared, byte by byte, with a run without attackers. Only job and tag
 differ, because a tag serves one session.

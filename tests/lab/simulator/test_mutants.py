@@ -33,14 +33,14 @@ def test_bug_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_seeds(range(mutant.seed, mutant.seed + SCHEDULES)).failed is not None
 
 
-# Agreement has a test of its own in test_ghost.py: no bug gets that far, because the server's ghost sees it before.
+# Agreement (INV-2) has a test of its own in test_ghost.py: the ghost of the server detects every such bug earlier.
 PROMISES = {
-    Invariant.EXACTNESS: "the last contribution is not combined",
-    Invariant.ALIASING: "results of another epoch are taken",
-    Invariant.ISOLATION: "a removed job is still served",
+    Invariant.EXACTNESS: "the last contribution is not combined",  # INV-1
+    Invariant.ALIASING: "results of another epoch are taken",  # INV-3
+    Invariant.ISOLATION: "a removed job is still served",  # INV-5
     Invariant.BOUNDED: "no retransmissions",
     Invariant.ONCE: "a duplicate passes for a new result",
-    Invariant.ANSWERS: "a worker counts twice",
+    Invariant.ANSWERS: "a worker counts twice",  # INV-1, INV-4
     Invariant.SENDING: "chunks do not wait for the other shadow set",
     Invariant.COUNTERS: "retransmissions are not counted",
     Invariant.CRASH: "what came from below is widened again",

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// While the compiled part works, other Python threads run.
+// While the native extension works, other Python threads run.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -93,7 +93,7 @@ class Current {
 public:
     explicit Current(const std::string &path) : path_(path) {
         descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        void *const mapped = mmap(nullptr, MOST_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+        void *const mapped = mmap(nullptr, MAX_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
         if (descriptor_ < 0 || mapped == MAP_FAILED) {
             std::perror(path.c_str());
             std::exit(2);
@@ -101,7 +101,7 @@ public:
         memory_ = static_cast<std::uint8_t *>(mapped);
     }
     ~Current() {
-        munmap(memory_, MOST_BYTES);
+        munmap(memory_, MAX_BYTES);
         close(descriptor_);
         unlink(path_.c_str());
     }
@@ -109,7 +109,7 @@ public:
     Current &operator=(const Current &) = delete;
 
     void run(const Bytes &bytes) {
-        if (bytes.size() > MOST_BYTES || ftruncate(descriptor_, static_cast<off_t>(bytes.size())) != 0) {
+        if (bytes.size() > MAX_BYTES || ftruncate(descriptor_, static_cast<off_t>(bytes.size())) != 0) {
             return;
         }
         std::memcpy(memory_, bytes.data(), bytes.size());
@@ -117,7 +117,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t MOST_BYTES = std::size_t{1} << 20;
+    static constexpr std::size_t MAX_BYTES = std::size_t{1} << 20;
 
     std::string path_;
     int descriptor_;

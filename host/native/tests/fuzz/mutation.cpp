@@ -10,8 +10,8 @@
 namespace lanesum::fuzz {
 namespace {
 
-constexpr std::size_t MOST_RECORDS = 64;
-constexpr std::size_t MOST_ADDED = 64;
+constexpr std::size_t MAX_RECORDS = 64;
+constexpr std::size_t MAX_ADDED_BYTES = 64;
 constexpr std::uint32_t EDGES[] = {0, 1, 2, 3, 0x7F, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
 
 std::size_t below(std::size_t bound, Random &random) { return static_cast<std::size_t>(random() % bound); }
@@ -50,7 +50,7 @@ void set_word(Record &record, Random &random) {
 
 void resize(Record &record, Random &random) {
     const std::size_t before = record.datagram.size();
-    record.datagram.resize(below(2, random) ? below(before + 1, random) : before + below(MOST_ADDED, random));
+    record.datagram.resize(below(2, random) ? below(before + 1, random) : before + below(MAX_ADDED_BYTES, random));
     record.datagram.shrink_to_fit();
 }
 
@@ -90,7 +90,7 @@ void change(Input &input, const Input &other, Random &random) {
         default:
             set_word(any(input, random), random);
     }
-    records.resize(std::min(records.size(), MOST_RECORDS));
+    records.resize(std::min(records.size(), MAX_RECORDS));
 }
 
 }  // namespace
