@@ -24,7 +24,6 @@ from lanesum_switch.api import (
     Replica,
     SwitchCounts,
     TableEntry,
-    UnsupportedProgramError,
 )
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.loader import load_program
@@ -35,16 +34,13 @@ from lanesum_switch.compiler.driver import (
     PacketFn,
     compile_program,
 )
+from lanesum_switch.compiler.refusal import typed_refusal
 from lanesum_switch.runtime.state import Runtime, build_state
 from lanesum_switch.runtime.tables import MatchTable
 
 _log = logging.getLogger("lanesum_switch")
 
 DROP_PORT = 511  # simple_switch's default
-
-
-# Errors of the compiler for a program that the loader took: the switch refuses it and keeps the previous one.
-_COMPILER_ERRORS = (ArithmeticError, AssertionError, LookupError, RecursionError, TypeError, ValueError, SyntaxError)
 
 
 def _no_program(port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: Any) -> None:
@@ -125,14 +121,10 @@ class EmbeddedSwitch:
             previous = self.__dict__.copy()
             self._reset()
             try:
-                self._install(loaded)
-            except BaseException as error:
+                with typed_refusal():
+                    self._install(loaded)
+            except BaseException:
                 self.__dict__.update(previous)
-                if isinstance(error, _COMPILER_ERRORS):
-                    raise UnsupportedProgramError(
-                        f"The program cannot be compiled: {type(error).__name__}: {str(error)[:200]}.",
-                        "Compile it again with p4c; if that does not help, report it with the program.",
-                    ) from error
                 raise
 
     def _read(self, config: bytes) -> Any:

@@ -95,8 +95,8 @@ def recirculated_bytes(built: TofinoProfile, operation: LaneOp) -> tuple[int, in
 def recirculation_table() -> list[str]:
     """Return the rows of the recirculation table, one per profile of several passes and operation."""
     lines = [
-        "| profile | operation | bytes around, of a contribution | of a sum | for one port at line rate | "
-        f"values a second of 100 Gbit/s around, {WORKERS} workers |",
+        "| profile | operation | contribution, bytes | sum, bytes | for one port at line rate | "
+        f"values a second, {WORKERS} workers |",
         "|---|---|---|---|---|---|",
     ]
     for built in PROFILES:

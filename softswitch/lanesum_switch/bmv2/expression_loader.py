@@ -89,11 +89,11 @@ class ExpressionLoader:
         return None
 
     def _field(self, holder: Any, key: Any) -> ir.FieldRef:
-        value = array(holder, key, 2)
         try:
-            return self._fields[value[0], value[1]]
-        except (KeyError, TypeError):
-            pass
+            header, name = holder[key]
+            return self._fields[header, name]
+        except (KeyError, TypeError, ValueError, IndexError):
+            value = array(holder, key, 2)
         if isinstance(value[0], dict):
             raise unsupported("field of an expression that is not a header instance")
         ref = ir.FieldRef(text(value, 0), text(value, 1))
@@ -120,7 +120,7 @@ class ExpressionLoader:
         return self._expr(record(holder, key))
 
     def _exprs(self, holder: Any, key: Any) -> tuple[ir.Expr, ...]:
-        return tuple(map(self._expr, records(holder, key)))
+        return tuple([self._expr(item) for item in records(holder, key)])
 
     def _expr(self, item: Json) -> ir.Expr:
         kind = item.get("type")

@@ -15,13 +15,14 @@ Check = Callable[[ir.Expr], bool]
 Parameter = tuple[Check, str]  # test of a parameter, and its name for error messages
 Signature = tuple[tuple[Parameter, ...], int]  # parameters, and how many of them are required
 
-_NUMBERS = (
-    ir.Const | ir.FieldRef | ir.Op | ir.Param | ir.Bool | ir.AccessField | ir.LastField | ir.LastUnionField
-) | (ir.Lookahead | ir.RegisterCell)  # fmt: skip
+_NUMBERS: tuple[type, ...] = (
+    ir.FieldRef, ir.Const, ir.Op, ir.Param, ir.Bool, ir.AccessField, ir.LastField, ir.LastUnionField, ir.Lookahead,
+    ir.RegisterCell,
+)  # fmt: skip
 
 
-def _of(kinds: object, what: str) -> Parameter:
-    return (lambda expr: isinstance(expr, kinds), what)  # type: ignore[arg-type]
+def _of(what: str, *kinds: type) -> Parameter:
+    return (lambda expr: isinstance(expr, kinds), what)
 
 
 def _named(kind: str) -> Parameter:
@@ -32,18 +33,18 @@ def _is_target(expr: ir.Expr) -> bool:
     return isinstance(expr, ir.AccessField) or (isinstance(expr, ir.FieldRef) and expr.name != ir.VALID)
 
 
-_NUMBER = _of(_NUMBERS, "a number")
+_NUMBER = _of("a number", *_NUMBERS)
 _TARGET: Parameter = (_is_target, "a field")
-_FIELD = _of(ir.FieldRef, "a field")
-_HEADER = _of(ir.HeaderRef | ir.StackElement | ir.AccessUnionHeader | ir.LastField, "a header")
-_UNION = _of(ir.UnionRef | ir.UnionStackElement, "a header union")
-_STACK = _of(ir.StackRef, "a header stack")
-_UNION_STACK = _of(ir.UnionStackRef, "a header union stack")
-_ANY_STACK = _of(ir.StackRef | ir.UnionStackRef, "a stack")
+_FIELD = _of("a field", ir.FieldRef)
+_HEADER = _of("a header", ir.HeaderRef, ir.StackElement, ir.AccessUnionHeader, ir.LastField)
+_UNION = _of("a header union", ir.UnionRef, ir.UnionStackElement)
+_STACK = _of("a header stack", ir.StackRef)
+_UNION_STACK = _of("a header union stack", ir.UnionStackRef)
+_ANY_STACK = _of("a stack", ir.StackRef, ir.UnionStackRef)
 _NATURAL: Parameter = (lambda e: isinstance(e, ir.Const) and 0 <= e.value < 1 << 31, "a constant from 0 to 2^31 - 1")
 _REGISTER, _COUNTER, _METER = _named("register_array"), _named("counter_array"), _named("meter_array")
 _CALCULATION = _named("calculation")
-_TEXT = _of(ir.Text, "a string")
+_TEXT = _of("a string", ir.Text)
 _VECTOR: Parameter = (
     lambda e: isinstance(e, ir.Vector) and all(isinstance(item, _NUMBERS) for item in e.items),
     "a vector of numbers",
@@ -57,7 +58,7 @@ def _signature(*parameters: Parameter, required: int | None = None) -> Signature
 _ASSIGN = _signature(_TARGET, _NUMBER)
 _COPY_HEADER = _signature(_HEADER, _HEADER)
 _CLONE = _signature(_NUMBER, _NATURAL)
-_DROP = _signature(_of(ir.HeaderRef, "a header"), required=0)
+_DROP = _signature(_of("a header", ir.HeaderRef), required=0)
 _ASSERT = _signature(_NUMBER)
 _SHIFT = _signature(_ANY_STACK, _NATURAL)
 _LIST = _signature(_NATURAL)

@@ -38,7 +38,8 @@ class SourceWriter:
     def line(self, text: str) -> None:
         """Append a line at the present indentation. Raises UnsupportedProgramError if the text becomes too long."""
         self._size += self.depth + len(text) + 1
-        check_size(self._size)
+        if self._size > MAX_SOURCE:
+            check_size(self._size)
         self.lines.append(" " * self.depth + text)
 
     @contextmanager
