@@ -171,8 +171,8 @@ int run(int count, char **arguments) {
             corpus.push_back(std::move(input));
         }
     }
-    std::printf("%s: %zu inputs took %zu ways; %llu more runs, %zu ways, %zu inputs kept\n", name.c_str(), given, by_given,
-                static_cast<unsigned long long>(runs), ways_taken(), corpus.size());
+    std::printf("%s: %zu inputs took %zu ways; %llu more runs, %zu ways, %zu inputs kept\n", name.c_str(), given,
+                by_given, static_cast<unsigned long long>(runs), ways_taken(), corpus.size());
     return 0;
 }
 
