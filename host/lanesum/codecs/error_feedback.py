@@ -26,7 +26,7 @@ class ErrorFeedback:
         self.codec = codec
         #: Traits of the inner codec. The memory of device tensors is on the device.
         self.traits = replace(
-            codec.traits, nearly_exact=False, keeps_error_feedback=False, adds_error_feedback=False, stateful=True
+            codec.traits, nearly_exact=False, keeps_error_feedback=True, adds_error_feedback=False, stateful=True
         )
         # Arrays, or tensors of the device of the last vectors.
         self._memory: dict[str, Any] = {}

@@ -11,8 +11,10 @@ import pytest
 
 from lanesum import codecs
 from lanesum.codecs import (
+    THC,
     CodecContext,
     CodecError,
+    ErrorFeedback,
     NotFiniteError,
     Part,
     Policy,
@@ -210,6 +212,18 @@ def test_checkpoint_continues_with_the_same_bits() -> None:
     ):
         with pytest.raises(CodecError, match="state"):
             later[0].load_state_dict(wrong)
+
+
+def test_policy_keeps_no_memory_around_error_feedback_codec() -> None:
+    """Two memories of one error would send it twice."""
+    job = [Policy(workers=2, rules=(Rule(ErrorFeedback(THC(workers=2))),)) for _ in range(2)]
+    vectors = [np.random.default_rng(worker).standard_normal(5000, np.float32) for worker in range(2)]
+    total = np.zeros(5000)
+    for number in range(40):
+        total += simulate(job, vectors, round=number, tensor="w").values
+    assert job[0].memory("w") is None
+    mean = np.mean(vectors, axis=0, dtype=np.float64)
+    assert np.sum((total / 40 - mean) ** 2) < 0.001 * np.sum(mean**2)
 
 
 def test_without_error_feedback_the_residual_is_the_codecs() -> None:

@@ -14,6 +14,7 @@ from lanesum import codecs
 from lanesum.codecs.kernels import dispatch as kernels
 from lanesum.codecs.kernels import threaded
 from lanesum.codecs.kernels.arguments import BlockUnits
+from lanesum.codecs.kernels.interface import Kernels
 from lanesum.codecs.thc.kernels import BlockKernels, block_kernels
 from lanesum.errors import ConfigurationError
 from lanesum_lab.codec_simulation import simulate
@@ -125,6 +126,6 @@ def test_nonsense_in_the_environment_is_refused(text: str, monkeypatch: pytest.M
 
 def test_unshared_loops_are_available_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(threaded.VARIABLE, "2")
-    for protocol, there in ((kernels.Kernels, kernels.kernels()), (BlockKernels, block_kernels())):
+    for protocol, there in ((Kernels, kernels.kernels()), (BlockKernels, block_kernels())):
         names = [name for name in vars(protocol) if not name.startswith("_")]
         assert len(names) > 5 and all(callable(getattr(there, name)) for name in names)

@@ -65,8 +65,8 @@ std::variant<Refusal, std::uint32_t, WorkerSet> ServedJob::check(const Header &h
     return *workers;
 }
 
-Outcome ServedJob::contribute(const sockaddr_in &sender, const Header &header, const std::byte *payload,
-                              bool congested, Answers &answers) {
+Outcome ServedJob::contribute(const sockaddr_in &sender, const Header &header, const std::byte *payload, bool congested,
+                              Answers &answers) {
     const Member *member = members_.find(sender);
     if (member == nullptr) {
         return Refusal::MEMBER;

@@ -172,8 +172,8 @@ int run(int count, char **arguments) {
             corpus.push_back(std::move(input));
         }
     }
-    std::printf("%s: %zu inputs covered %zu edges; %llu more runs, %zu edges, %zu inputs kept\n", name.c_str(), given, given_edges,
-                static_cast<unsigned long long>(runs), covered_edges(), corpus.size());
+    std::printf("%s: %zu inputs covered %zu edges; %llu more runs, %zu edges, %zu inputs kept\n", name.c_str(), given,
+                given_edges, static_cast<unsigned long long>(runs), covered_edges(), corpus.size());
     return 0;
 }
 

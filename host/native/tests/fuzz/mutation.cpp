@@ -25,7 +25,8 @@ void set_word(Record &record, Random &random) {
     }
     // The header is changed more often, because it determines how the rest is handled.
     const std::size_t header_words = std::min(words, HEADER_BYTES / WORD_BYTES);
-    std::byte *const word = record.datagram.data() + below(below(8, random) ? header_words : words, random) * WORD_BYTES;
+    std::byte *const word =
+        record.datagram.data() + below(below(8, random) ? header_words : words, random) * WORD_BYTES;
     std::uint32_t value = load_be32(word);
     const std::uint32_t edge = EDGES[below(std::size(EDGES), random)];
     const unsigned shift = static_cast<unsigned>(below(4, random)) * 8;
