@@ -45,7 +45,8 @@ SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try generate soak bench native-sanitize fuzz model clean
+.PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try generate soak bench native-sanitize fuzz fuzz-programs \
+	model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
@@ -61,9 +62,11 @@ test-quick: $(READY_TO_TEST) lint ## run lint, types and short tests: no trainin
 test-code: $(READY_TO_TEST)
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES)
 
-lint: $(READY_TO_TEST) ## check lint rules, format, import directions and types
+lint: $(READY_TO_TEST) ## check lint rules, format, style of text and names, import directions and types
 	$(BIN)/ruff check --quiet --output-format concise .
 	$(BIN)/ruff format --quiet --check .
+	$(BIN)/clang-format --dry-run --Werror $(CPP_SOURCES)
+	$(BIN)/python -m lanesum_lab.style_check
 	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 	$(BIN)/mypy
 
@@ -101,6 +104,9 @@ native-sanitize: $(READY_TO_TEST) ## run the native extension under sanitizers (
 
 fuzz: $(READY_TO_TEST) ## fuzz the native server and worker (FUZZ_SECONDS= FUZZ_SEED=)
 	FUZZ_SEED=$(FUZZ_SEED) scripts/native $(VENV) fuzz $(FUZZ_SECONDS)
+
+fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SECONDS= FUZZ_SEED=)
+	$(BIN)/python -m tests.softswitch.bmv2.mutants --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 model: $(READY_TO_RUN) ## check the Promela models exhaustively (needs spin and gcc on PATH)
 	@$(BIN)/python models/check.py

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from lanesum.aggregation.slots import SlotTable
 from lanesum.protocol import LaneOp
 from lanesum_control.client import SwitchConnection
-from lanesum_control.model import ControlledSwitch
+from lanesum_control.controlled_switch import ControlledSwitch
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_switch.dataplane import EmbeddedSwitch

@@ -13,7 +13,7 @@ from lanesum._internal.native import VARIABLE, availability
 
 @pytest.fixture(params=["python", "native"], scope="module")
 def implementation(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Which transport and server the test is about; skipped, saying why, where the compiled part is not there."""
+    """Select the transport and server to test; skip, with the reason, where the native extension is missing."""
     found = availability()
     if request.param == "native" and found.core is None:
         pytest.skip(found.reason)

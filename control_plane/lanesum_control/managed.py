@@ -9,8 +9,9 @@ from typing import Protocol
 
 from lanesum_control.capabilities import Capabilities
 from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S, SwitchConnection
+from lanesum_control.controlled_switch import ControlledSwitch
 from lanesum_control.errors import SwitchUnreachableError
-from lanesum_control.model import ControlledSwitch, HostPort, SwitchJob
+from lanesum_control.model import HostPort, SwitchJob
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.reconcile import reconcile
 from lanesum_control.switch import P4RuntimeSwitch

@@ -6,12 +6,8 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 from lanesum.protocol.lanes import LaneOp
-
-if TYPE_CHECKING:
-    from lanesum_control.capabilities import Capabilities
 
 # Own MAC address of the switch, for ARP replies and routed frames; locally administered.
 SWITCH_MAC = bytes.fromhex("02000000ffff")
@@ -123,36 +119,3 @@ class SwitchJob:
     def code_table_word(self) -> int:
         """128-bit word of the lookup table, with entry 0 in the lowest byte."""
         return int.from_bytes(self.code_table or b"", "little")
-
-
-class ControlledSwitch(Protocol):
-    """Interface of a switch for the controller."""
-
-    @property
-    def slots(self) -> int:
-        """Slots of the whole switch."""
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Capabilities of its program."""
-
-    def add_host(self, host: HostPort) -> None:
-        """Route to the host and answer ARP for it."""
-
-    def admit(self, job: SwitchJob) -> None:
-        """Install a job."""
-
-    def remove(self, job: SwitchJob) -> None:
-        """Remove a job."""
-
-    def modify(self, old: SwitchJob, new: SwitchJob) -> None:
-        """Change slots, role, threshold, operations or lease of an installed job; its members stay."""
-
-    def set_congestion(self, port: int, depth: int | None) -> None:
-        """Set ECN on packets to ``port`` while ``depth`` packets or more wait there; None turns it off."""
-
-    def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        """Drop ``share`` (0 to 1) of a port's packets; 0 turns it off."""
-
-    def decisions(self) -> dict[str, int]:
-        """Return the packet counters by decision of the program's tables."""

@@ -61,7 +61,7 @@ class CompiledPipeline:
 
     @functools.cached_property
     def capabilities(self) -> Capabilities:
-        """Capabilities that the program offers to jobs, by its P4Info."""
+        """The capabilities that the program offers to jobs, read from its P4Info."""
         return Capabilities.of(self.names)
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of every error that lanesum raises: what happened, and what to do next."""
+"""Base classes of all errors that lanesum raises."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from typing import Any
 class LanesumError(Exception):
     """An error with a next step.
 
-    ``str(error)`` is one line: ``what`` followed, where there is one, by ``next_step``. The command line prints
-    it and exits with ``exit_code``.
+    ``str(error)`` is one line: ``what``, then ``next_step`` if there is one. The command line prints it and exits with
+    ``exit_code``.
+
+    Args:
+        what: the event, with its values.
+        next_step: what to do next.
     """
 
     exit_code = 1
@@ -23,18 +27,20 @@ class LanesumError(Exception):
         self.next_step = next_step
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors cross process borders with all that they say of themselves: exceptions are made anew from ``args``,
-        which is the message alone, and no constructor need take it."""
+        """Return a pickle that keeps all attributes.
+
+        By default an exception is rebuilt from ``args``, which is the message alone; no constructor accepts that.
+        """
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class ConfigurationError(LanesumError):
-    """A setting, file or argument that cannot be used as given."""
+    """A setting, file or argument is invalid."""
 
     exit_code = 2
 
 
 class MissingToolError(LanesumError):
-    """A program, privilege or package that this operation needs is not there."""
+    """A program, privilege or package is missing."""
 
     exit_code = 3

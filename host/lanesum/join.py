@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Become a worker of an admitted job, and stay one."""
+"""Join an admitted job as a worker, and keep the membership alive."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ ENV_CONTROLLER = "LANESUM_CONTROLLER"
 ENV_JOB = "LANESUM_JOB"
 ENV_RANK = "RANK"  # set by torchrun
 
-DEFAULT_WAIT_S = 300.0  # for the other workers: processes start late, their imports take long
-DEFAULT_KEEP_ALIVE_S = 5.0  # far below any sensible lease
+DEFAULT_WAIT_S = 300.0  # for the other workers: their processes may start late
+DEFAULT_KEEP_ALIVE_S = 5.0  # far below a usual lease
 _POLL_S = 0.1
-_LONGEST_POLL_S = 1.0
+_MAX_POLL_S = 1.0
 _LAST_CALL_S = 1.0
 _OVER = ("superseded", "removed")
 _RANDOM = secrets.token_hex(8)
 
 
 class DescriptionMismatchError(ConfigurationError):
-    """The workers of a job do not use the same codec; the message has every worker's."""
+    """The workers of a job use different codecs; the message names them."""
 
 
 class NotReadyError(rpc.ControllerError):
@@ -45,7 +45,7 @@ class SupersededError(rpc.ControllerError):
 
 
 def claimant() -> str:
-    """Tells this process from every other one, its own forks included."""
+    """Return text that identifies this process; forks get another one."""
     return f"{_RANDOM}-{os.getpid()}"
 
 
@@ -54,10 +54,15 @@ def _origin() -> str:
 
 
 class KeepAlive(Serving):
-    """Says every ``interval_s`` seconds that a worker is there, and learns whether its incarnation still is.
+    """Background thread that renews the lease of a job, and detects that its incarnation has ended.
 
-    A thread; use as a context manager, or call ``start`` and ``close``. A controller that does not answer is asked
-    again: that it is away for a while disturbs no job.
+    Use as a context manager, or call ``start`` and ``close``. Calls that the controller does not answer are repeated,
+    so a restart of the controller disturbs no job.
+
+    Args:
+        ticket: ticket of this worker.
+        controller: ``host:port`` of the controller.
+        interval_s: time between two calls, in seconds.
     """
 
     def __init__(self, ticket: JobTicket, controller: str, interval_s: float = DEFAULT_KEEP_ALIVE_S) -> None:
@@ -70,11 +75,11 @@ class KeepAlive(Serving):
 
     @property
     def superseded(self) -> bool:
-        """The job has begun a new incarnation, or is gone: the ticket is void."""
+        """The job has a new incarnation, or was removed: the ticket is void."""
         return self._over.is_set()
 
     def check(self, timeout_s: float = rpc.DEFAULT_TIMEOUT_S) -> str:
-        """Ask at once: ``waiting``, ``ready``, ``mismatch``, ``superseded`` or ``removed``. Raises ControllerError."""
+        """Return ``waiting``, ``ready``, ``mismatch``, ``superseded`` or ``removed``. Raises ControllerError."""
         state: str = _state(self._controller, rpc.KEEPALIVE, self._ticket, timeout_s)["state"]
         if state in _OVER:
             self._over.set()
@@ -87,23 +92,24 @@ class KeepAlive(Serving):
             self._stop.wait(self._interval_s)
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, at once but for a call under way, which is waited for a little; idempotent."""
+        """Stop the thread; wait at most one second for a call in flight. Idempotent."""
         self._stop.set()
-        # A thread in the middle of a call is better not met by the end of the interpreter.
+        # The interpreter should not end while the thread is in a call.
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(_LAST_CALL_S)
 
 
 class Membership(Closing):
-    """A worker's place in a job, from one incarnation to the next. Use as a context manager, or call ``close``.
+    """Membership of a worker in a job, across incarnations. Use as a context manager, or call ``close``.
 
-    Made by ``Membership.join``. While it is open, a thread keeps the job alive.
+    ``Membership.join`` creates it. While it is open, a thread keeps the job alive.
 
     Attributes:
-        ticket: of the present incarnation; good for one session.
+        ticket: ticket of the current incarnation, for one session.
         host: the worker's host, as the topology names it.
     """
 
@@ -139,7 +145,10 @@ class Membership(Closing):
         wait_s: float = DEFAULT_WAIT_S,
         interval_s: float = DEFAULT_KEEP_ALIVE_S,
     ) -> Membership:
-        """Join, as ``lanesum.join.join`` does, by way of a controller."""
+        """Join through a controller; arguments and errors as of ``lanesum.join.join``.
+
+        ``interval_s`` is the time between keep-alive calls, in seconds.
+        """
         address, name, rank = _settings(controller, job, worker)
         ticket, host = _take(address, name, rank, timeout_s, description, after=None)
         member = cls(ticket, controller=address, job=name, host=host, description=description, interval_s=interval_s)
@@ -153,25 +162,25 @@ class Membership(Closing):
 
     @property
     def superseded(self) -> bool:
-        """The job has begun a new incarnation, or is gone: close the session and ``rejoin``."""
+        """The job has a new incarnation, or was removed: close the session and ``rejoin``."""
         return self._keep_alive.superseded
 
     def check(self, timeout_s: float = rpc.DEFAULT_TIMEOUT_S) -> str:
-        """As ``KeepAlive.check``."""
+        """Return the state, see ``KeepAlive.check``."""
         return self._keep_alive.check(timeout_s)
 
     def wait_until_ready(self, timeout_s: float = DEFAULT_WAIT_S, *, description: str | None = None) -> None:
-        """As ``wait_for_others``; ``description`` is remembered for the next incarnation too."""
+        """Wait until all workers have joined, see ``wait_for_others``; ``rejoin`` uses ``description`` again."""
         self._description = description or self._description
         wait_for_others(self.ticket, self._controller, description=self._description, timeout_s=timeout_s)
 
     def rejoin(
         self, *, timeout_s: float = rpc.DEFAULT_TIMEOUT_S, wait: bool = False, wait_s: float = DEFAULT_WAIT_S
     ) -> JobTicket:
-        """A ticket of the newest incarnation; the number of this worker may be another one than before.
+        """Return a ticket of the newest incarnation; it may have another worker number.
 
-        When the incarnation of now is still this worker's own, its session is taken to be over, and a new one begins
-        for all workers. Raises ControllerError, for example when this host was taken out of the job.
+        If this worker still has the current incarnation, its session counts as ended, and a new incarnation begins for
+        all workers. Raises ControllerError, for example if this host was removed from the job.
         """
         self._keep_alive.close()
         self.ticket, self.host = _take(
@@ -184,7 +193,7 @@ class Membership(Closing):
         return self.ticket
 
     def close(self) -> None:
-        """Let the job's lease run out, as far as this worker is concerned; idempotent."""
+        """Stop renewing the lease; idempotent."""
         self._keep_alive.close()
 
 
@@ -198,25 +207,25 @@ def join(
     wait: bool = False,
     wait_s: float = DEFAULT_WAIT_S,
 ) -> JobTicket:
-    """The ticket of one worker.
+    """Return the ticket of one worker.
 
     Args:
-        controller: ``host:port`` of the controller; else from LANESUM_CONTROLLER.
-        job: the job's name; else from LANESUM_JOB.
-        worker: this worker's number; else from RANK, which torchrun sets.
-        timeout_s: how long to wait for the controller.
-        description: what this worker's codec is, in words; must be the same at all workers.
+        controller: ``host:port`` of the controller; the default is LANESUM_CONTROLLER.
+        job: name of the job; the default is LANESUM_JOB.
+        worker: number of this worker; the default is RANK, which torchrun sets.
+        timeout_s: maximum waiting time for the controller, in seconds.
+        description: description of this worker's codec; it must be the same at all workers.
         wait: return only when all workers have joined.
-        wait_s: how long to wait for them.
+        wait_s: maximum waiting time for them, in seconds.
 
-    A ticket is good for one session. A worker that joins a second time starts the job anew, for all workers.
+    A ticket is for one session. If a worker joins a second time, a new incarnation begins for all workers.
 
-    With LANESUM_TICKET set to a file and no controller given, the ticket is read from there, and the file is renamed
-    to ``FILE.used``; nobody can be waited for then.
+    If LANESUM_TICKET names a file and no controller is given, the ticket is read from there, and the file is renamed to
+    ``FILE.used``; ``wait`` has no effect then.
 
     Raises:
         ConfigurationError: a value is missing.
-        ControllerError: the controller refuses or is silent; another process is this worker already.
+        ControllerError: the controller refuses or does not answer, or another process is this worker already.
         DescriptionMismatchError, NotReadyError, SupersededError: with ``wait``.
     """
     ticket_file = os.environ.get(ENV_TICKET)
@@ -230,14 +239,14 @@ def join(
 
 
 def controller_address(controller: str | None = None) -> str | None:
-    """The controller that ``join`` would ask: as given, or from the environment; None where a ticket file stands."""
+    """Return the controller that ``join`` calls: as given, or from the environment; None with a ticket file."""
     if controller is None and os.environ.get(ENV_TICKET):
         return None
     return controller or os.environ.get(ENV_CONTROLLER) or None
 
 
 def _settings(controller: str | None, job: str | None, worker: int | None) -> tuple[str, str, int]:
-    """Controller, job and rank, as given or from the environment. Raises ConfigurationError."""
+    """Return controller, job and rank, as given or from the environment. Raises ConfigurationError."""
     values = {
         ENV_CONTROLLER: controller or os.environ.get(ENV_CONTROLLER),
         ENV_JOB: job or os.environ.get(ENV_JOB),
@@ -278,20 +287,20 @@ def _state(controller: str, method: str, ticket: JobTicket, timeout_s: float, **
 def wait_for_others(
     ticket: JobTicket, controller: str, *, description: str | None = None, timeout_s: float = DEFAULT_WAIT_S
 ) -> None:
-    """Return when all workers of a job have joined.
+    """Wait until all workers of a job have joined.
 
     Args:
-        ticket: of this process's worker.
-        controller: ``host:port``.
-        description: what this worker's codec is (``lanesum.codecs.description``); then all others have to say it too,
-            and it must be the same.
-        timeout_s: how long to wait.
+        ticket: ticket of this worker.
+        controller: ``host:port`` of the controller.
+        description: description of this worker's codec (``lanesum.codecs.description``); if given, all workers must
+            give the same one.
+        timeout_s: maximum waiting time, in seconds.
 
     Raises:
-        DescriptionMismatchError: the workers use different codecs; all that wait are told.
-        NotReadyError: somebody has not come.
+        DescriptionMismatchError: the workers use different codecs; all waiting workers get this error.
+        NotReadyError: a worker has not joined.
         SupersededError: the ticket is void.
-        ControllerError: the controller is silent.
+        ControllerError: the controller does not answer.
     """
     deadline = time.monotonic() + timeout_s
     pause_s = _POLL_S
@@ -316,14 +325,14 @@ def wait_for_others(
         if time.monotonic() > deadline:
             raise NotReadyError(
                 f"Workers at {', '.join(answer['for'])} have not joined job {ticket.job} within {timeout_s:g} s.",
-                "Look at their logs.",
+                "Check their logs.",
             )
         time.sleep(pause_s)
-        pause_s = min(2 * pause_s, _LONGEST_POLL_S)
+        pause_s = min(2 * pause_s, _MAX_POLL_S)
 
 
 def take_ticket(ticket_file: Path) -> JobTicket:
-    """Read a ticket file once: renaming is what no two processes can both do. Raises ConfigurationError."""
+    """Read a ticket file once, by renaming it: only one process succeeds. Raises ConfigurationError."""
     used = ticket_file.with_name(ticket_file.name + ".used")
     try:
         ticket_file.rename(used)
@@ -331,7 +340,7 @@ def take_ticket(ticket_file: Path) -> JobTicket:
     except FileNotFoundError as error:
         if used.exists():
             raise ConfigurationError(
-                f"The ticket {ticket_file} was used already, and a ticket is good for one session.",
+                f"The ticket {ticket_file} was used already, and a ticket is for one session.",
                 "Take a new one (lanesum job ticket).",
             ) from error
         raise ConfigurationError(f"There is no ticket {ticket_file}.") from error

@@ -34,6 +34,7 @@ from lanesum_switch.compiler.driver import (
     PacketFn,
     compile_program,
 )
+from lanesum_switch.compiler.refusal import typed_refusal
 from lanesum_switch.runtime.state import Runtime, build_state
 from lanesum_switch.runtime.tables import MatchTable
 
@@ -120,7 +121,8 @@ class EmbeddedSwitch:
             previous = self.__dict__.copy()
             self._reset()
             try:
-                self._install(loaded)
+                with typed_refusal():
+                    self._install(loaded)
             except BaseException:
                 self.__dict__.update(previous)
                 raise

@@ -95,7 +95,7 @@ def recirculated_bytes(built: TofinoProfile, operation: LaneOp) -> tuple[int, in
 def recirculation_table() -> list[str]:
     """Return the rows of the recirculation table, one per profile of several passes and operation."""
     lines = [
-        "| profile | operation | bytes of a contribution | of a sum | load of a full port | "
+        "| profile | operation | contribution, bytes | sum, bytes | for one port at line rate | "
         f"values a second, {WORKERS} workers |",
         "|---|---|---|---|---|---|",
     ]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A round in pieces, so that one piece can be made while another is on its way and a third is put to use."""
+"""Rounds in pieces: one piece is encoded while another is in flight and a third is decoded."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from lanesum.protocol.lanes import LaneShape
 
 
 class RoundPieces:
-    """What a codec does for each piece of a round; every piece is encoded and decoded once, in order.
+    """Callbacks of a codec for the pieces of a round; each piece is encoded and decoded once, in order.
 
     Args:
-        encode: makes the uplink words of a piece, by number, in the round's own words.
-        decode: uses the accumulator words of a piece, by number; they are all workers' sum.
-        uplink_ends: uplink words of the round up to the end of each piece.
-        shape: of the round's operation; every piece ends with a whole group.
+        encode: writes the uplink words of a piece, by number, into the words of the round.
+        decode: uses the accumulator words of a piece, by number; they are the sum over all workers.
+        uplink_ends: number of uplink words up to the end of each piece.
+        shape: shape of the operation; every piece ends with a whole group.
 
     Attributes:
-        encoded, decoded: how many pieces have been.
+        encoded: number of encoded pieces.
+        decoded: number of decoded pieces.
     """
 
     def __init__(
@@ -41,25 +42,25 @@ class RoundPieces:
         return len(self._ends)
 
     def encode_next(self) -> int:
-        """Make the next piece; returns the uplink words that are there now."""
+        """Encode the next piece; return the number of uplink words encoded so far."""
         number = self.encoded
         self._encode(number)
         self.encoded = number + 1
         return self._ends[number]
 
     def encode_all(self) -> None:
-        """Make what is left."""
+        """Encode all remaining pieces."""
         while self.encoded < len(self):
             self.encode_next()
 
     @property
     def needed(self) -> int:
-        """Accumulator words up to the end of the next piece that is to be decoded; only while there is one."""
+        """Accumulator words up to the end of the next piece to decode; there must be one."""
         return self._result_ends[self.decoded]
 
-    def decode_up_to(self, there: int, words: Words) -> None:
-        """Use all pieces that the first ``there`` of the round's accumulator ``words`` hold."""
-        while self.decoded < len(self) and self.needed <= there:
+    def decode_up_to(self, available: int, words: Words) -> None:
+        """Decode all pieces within the first ``available`` of the round's accumulator ``words``."""
+        while self.decoded < len(self) and self.needed <= available:
             number = self.decoded
             begin = self._result_ends[number - 1] if number else 0
             self._decode(number, words[begin : self.needed])

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Slots in plain Python: the executable twin of ``p4src/bmv2/slots.p4``, with the same names.
+"""Slots in plain Python: executable model of ``p4src/bmv2/slots.p4``, with the same names.
 
-A slot has two shadow entries. An entry belongs to the chunk that its owner names; the first contributor of a newer
-chunk overwrites it, so nothing is cleared by hand.
+A slot has two shadow entries. An entry belongs to the chunk of its owner. The first contributor of a newer chunk
+overwrites the entry, so no entry is ever cleared (INV-3).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HALF_RANGE = 1 << 31
 
 
 class Decision(enum.Enum):
-    """What a contribution does to its entry; the names are the actions of table ``slot`` in the P4 program."""
+    """Outcome of a contribution; the names are the actions of table ``slot`` in the P4 program."""
 
     CLAIM = "claim"
     CLAIM_AND_COMPLETE = "claim_and_complete"
@@ -38,7 +38,7 @@ class Decision(enum.Enum):
 
 
 class ChunkOrder(enum.Enum):
-    """How a packet's (epoch, chunk) stands to the owner's."""
+    """Order of a packet's (epoch, chunk) relative to the owner of its entry."""
 
     NEWER = 0
     SAME = 1
@@ -49,7 +49,7 @@ class ChunkOrder(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose entry it is. ``round_words``: uplink words of the owner's whole round, header field ``racks``."""
+    """Owner of an entry. ``round_words``: uplink words of its whole round, header field ``racks``."""
 
     op: int
     job: int
@@ -64,13 +64,13 @@ class Entry:
     """One shadow set of one slot.
 
     Attributes:
-        owner: None when never used.
+        owner: the chunk that the entry belongs to; None if it was never used.
         workers: bitmap of contributors.
-        count: how many they are.
-        done: the sum is complete; never found by counting, because the fan-in may have changed since.
+        count: number of contributors.
+        done: the sum is complete. It is a bit of its own, because the fan-in may change later.
         ecn: a contribution met congestion.
-        collision: a contribution had found another entry taken.
-        touched: ticks of 1,024 us, modulo 2^16, of the last contribution that counted.
+        collision: a contribution had flag COLLISION.
+        touched: time of the last contribution that counted, in ticks of 1,024 us modulo 2^16.
         words: accumulator words, uint32.
     """
 
@@ -85,7 +85,7 @@ class Entry:
 
 
 def order_of(header: Header, owner: Owner | None) -> ChunkOrder:
-    """Serial number arithmetic (RFC 1982) on epochs, then plain order on chunks. Never FOREIGN: that takes a clock."""
+    """Compare epochs as serial numbers (RFC 1982), then chunks. Never FOREIGN, which depends on the time."""
     if owner is None or (owner.job, owner.tag) != (header.job, header.tag):
         return ChunkOrder.NEWER
     epochs_ahead = (header.epoch - owner.epoch) % (1 << 32)
@@ -99,16 +99,17 @@ def order_of(header: Header, owner: Owner | None) -> ChunkOrder:
 
 
 class SlotTable:
-    """Entries by (slot, shadow set), created when first used."""
+    """Entries by (slot, shadow set), created on first use."""
 
-    TICKS = 1 << 16  # time wraps
-    ROUND_WORD_BITS = 32  # of the size of a round that an entry remembers
-    NOTES_CONFLICTS = False  # whoever had a conflict on a chunk counts as seen there
+    TICKS = 1 << 16  # range of the time
+    ROUND_WORD_BITS = 32  # of the round size that an entry stores
+    NOTES_CONFLICTS = False  # a worker with a conflict on a chunk counts as seen there
 
     def __init__(self) -> None:
         self._entries: dict[tuple[int, int], Entry] = {}
 
     def entry(self, slot: int, shadow: int) -> Entry:
+        """Return an entry, which is created on first use."""
         return self._entries.setdefault((slot, shadow), Entry())
 
     def contribute(
@@ -127,22 +128,24 @@ class SlotTable:
         quorum: bool = False,
         lease: int = 0,
     ) -> tuple[Decision, Entry]:
-        """Take one contribution.
+        """Count one contribution.
 
         Args:
-            header: the packet's header.
+            header: header of the packet.
             words: its payload, uint32: uplink words, or accumulator words with flag UPPER.
-            slot: absolute slot; the shadow set comes from the header.
-            worker: the sender's bit, from the membership table and not from the packet.
-            fan_in: contributions that complete the entry.
-            code_table: 16 bytes for TABLE8.
-            ecn: the packet met congestion: flag ECN, or so marked in its IPv4 header.
+            slot: absolute slot; the header has the shadow set.
+            worker: bit of the sender, from the membership table and not from the packet.
+            fan_in: number of contributions that completes the entry.
+            code_table: 16 bytes, for operations with lookup.
+            ecn: the packet met congestion: flag ECN, or a mark in its IPv4 header.
             now: time in ticks of 1,024 us; only its lowest 16 bits count.
-            ascend, shared, quorum: what the switch is to the job, see ``lanesum_control.model.Role``.
-            lease: ticks for which an unfinished entry of another job stays its own.
+            ascend: sums go on towards the server, see ``lanesum_control.model.Role``.
+            shared: the job shares its slots with other jobs.
+            quorum: the job has a quorum.
+            lease: ticks for which an open entry of another job is not overwritten.
 
         Returns:
-            The decision, and the entry as it is afterwards.
+            The decision, and the entry afterwards.
         """
         entry = self.entry(slot, header.shadow)
         decision = self.decide(
@@ -176,12 +179,12 @@ class SlotTable:
 
     @staticmethod
     def _accumulator_words(header: Header, words: Words, code_table: bytes | None) -> Words:
-        """What another switch has summed is wide already."""
+        """Return the payload as accumulator words; an aggregate has these already."""
         return words if header.flags & Flag.UPPER else expand(LaneOp(header.op), words, code_table)
 
     @classmethod
     def order(cls, header: Header, entry: Entry, *, now: int = 0, shared: bool = False, lease: int = 0) -> ChunkOrder:
-        """``order_of``, and FOREIGN for what another job is still at work on."""
+        """Return ``order_of``, or FOREIGN if the entry is held by another job."""
         owner = entry.owner
         foreign = owner is not None and (owner.job, owner.tag) != (header.job, header.tag)
         if foreign and shared and not entry.done and (now - entry.touched) % cls.TICKS <= lease:
@@ -190,7 +193,7 @@ class SlotTable:
 
     @classmethod
     def seen(cls, entry: Entry, worker: int) -> bool:
-        """Whether the entry has had a packet of this worker."""
+        """Return True if this worker has contributed to the entry."""
         return bool(entry.workers & worker)
 
     @classmethod
@@ -207,7 +210,7 @@ class SlotTable:
         quorum: bool = False,
         lease: int = 0,
     ) -> Decision:
-        """The decision alone, without changing the entry; arguments as of ``contribute``."""
+        """Return the decision without changing the entry; arguments as of ``contribute``."""
         order = cls.order(header, entry, now=now, shared=shared, lease=lease)
         if order is ChunkOrder.NEWER:
             return Decision.CLAIM_AND_COMPLETE if fan_in <= 1 else Decision.CLAIM

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: ``lanesum``."""
+"""The ``lanesum`` command line."""
 
 from lanesum.cli.app import main
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ``lanesum`` command: finds the command's package, runs it, and reports errors and signals.
+"""The ``lanesum`` command line: loads a command from its package, runs it, and reports errors and signals.
 
 Installed packages add their commands through the entry-point group ``lanesum.commands``. An entry point refers to a
 function that takes the remaining arguments and returns the exit status.
@@ -8,6 +8,7 @@ function that takes the remaining arguments and returns the exit status.
 
 from __future__ import annotations
 
+import difflib
 import importlib.metadata
 import signal
 import sys
@@ -18,7 +19,8 @@ from typing import NamedTuple, NoReturn
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 
 GROUP = "lanesum.commands"
-EXIT_INTERRUPTED = 130  # as shells report Ctrl-C
+# Exit statuses of shells for SIGINT and SIGTERM.
+EXIT_INTERRUPTED = 130
 _EXIT_TERMINATED = 143
 
 Main = Callable[[Sequence[str]], int]
@@ -28,7 +30,7 @@ class Command(NamedTuple):
     """A command of any lanesum package.
 
     Attributes:
-        distribution: the package that brings it, as pip names it.
+        distribution: distribution that provides it.
         summary: one line for ``lanesum --help``.
     """
 
@@ -50,7 +52,10 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status. Errors are one line with a next step, never a traceback."""
+    """Run the command line; return the exit status.
+
+    An error is one line with a next step. Only bugs have a traceback.
+    """
     signal.signal(signal.SIGTERM, _terminate)
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -62,7 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         status = command(arguments[0])(arguments[1:])
     except SystemExit as stop:  # --help of an argument parser, or SIGTERM
-        return stop.code if isinstance(stop.code, int) else 1
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except KeyboardInterrupt:
+        status = EXIT_INTERRUPTED
     except LanesumError as error:
         print(f"{_emphasize('lanesum:')} {error}", file=sys.stderr)
         return error.exit_code
@@ -76,23 +83,31 @@ def command(name: str) -> Main:
 
     Raises:
         ConfigurationError: no lanesum package has such a command.
-        MissingToolError: the package that brings it is not installed.
+        MissingToolError: the package that provides it, or a package that it needs, is not installed.
     """
     known = COMMANDS.get(name)
     if known is None:
-        raise ConfigurationError(f"No such command {name!r}.", "See lanesum --help.")
+        close = difflib.get_close_matches(name, COMMANDS, n=1)
+        raise ConfigurationError(
+            f"No such command {name!r}.", f"Did you mean {close[0]!r}?" if close else "See lanesum --help."
+        )
     found = importlib.metadata.entry_points(group=GROUP, name=name)
     if not found:
         raise MissingToolError(
             f"The command {name!r} is not installed: it comes with {known.distribution}.",
             f"pip install {known.distribution}",
         )
-    main: Main = next(iter(found)).load()
+    try:
+        main: Main = next(iter(found)).load()
+    except ImportError as error:
+        raise MissingToolError(
+            f"The command {name!r} cannot be loaded: {error}.", f"pip install --force-reinstall {known.distribution}"
+        ) from error
     return main
 
 
 def usage() -> str:
-    """Return the text of ``lanesum --help``: all commands, also those whose package is not installed."""
+    """Return the text of ``lanesum --help``: all commands, including those whose package is not installed."""
     installed = {point.name for point in importlib.metadata.entry_points(group=GROUP)}
     lines = [
         "Usage: lanesum COMMAND [OPTIONS]",

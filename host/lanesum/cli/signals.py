@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Signals of the commands that run until they are stopped."""
+"""Signals of commands that run until they are stopped."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ import signal
 
 
 def wait_for_signal() -> None:
-    """Block until SIGINT or SIGTERM, which raise exceptions here."""
+    """Block until SIGINT or SIGTERM arrives, which raises KeyboardInterrupt or SystemExit."""
     while True:
         signal.pause()

@@ -88,8 +88,8 @@ class CodecContext:
         in_pieces: as ``complete``; and the driver encodes and decodes rounds in parts where they have
             :attr:`Round.pieces`.
         parts: parameters of the vector, one after the other; empty where they are unknown.
-        memory: vector that a codec with the trait ``adds_memory`` adds first, of the same length and device; None for
-            zeros. The codec may overwrite it with the residual.
+        error_feedback: vector that a codec with the trait ``adds_error_feedback`` adds first, of the same length and
+            device; None for zeros. The codec may overwrite it with the residual.
     """
 
     workers: int
@@ -102,7 +102,7 @@ class CodecContext:
     complete: bool = False
     in_pieces: bool = False
     parts: tuple[Part, ...] = ()
-    memory: Any = None
+    error_feedback: Any = None
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not 0 <= self.worker < self.workers:

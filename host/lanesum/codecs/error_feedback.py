@@ -26,7 +26,7 @@ class ErrorFeedback:
         self.codec = codec
         #: Traits of the inner codec. The memory of device tensors is on the device.
         self.traits = replace(
-            codec.traits, nearly_exact=False, keeps_error_feedback=False, adds_memory=False, stateful=True
+            codec.traits, nearly_exact=False, keeps_error_feedback=True, adds_error_feedback=False, stateful=True
         )
         # Arrays, or tensors of the device of the last vectors.
         self._memory: dict[str, Any] = {}
@@ -69,8 +69,8 @@ class ErrorFeedback:
                     f"Tensor {key!r} has shape {np.shape(x)}, but its error-feedback memory has {memory.shape}.",
                     f"Call forget({key!r}) where the tensor was rebuilt, or name it differently.",
                 )
-            if self.codec.traits.adds_memory and not isinstance(x, np.ndarray):
-                context = replace(context, memory=_beside(x, memory))
+            if self.codec.traits.adds_error_feedback and not isinstance(x, np.ndarray):
+                context = replace(context, error_feedback=_beside(x, memory))
             else:
                 x = _sum(x, memory)
         result = yield from self.codec.all_reduce(x, replace(context, keep_residual=True))

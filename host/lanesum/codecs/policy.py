@@ -210,7 +210,8 @@ class Policy:
         return Result(nothing, nothing.copy() if context.keep_residual else None, parameter)
 
     def _remembers(self, number: int) -> bool:
-        return self.error_feedback and not self._codecs[number].traits.nearly_exact
+        traits = self._codecs[number].traits
+        return self.error_feedback and not (traits.nearly_exact or traits.keeps_error_feedback)
 
     def _start(self, number: int, members: Sequence[Part], vector: Vector, context: CodecContext) -> Steps:
         pieces = [vector[part.start : part.stop] for part in members]

@@ -25,7 +25,7 @@ class CodecTraits:
             adds no error feedback.
         accepts_device_tensors: ``all_reduce`` accepts PyTorch tensors of a device, and returns tensors of that device.
             The codec launches its kernels in the stream of ``lanesum.gpu.staging``.
-        adds_memory: the codec adds ``CodecContext.memory`` to a tensor of a device itself.
+        adds_error_feedback: the codec adds ``CodecContext.error_feedback`` to a tensor of a device itself.
         stateful: the codec is a :class:`lanesum.codecs.base.StatefulCodec`. Checkpoints hold its state.
         max_nmse: upper bound of the normalized mean squared error of one all-reduce without error feedback, for vectors
             of many standard normal values: squared norm of the mean's error over the mean of the workers' squared
@@ -38,7 +38,7 @@ class CodecTraits:
     nearly_exact: bool = False
     keeps_error_feedback: bool = False
     accepts_device_tensors: bool = False
-    adds_memory: bool = False
+    adds_error_feedback: bool = False
     stateful: bool = False
     max_nmse: float = 1.0
 

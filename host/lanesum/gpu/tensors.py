@@ -35,20 +35,20 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def adds_error_feedback(codec: Codec, tensor: torch.Tensor) -> bool:
-    """Return True if ``codec`` adds ``CodecContext.memory`` to such a tensor itself."""
-    return codec.traits.adds_memory and codec_accepts(codec, tensor.device)
+    """Return True if ``codec`` adds ``CodecContext.error_feedback`` to such a tensor itself."""
+    return codec.traits.adds_error_feedback and codec_accepts(codec, tensor.device)
 
 
 def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torch.Tensor:
     """Return ``x`` as a contiguous vector on its device, or raise the CodecError that says why it cannot be encoded.
 
-    ``context.memory`` must have the shape, device and data type of ``x``. The counterpart for arrays is
+    ``context.error_feedback`` must have the shape, device and data type of ``x``. The counterpart for arrays is
     :func:`lanesum.codecs.base.checked_vector`.
     """
     refuse_more_workers(context, workers)
     if x.dtype is not torch.float32 or x.dim() != 1:
         raise CodecError(f"Expected a float32 tensor of one dimension, not {x.dtype} of shape {tuple(x.shape)}.")
-    kept = context.memory
+    kept = context.error_feedback
     if kept is not None and (kept.shape != x.shape or kept.device != x.device or kept.dtype != x.dtype):
         raise CodecError(
             f"The error feedback of {context.tensor!r} has {kept.dtype} of shape {tuple(kept.shape)} on {kept.device}, "
@@ -69,7 +69,7 @@ def make_steps(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> tup
         return _steps_of_host(codec.all_reduce(tensor.numpy(), context)), None, None
     staging = staging_for(tensor.device)
     computed = staging.record_event()
-    staging.wait_event(computed, tensor, *(() if context.memory is None else (context.memory,)))
+    staging.wait_event(computed, tensor, *(() if context.error_feedback is None else (context.error_feedback,)))
     if codec_accepts(codec, tensor.device):
         return codec.all_reduce(cast(Any, tensor), context), computed, staging
     # The copy itself is short, so the first step may wait for it.
@@ -77,11 +77,11 @@ def make_steps(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> tup
 
 
 def with_error_feedback(tensor: torch.Tensor, context: CodecContext) -> torch.Tensor:
-    """Return ``tensor`` plus ``context.memory``, on its device."""
-    if context.memory is None:
+    """Return ``tensor`` plus ``context.error_feedback``, on its device."""
+    if context.error_feedback is None:
         return tensor
     with staging_for(tensor.device).stream():
-        return tensor + context.memory
+        return tensor + context.error_feedback
 
 
 def copy_and_make_steps(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Steps:

@@ -183,24 +183,24 @@ class DeviceBackend:
 
     def launch_square_sums(self, sums: torch.Tensor) -> None:
         """Launch the kernel alone, in the current stream: ``sums`` (float64) of the squares of parts."""
-        memory, part = self._context.memory, self._sum_part
+        feedback, part = self._context.error_feedback, self._sum_part
         launch: _Kernel = self._kernels.square_sums
         launch[(-(-sums.numel() // SQUARE_SUMS["PARTS"]),)](
-            self._vector, self._vector if memory is None else memory, sums, self.size,
-            PART=part, UNROLL=min(_SUM_UNROLL, part // SUM_LANES), MEMORY=memory is not None, **SQUARE_SUMS,
+            self._vector, self._vector if feedback is None else feedback, sums, self.size,
+            PART=part, UNROLL=min(_SUM_UNROLL, part // SUM_LANES), FEEDBACK=feedback is not None, **SQUARE_SUMS,
         )  # fmt: skip
 
     def launch_encode(self, run: Run, made: torch.Tensor) -> None:
         """Launch the kernel that writes a run's words to those of the round (``made``, int32); after ``prepare``."""
         context, vector = self._context, self._vector
-        memory, residual = context.memory, self._residual
+        feedback, residual = context.error_feedback, self._residual
         offset, flip = dither_offset(context.worker, context.workers), context.worker & 1
         launch: _Kernel = self._kernels.encode
         for first, blocks, length, masked in self._launches.parts(run):
             launch[(blocks,)](
-                vector, vector if memory is None else memory, made, vector if residual is None else residual,
+                vector, vector if feedback is None else feedback, made, vector if residual is None else residual,
                 *self._own, self._signs, self.size, first, length, *self._random_key, offset, flip,
-                MEMORY=memory is not None, RESIDUAL=residual is not None, MASKED=masked, **self._launches.encode,
+                FEEDBACK=feedback is not None, RESIDUAL=residual is not None, MASKED=masked, **self._launches.encode,
             )  # fmt: skip
 
     def encode(self, number: int) -> None:

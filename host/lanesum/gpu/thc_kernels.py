@@ -28,9 +28,9 @@ _SUM_LANES = tl.constexpr(SUM_LANES)
 
 @triton.jit(do_not_specialize=["size"])
 def square_sums(
-    values, memory, sums, size, PART: tl.constexpr, PARTS: tl.constexpr, UNROLL: tl.constexpr, MEMORY: tl.constexpr
+    values, feedback, sums, size, PART: tl.constexpr, PARTS: tl.constexpr, UNROLL: tl.constexpr, FEEDBACK: tl.constexpr
 ):  # fmt: skip
-    """Sum the squares of ``PART`` values (plus their ``memory``); one program makes ``PARTS`` sums."""
+    """Sum the squares of ``PART`` values (plus their error ``feedback``); one program makes ``PARTS`` sums."""
     part = tl.program_id(0).to(tl.int64) * PARTS + tl.arange(0, PARTS)
     lane = tl.arange(0, _SUM_LANES)
     total = tl.zeros([PARTS, _SUM_LANES], tl.float64)
@@ -39,8 +39,8 @@ def square_sums(
         for step in tl.static_range(UNROLL):
             here = at + (start + step * _SUM_LANES)
             x = tl.load(values + here, mask=here < size, other=0.0)
-            if MEMORY:
-                x += tl.load(memory + here, mask=here < size, other=0.0)
+            if FEEDBACK:
+                x += tl.load(feedback + here, mask=here < size, other=0.0)
             wide = x.to(tl.float64)
             total += wide * wide  # the product of two float32 is exact
     total = tl.sum(tl.reshape(total, [PARTS, 2, 16]), 1)
@@ -52,16 +52,16 @@ def square_sums(
 
 
 @triton.jit
-def _load(values, memory, at, left, MEMORY: tl.constexpr, MASKED: tl.constexpr):
-    """Load the values at ``at``, of which ``left`` exist, plus their ``memory``."""
+def _load(values, feedback, at, left, FEEDBACK: tl.constexpr, MASKED: tl.constexpr):
+    """Load the values at ``at``, of which ``left`` exist, plus their error ``feedback``."""
     if MASKED:
         x = tl.load(values + at, mask=at < left, other=0.0)
-        if MEMORY:
-            x += tl.load(memory + at, mask=at < left, other=0.0)
+        if FEEDBACK:
+            x += tl.load(feedback + at, mask=at < left, other=0.0)
     else:
         x = tl.load(values + at)
-        if MEMORY:
-            x += tl.load(memory + at)
+        if FEEDBACK:
+            x += tl.load(feedback + at)
     return x
 
 
@@ -164,19 +164,19 @@ def _store_residual(residual, x, decoded, at, left, MASKED: tl.constexpr):
     do_not_specialize_on_alignment=["powers", "positions", "scales", "signs"],
 )
 def encode(
-    values, memory, words, residual, powers, positions, scales, signs,
+    values, feedback, words, residual, powers, positions, scales, signs,
     size, first, length, round, key0, key1, offset, flip,
     BLOCK: tl.constexpr, GROUPS: tl.constexpr, STAGES: tl.constexpr,
     GRANULARITY: tl.constexpr, MISSING: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
     CODE: tl.constexpr, LANE: tl.constexpr, PLANES: tl.constexpr,
-    MEMORY: tl.constexpr, RESIDUAL: tl.constexpr, MASKED: tl.constexpr,
+    FEEDBACK: tl.constexpr, RESIDUAL: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
-    """Encode values plus ``memory`` to words, and store the compression error in ``residual``."""
+    """Encode values plus error ``feedback`` to words, and store the compression error in ``residual``."""
     block = first + tl.program_id(0)
     start = block.to(tl.int64) * BLOCK
     left = tl.minimum(size - start, BLOCK).to(tl.int32)
     values += start
-    memory += start
+    feedback += start
     residual += start
     words += start // 32 * CODE
     row = tl.arange(0, GROUPS)[:, None]
@@ -186,10 +186,10 @@ def encode(
     factor = tl.load(positions + block)
     middle = tl.where(factor == 0, 0.0, GRANULARITY * _UNIT / 2)
     signs0, signs1 = _signs(signs, row, BLOCK)
-    v00 = _load(values, memory, at, left, MEMORY, MASKED)
-    v01 = _load(values, memory, at + 16, left, MEMORY, MASKED)
-    v10 = _load(values, memory, at + 32, left, MEMORY, MASKED)
-    v11 = _load(values, memory, at + 48, left, MEMORY, MASKED)
+    v00 = _load(values, feedback, at, left, FEEDBACK, MASKED)
+    v01 = _load(values, feedback, at + 16, left, FEEDBACK, MASKED)
+    v10 = _load(values, feedback, at + 32, left, FEEDBACK, MASKED)
+    v11 = _load(values, feedback, at + 48, left, FEEDBACK, MASKED)
     x00 = _flip(v00 * power0 * power1, signs0, -1, 0)
     x01 = _flip(v01 * power0 * power1, signs0, -1, 16)
     x10 = _flip(v10 * power0 * power1, signs1, -1, 0)

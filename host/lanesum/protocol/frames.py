@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ethernet, IPv4 and UDP around a payload, for software switches and tests. Hosts leave this to their kernel."""
+"""Ethernet, IPv4 and UDP headers, for software switches and tests. On hosts the kernel adds them."""
 
 from __future__ import annotations
 
@@ -21,36 +21,37 @@ _DONT_FRAGMENT = 0x4000
 
 
 def ipv4_int(address: str) -> int:
-    """Dotted quad to int."""
+    """Convert a dotted quad to an int."""
     return int(ipaddress.IPv4Address(address))
 
 
 def ipv4_text(address: int) -> str:
-    """Int to dotted quad."""
+    """Convert an int to a dotted quad."""
     return str(ipaddress.IPv4Address(address))
 
 
 def mac_bytes(mac: str) -> bytes:
-    """``02:00:00:00:00:01`` to six bytes."""
+    """Convert text such as ``02:00:00:00:00:01`` to six bytes."""
     return bytes.fromhex(mac.replace(":", ""))
 
 
 def mac_text(mac: bytes) -> str:
+    """Convert six bytes to text such as ``02:00:00:00:00:01``."""
     return mac.hex(":")
 
 
 def internet_checksum(data: bytes) -> int:
-    """One's complement checksum (RFC 1071) of an even number of bytes."""
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    """Return the one's complement checksum (RFC 1071) of an even number of bytes."""
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     total = (total & 0xFFFF) + (total >> 16)
     return ~(total + (total >> 16)) & 0xFFFF
 
 
 def udp_checksum(source_ip: int, destination_ip: int, datagram: bytes) -> int:
-    """The checksum that belongs into ``datagram``, a UDP header with checksum 0 and its payload.
+    """Return the checksum of ``datagram``, a UDP header with checksum 0 and its payload.
 
-    Never 0, which means "none": what comes to 0 is sent as 0xFFFF (RFC 768). Over a datagram whose checksum is filled
-    in, the same sum comes to 0xFFFF when nothing was damaged.
+    It is never 0, which means "none": a sum of 0 is sent as 0xFFFF (RFC 768). For an undamaged datagram with its
+    checksum filled in, the result is 0xFFFF.
     """
     pseudo_header = struct.pack(">IIHH", source_ip, destination_ip, PROTOCOL_UDP, len(datagram))
     return internet_checksum(pseudo_header + datagram + bytes(len(datagram) % 2)) or 0xFFFF
@@ -70,7 +71,7 @@ class UdpFrame:
     ttl: int = DEFAULT_TTL
 
     def pack(self, *, checksum: bool = False) -> bytes:
-        """The frame, IPv4 checksum filled in; the UDP checksum only with ``checksum``, else 0 ("none", RFC 768)."""
+        """Return the frame with its IPv4 checksum; without ``checksum`` the UDP checksum is 0 ("none", RFC 768)."""
         frame = udp_prefix(self, len(self.payload)) + self.payload
         if not checksum:
             return frame
@@ -80,9 +81,9 @@ class UdpFrame:
 
     @classmethod
     def unpack(cls, frame: bytes) -> UdpFrame | None:
-        """The datagram in ``frame``, or None where it is no unfragmented, option-free UDP over IPv4.
+        """Return the datagram in ``frame``; None if it is no UDP over IPv4, or has fragments or IPv4 options.
 
-        Ethernet padding behind the IPv4 datagram is cut off.
+        Ethernet padding after the IPv4 datagram is removed.
         """
         if len(frame) < _PREFIX_BYTES:
             return None
@@ -96,11 +97,12 @@ class UdpFrame:
         return cls(src, dst, src_ip, dst_ip, src_port, dst_port, payload, ttl)
 
     def with_payload(self, payload: bytes) -> UdpFrame:
+        """Return the same frame with another payload."""
         return replace(self, payload=payload)
 
 
 def udp_prefix(frame: UdpFrame, payload_bytes: int) -> bytes:
-    """The 42 bytes in front of a payload of ``payload_bytes``; the same for every payload of that length."""
+    """Return the 42 bytes before a payload of ``payload_bytes``; they are the same for every payload of that length."""
     udp_length = UDP_BYTES + payload_bytes
     fields = [
         frame.destination_mac, frame.source_mac, ETHERTYPE_IPV4, 0x45, 0, IPV4_BYTES + udp_length, 0, _DONT_FRAGMENT,

@@ -25,7 +25,7 @@ WORD_BITS = 32
 
 
 class Combine(enum.IntEnum):
-    """How accumulator words of two contributions become one."""
+    """Combination of the accumulator words of two contributions."""
 
     ADD = 0
     OR = 1

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets to bytes and back: one at a time (``Header``) and many at a time (``ChunkBatch``).
+"""Packing and unpacking of packets: single ones (``Header``, ``Packet``) and whole rounds (``ChunkBatch``).
 
-Byte order is network order throughout. Scapy would take hundreds of microseconds per packet, so the runtime path is
-shifts for single headers and one numpy structured array for a whole round.
+All numbers are in network byte order. A single header is packed by shifts, a whole round by one NumPy structured array;
+scapy would take hundreds of microseconds per packet.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lanesum.protocol.spec import HEADER, HEADER_BITS, HEADER_BYTES, MAX_SLOTS, 
 
 
 class PacketError(LanesumError):
-    """Bytes that are no packet of this protocol version; the message says why."""
+    """Bytes are not a packet of this protocol version, or a value does not fit its field."""
 
 
 def _containers() -> Iterator[tuple[str, int]]:
-    """Runs of header fields that share one byte-aligned integer on the wire: their names joined, and its bits."""
+    """Yield runs of header fields that share one byte-aligned integer: their joined names, and its bits."""
     names: list[str] = []
     bits = 0
     for field in HEADER:
@@ -39,11 +39,11 @@ def _containers() -> Iterator[tuple[str, int]]:
     assert not names, "header fields do not fill whole 8, 16 or 32-bit containers"
 
 
-# The header as one numpy record; "version_kind", "job", ...
+# The header as one NumPy record: "version_kind", "flags", "job", ...
 HEADER_DTYPE = np.dtype([(name, f">u{bits // 8}") for name, bits in _containers()])
 assert HEADER_DTYPE.itemsize == HEADER_BYTES
 
-# A single header is one integer of so many bits: shifting that is quicker than a ``struct`` and joining what it gives.
+# A single header is one integer of HEADER_BITS bits. Shifting it is faster than ``struct`` and joining the fields.
 _WIDTHS = tuple((field.name, field.bits) for field in HEADER)
 _FIELDS_OF = operator.attrgetter(*(field.name for field in HEADER))
 _SHIFTS = tuple(
@@ -54,7 +54,7 @@ _SHIFTS = tuple(
 
 @dataclass(slots=True)
 class Header:
-    """The lanesum header as plain integers; see ``lanesum.protocol.spec.HEADER`` for what each one means."""
+    """The lanesum header as plain integers; ``lanesum.protocol.spec.HEADER`` has the meaning of each."""
 
     version: int = VERSION
     kind: int = Kind.CONTRIBUTION
@@ -74,17 +74,17 @@ class Header:
     words: int = 0
 
     def pack(self) -> bytes:
-        """The 32 bytes of the header. Raises PacketError when a value does not fit its field."""
+        """Return the 32 bytes of the header. Raises PacketError if a value does not fit its field."""
         number = 0
         for part, (name, width) in zip(_FIELDS_OF(self), _WIDTHS, strict=True):
-            if part >> width:  # negative ones too
+            if part >> width:  # also true for negative values
                 raise PacketError(f"Header field {name} = {part} does not fit {width} bits.")
             number = number << width | part
         return number.to_bytes(HEADER_BYTES, "big")
 
     @classmethod
     def unpack(cls, data: bytes | memoryview) -> Header:
-        """Read the header at the start of ``data``. Raises PacketError when it is shorter than a header."""
+        """Read the header at the start of ``data``. Raises PacketError if it is shorter than a header."""
         if len(data) < HEADER_BYTES:
             raise PacketError(f"Packet of {len(data)} bytes is shorter than the {HEADER_BYTES}-byte header.")
         number = int.from_bytes(data[:HEADER_BYTES], "big")
@@ -96,22 +96,22 @@ assert [f.name for f in fields(Header)] == [f.name for f in HEADER]
 
 @dataclass(slots=True)
 class Packet:
-    """A header with its payload of ``header.words`` words, shape ``(words,)``, dtype uint32 (native values)."""
+    """A header with its payload of ``header.words`` words: shape ``(words,)``, dtype uint32, native byte order."""
 
     header: Header
     payload: NDArray[np.uint32]
 
     def pack(self) -> bytes:
-        """Header and payload as a UDP payload; sets ``header.words`` from the payload."""
+        """Return header and payload as a UDP payload; set ``header.words`` from the payload."""
         self.header.words = len(self.payload)
         return self.header.pack() + self.payload.astype(">u4").tobytes()
 
     @classmethod
     def unpack(cls, data: bytes | memoryview) -> Packet:
-        """Read a UDP payload. Raises PacketError for another version, or a length that the header contradicts."""
+        """Read a UDP payload. Raises PacketError for another version, or a length that differs from the header."""
         header = Header.unpack(data)
         if header.version != VERSION:
-            raise PacketError(f"Packet of protocol version {header.version}; this host speaks {VERSION}.")
+            raise PacketError(f"Packet of protocol version {header.version}; this host uses version {VERSION}.")
         expected = HEADER_BYTES + header.words * WORD_BYTES
         if len(data) != expected:
             raise PacketError(
@@ -124,21 +124,21 @@ _SLOT_AT = sum(field.bits for field in HEADER[: [field.name for field in HEADER]
 
 
 def server_of(datagram: bytes | memoryview, servers: int) -> int:
-    """Number of the server that a contribution is addressed to, of ``servers``: each has its own slots, in turn."""
+    """Return the index of the server, out of ``servers``, that has the slot of a contribution."""
     return (datagram[_SLOT_AT] << 8 | datagram[_SLOT_AT + 1]) % MAX_SLOTS % servers
 
 
 @functools.cache
 def _record(uplink_words: int) -> np.dtype[np.void]:
-    """One packet as a numpy record; making a dtype takes longer than filling a small round."""
+    """Return one packet as a NumPy record. It is cached: creating a dtype takes longer than filling a small round."""
     return np.dtype([("header", HEADER_DTYPE), ("payload", ">u4", (uplink_words,))])
 
 
 class ChunkBatch:
-    """All contributions of one round, laid out once in one buffer.
+    """All contributions of one round in one buffer.
 
     ``words`` of shape ``(chunks, uplink_words)`` become packets ``0 .. chunks - 1``; ``packet(i)`` is a view without
-    a copy. Slots and shadow sets follow the running ``position`` (see docs/protocol.md, "Slots and positions").
+    a copy. Slots and shadow sets follow from ``position`` (docs/protocol.md, "Slots and positions").
     """
 
     def __init__(self, header: Header, words: NDArray[np.uint32], *, position: int, slots: int) -> None:
@@ -159,15 +159,15 @@ class ChunkBatch:
         return len(self._records)
 
     def packet(self, chunk: int) -> memoryview:
-        """The UDP payload of one chunk."""
+        """Return the UDP payload of one chunk."""
         return self._view[chunk * self.packet_bytes : (chunk + 1) * self.packet_bytes]
 
     def set_flags(self, chunk: int, flags: int) -> None:
-        """Give one packet these flags, and no others, before it is sent."""
+        """Set the flags of one packet to exactly ``flags``."""
         self._records["header"]["flags"][chunk] = flags
 
     def last(self, chunks: int) -> ChunkBatch:
-        """The last ``chunks`` packets as a batch of their own, numbered from 0 there; the rest may be freed."""
+        """Return the last ``chunks`` packets as a batch of their own, numbered from 0; the others may be freed."""
         kept = object.__new__(ChunkBatch)
         kept._records = self._records[len(self) - chunks :].copy()
         kept._view = kept._records.view(np.uint8).data

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The one definition of lanesum's packet: fields, codes and sizes.
+"""Definition of the packet: fields, codes and sizes.
 
-The numpy and struct codecs and the scapy layer read this module when they are imported. The P4 header and constants
-(``p4src/shared/protocol.p4``) and the tables of ``docs/protocol.md`` are written from it by
-``python -m lanesum_lab.generate``; a test fails when they are out of date.
+Packing, unpacking and the scapy layer read this module when they are imported. ``python -m lanesum_lab.generate``
+generates the P4 header and constants (``p4src/shared/protocol.p4``), the C++ header fields and the tables of
+``docs/protocol.md`` from it; a test fails if they are out of date.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ MAX_RACKS = 32  # width of the rack bitmap
 MAX_SLOTS = 1 << 15  # the header's slot field has 15 bits
 CODE_TABLE_ENTRIES = 16  # a code has 4 bits
 
-# Accumulator words in one packet. The P4 program is compiled for one value; a job learns it from the controller.
+# Accumulator words in one packet. A P4 program is compiled for one value; the controller gives it to each job.
 DEFAULT_ACCUMULATOR_WORDS = 64
 BUILT_ACCUMULATOR_WORDS = (32, 64, 128)
 
 
 class Kind(enum.IntEnum):
-    """What a packet is."""
+    """Kind of a packet."""
 
     CONTRIBUTION = 1
     RESULT = 2
@@ -82,7 +82,7 @@ HEADER_BITS = sum(field.bits for field in HEADER)
 HEADER_BYTES = HEADER_BITS // 8
 WORD_BYTES = 4
 
-# What stands in front of the lanesum header in an untagged frame.
+# Headers before the lanesum header in an untagged frame.
 ETHERNET_BYTES = 14
 IPV4_BYTES = 20
 UDP_BYTES = 8

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Calls between workers, controller and servers: JSON messages over gRPC."""
+"""Remote calls between workers, controller and servers: JSON messages over gRPC."""

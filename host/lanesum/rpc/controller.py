@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller's gRPC service as both ends see it: method names, errors, and how to call it."""
+"""gRPC service of the controller: method names, errors, and a function to call it."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ EXTEND = "Extend"
 EVENTS = "Events"
 DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
-EXIT_UNREACHABLE = 75  # EX_TEMPFAIL: worth another try
+EXIT_UNREACHABLE = 75  # EX_TEMPFAIL: the call may be tried again
 
 
 class ControllerError(LanesumError):
-    """The controller refused, or cannot be reached."""
+    """The controller refused a call, or cannot be reached."""
 
 
 class UnreachableError(ControllerError):
-    """Nobody answered in time."""
+    """The controller did not answer in time."""
 
 
 def call(address: str, method: str, message: dict[str, Any], timeout_s: float = DEFAULT_TIMEOUT_S) -> dict[str, Any]:
-    """One call to the controller at ``host:port``; waits for it to come up.
+    """Call the controller at ``host:port``; wait until it is up, at most ``timeout_s`` seconds.
 
-    Raises ControllerError with the controller's own words, or saying that it cannot be reached.
+    Raises:
+        UnreachableError: the controller did not answer in time.
+        ControllerError: the controller refused; the error has its message.
     """
     try:
         return json_grpc.call(address, SERVICE, method, message, timeout_s)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""gRPC with JSON messages: what the services of controller and server, and their callers, share.
+"""gRPC with JSON messages, for the services of controller and server and for their clients.
 
-Messages are JSON, so that no generated code ties one end to the other's version of protobuf.
+With JSON no generated code ties both ends to one version of protobuf.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ from urllib.parse import quote
 from lanesum._internal.closing import Serving
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 
-# A list of all jobs with a thousand members each goes beyond gRPC's own limit of 4 MiB.
+# A list of all jobs with a thousand members each exceeds the default limit of gRPC, 4 MiB.
 MAX_MESSAGE_BYTES = 64 << 20
 _THREADS = 8
-# Refusals quote what they refuse, and gRPC passes them on percent-encoded in its headers. Beyond 8 KiB it refuses
-# a share of all answers, at random, and beyond 16 KiB all of them.
-_MOST_ENCODED_BYTES = 7 << 10
-_LONGEST_CHARACTER = 12  # bytes of one, percent-encoded
+# Refusals quote the refused value. gRPC sends them percent-encoded in headers: above 8 KiB it refuses a random share of
+# all answers, and above 16 KiB all of them.
+_MAX_ENCODED_BYTES = 7 << 10
+_MAX_CHARACTER_BYTES = 12  # of one character, percent-encoded
 
-# A message in, a message out. A LanesumError that it raises reaches the caller as a RefusedCallError.
+# Takes a message and returns one. The caller receives a LanesumError of it as a RefusedCallError.
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class RefusedCallError(LanesumError):
-    """The service answered, and refused; the message is its own."""
+    """The service refused the call; the error has its message."""
 
 
 class NoAnswerError(LanesumError):
-    """Nobody answered in time. Whether the call was carried out is not known."""
+    """No answer arrived in time; the service may have carried out the call."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
+    """Return a message as JSON."""
     return json.dumps(message).encode()
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """Raises ValueError for bytes that are no JSON object, or hold text without an encoding (half a surrogate pair)."""
+    """Read a message. Raises ValueError for bytes that are no JSON object, or have half a surrogate pair."""
     try:
         message = json.loads(data)
     except RecursionError as error:
@@ -54,7 +55,7 @@ def decode(data: bytes) -> dict[str, Any]:
 
 
 def import_grpc() -> Any:
-    """The grpc package. Raises MissingToolError where it is not installed."""
+    """Return the grpc package. Raises MissingToolError if it is not installed."""
     try:
         import grpc
     except ImportError as error:
@@ -63,9 +64,11 @@ def import_grpc() -> Any:
 
 
 def call(address: str, service: str, method: str, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-    """One call to ``service`` at ``host:port``; waits for it to come up.
+    """Call ``service`` at ``host:port``; wait until it is up, at most ``timeout_s`` seconds.
 
-    Raises RefusedCallError with the service's own words, NoAnswerError after ``timeout_s`` or when it ends meanwhile.
+    Raises:
+        RefusedCallError: the service refused; the error has its message.
+        NoAnswerError: no answer in time, or the service ended meanwhile.
     """
     grpc = import_grpc()
     options = [("grpc.max_receive_message_length", MAX_MESSAGE_BYTES)]
@@ -81,17 +84,19 @@ def call(address: str, service: str, method: str, message: dict[str, Any], timeo
 
 
 class JsonService(Serving):
-    """Serves ``handlers``, by method name, at ``address`` (``host:port``; port 0 picks one, see ``port``).
+    """gRPC service with one handler for each method.
 
     Use as a context manager, or call ``start`` and ``close``. Handlers run in several threads.
 
     Args:
-        address: where to listen.
+        address: address to listen at, ``host:port``; port 0 selects a free one, see ``port``.
         service: full name of the service.
-        handlers: one for each method.
-        owner: who cannot listen, for the error message.
+        handlers: handlers by method name.
+        owner: subject of the message if the address is taken.
 
-    Raises ConfigurationError when the port is taken, MissingToolError without grpc.
+    Raises:
+        ConfigurationError: the port is taken.
+        MissingToolError: grpc is not installed.
     """
 
     def __init__(self, address: str, service: str, handlers: Mapping[str, Handler], *, owner: str) -> None:
@@ -112,6 +117,7 @@ class JsonService(Serving):
             ) from error
 
     def start(self) -> None:
+        """Start to serve."""
         self._server.start()
 
     def close(self) -> None:
@@ -120,10 +126,10 @@ class JsonService(Serving):
 
 
 def _cut(text: str) -> str:
-    """Both ends of what is too long: the next step comes last."""
-    if len(quote(text)) <= _MOST_ENCODED_BYTES:
+    """Return both ends of a text that is too long; the next step is at its end."""
+    if len(quote(text)) <= _MAX_ENCODED_BYTES:
         return text
-    kept = _MOST_ENCODED_BYTES // _LONGEST_CHARACTER // 2
+    kept = _MAX_ENCODED_BYTES // _MAX_CHARACTER_BYTES // 2
     return f"{text[:kept]} ... {text[-kept:]}"
 
 
@@ -131,7 +137,7 @@ def _method(handler: Handler) -> Any:
     grpc = import_grpc()
 
     def handle(data: bytes, context: Any) -> bytes:
-        # Decoded here and not by gRPC, which would only log what it cannot decode.
+        # Decoded here, because gRPC only logs messages that it cannot decode.
         try:
             message = decode(data)
         except ValueError as error:

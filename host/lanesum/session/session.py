@@ -236,7 +236,7 @@ class Session(Closing):
             name: as for ``all_reduce``.
             keep_residual: compute the residual for ``AllReduceHandle.codec_result``.
             parts: the parameters that the array consists of, in order; for error messages and policies.
-            error_feedback: added to the array first, only by codecs that do so for this tensor (``adds_memory``).
+            error_feedback: added to the array first; only for codecs and tensors for which the codec does so.
         """
         all_reduce = self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
         self._scheduler.submit(all_reduce)
@@ -284,7 +284,7 @@ class Session(Closing):
             parts=tuple(parts),
             complete=not self.ticket.quorum,
             in_pieces=self._transport.supports_pieces,
-            memory=error_feedback,
+            error_feedback=error_feedback,
         )
         names = (name, *[part.key for part in parts])
         if type(array) is not np.ndarray and is_tensor(array):

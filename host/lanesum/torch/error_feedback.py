@@ -17,7 +17,7 @@ import torch
 
 from lanesum.codecs.base import Part
 from lanesum.errors import ConfigurationError
-from lanesum.gpu.staging import to_device_of, to_host
+from lanesum.gpu.staging import needs_staging, to_device_of, to_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,14 @@ class ErrorFeedbackState:
 
     def add_to(self, bucket: torch.Tensor, parts: Sequence[Part]) -> torch.Tensor:
         """Return a new tensor: ``bucket`` (float32) plus the residuals of its ``parts``."""
+        if not needs_staging(bucket.device):
+            # By NumPy, in this thread alone: PyTorch's threads are busy with backward, and an addition waits for them.
+            vector = bucket.numpy().copy()
+            for part in parts:
+                residual = self._get(bucket, part)
+                if residual is not None:
+                    vector[part.start : part.stop] += residual.numpy()
+            return torch.from_numpy(vector)
         whole = self._residual_of(bucket, parts)
         if whole is not None:
             return bucket + whole  # one addition instead of one for each parameter

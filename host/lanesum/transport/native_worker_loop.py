@@ -58,6 +58,7 @@ class NativeWorkerLoop:
         gso, gro = use_gso(_core, descriptors, offload), use_gro(offload)
         self._core = _core.WorkerLoop(rounds.core, descriptors, gso, gro, max_spin_s())
         self._exit = exits = _core.LoopExit
+        self._reached = exits.REACHED  # looked up once, for small rounds
         self._ends = (exits.REACHED, exits.WOKEN, exits.DEADLINE)
         self._running = threading.Lock()
         # A thread that is still in the loop when the interpreter ends never comes back.
@@ -99,7 +100,7 @@ class NativeWorkerLoop:
         words = as_sent(words)
         with self._running:
             reason, core = self._core.exchange(op, words, deadline_s, _SLICE_S)
-            if reason == self._exit.REACHED and core is not None:
+            if reason == self._reached and core is not None:
                 return True, core
             return self._continue(reason, core, op, words)
 
@@ -115,7 +116,7 @@ class NativeWorkerLoop:
         values = np.empty_like(vector)
         with self._running:
             finite, reason, core = self._core.gather(vector, worker, divisor, words, values, deadline_s, _SLICE_S)
-            if reason == self._exit.REACHED:
+            if reason == self._reached:
                 return True, None, values
             return (*self._continue(reason, core, LaneOp.ADD32, words), values) if finite else None
 

@@ -150,7 +150,7 @@ class LossDetector:
     @property
     def in_flight(self) -> int:
         """Chunks in flight."""
-        return sum(len(path.in_flight) for path in self._paths)
+        return sum([len(path.in_flight) for path in self._paths])
 
     def sent(self, position: int) -> SentChunk | None:
         """Return the chunk in flight at a position, if there is one."""
@@ -224,15 +224,12 @@ class LossDetector:
                 if one.bypassed != bypass:
                     self._requests.setdefault(other, bypass)
 
-    def detect_loss(self, now: float, first_unacked: int, *, more_to_send: bool) -> dict[int, Retransmission]:
+    def detect_loss(self, now: float, probe_position: int, *, more_to_send: bool) -> dict[int, Retransmission]:
         """Return the positions to retransmit at ``now``; see above for the four events, which are taken in that order.
 
         Args:
             now: time in seconds.
-            first_unacked: first position without a result, which has the probe timer. The one sent first has not:
-                other workers may not have reached it, with their windows full of chunks that this worker would not
-                request. But a worker that lacks the first one of all has sent it, and one that has its result can
-                retransmit it.
+            probe_position: position with the probe timer.
             more_to_send: further packets can be sent for the first time.
         """
         link = self._link
@@ -246,12 +243,12 @@ class LossDetector:
                     link.congestion.on_packet_lost(sent.first_on_link, link.sequence)
                 sent.probe = False
                 lost[position] = Retransmission(sent.try_again(BYPASS_AFTER_LOSSES), requested=False)
-        timed = self.sent(first_unacked)
-        if timed is not None and first_unacked not in lost:
-            recovery = self._path(first_unacked)
+        timed = self.sent(probe_position)
+        if timed is not None and probe_position not in lost:
+            recovery = self._path(probe_position)
             if recovery.probe_time_left(timed, now) <= 0:
                 self._on_probe_timeout(recovery)
-                lost[first_unacked] = self._probe(timed)
+                lost[probe_position] = self._probe(timed)
         for recovery in self._paths:
             if recovery.probe_credit:
                 for position in recovery.take_probes(lost):
@@ -263,16 +260,16 @@ class LossDetector:
         """``detect_loss`` has retransmissions, whatever the time."""
         return bool(self._requests) or any(path.probe_credit for path in self._paths)
 
-    def time_left(self, now: float, first_unacked: int, *, more_to_send: bool) -> float:
+    def time_left(self, now: float, probe_position: int, *, more_to_send: bool) -> float:
         """Return the seconds until the next timer of chunks in flight runs out; arguments as of ``detect_loss``.
 
-        0 or less while the first position without a result is not in flight.
+        0 or less while that position is not in flight.
         """
-        timed = self.sent(first_unacked)
+        timed = self.sent(probe_position)
         if timed is None:
             return 0.0
         reordered = (left_s for *_, left_s in self._reordered(now, more_to_send))
-        return min(self._path(first_unacked).probe_time_left(timed, now), min(reordered, default=MAX_PTO_S))
+        return min(self._path(probe_position).probe_time_left(timed, now), min(reordered, default=MAX_PTO_S))
 
     def _on_probe_timeout(self, recovery: _PathRecovery) -> None:
         link = self._link

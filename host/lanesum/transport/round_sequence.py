@@ -117,8 +117,7 @@ class RoundSequence:
 
     def _retransmissions(self, now: float) -> list[memoryview]:
         datagrams = []
-        first_unacked = self._scheduler.first_unacked()
-        lost = self._recovery.detect_loss(now, first_unacked, more_to_send=self._scheduler.has_free)
+        lost = self._recovery.detect_loss(now, self._probe_position, more_to_send=self._scheduler.has_free)
         for position, (bypass, requested) in lost.items():
             sent = self._recovery.on_retransmitted(position, now, bypass=bypass)
             batch = sent.round.batch
@@ -146,6 +145,16 @@ class RoundSequence:
         return datagrams
 
     @property
+    def _probe_position(self) -> int:
+        """The position with the probe timer: the first without a result.
+
+        It is not the one sent first: other workers may not have reached that one, with their windows full of chunks
+        that this worker would not request. But a worker that lacks the first one of all has sent it, and a worker that
+        has its result can retransmit it.
+        """
+        return self._scheduler.first_unacked()
+
+    @property
     def _window(self) -> int:
         """Packets in flight, at most, except for the first without a result."""
         return min(self._max_window, self._link.congestion.congestion_window)
@@ -164,7 +173,7 @@ class RoundSequence:
         in_flight = self._recovery.in_flight
         if not in_flight:
             return 0.0 if more_to_send else None
-        left_s = self._recovery.time_left(now, self._scheduler.first_unacked(), more_to_send=more_to_send)
+        left_s = self._recovery.time_left(now, self._probe_position, more_to_send=more_to_send)
         pacer = self._link.pacer
         if pacer is not None and more_to_send and in_flight < self._window:
             paced_s = pacer.left_s(self._window)

@@ -53,7 +53,8 @@ class RttEstimator:
     @property
     def loss_delay_s(self) -> float:
         """Time threshold of loss detection (RFC 9002, 6.1.2), where no late worker explains silence."""
-        return INITIAL_PTO_S if self.shortest_s is None else min(MAX_PTO_S, PTO_RTT_FACTOR * self.shortest_s)
+        shortest_s = self.shortest_s
+        return INITIAL_PTO_S if shortest_s is None else min(MAX_PTO_S, PTO_RTT_FACTOR * shortest_s)
 
     @property
     def probe_timeout_s(self) -> float:

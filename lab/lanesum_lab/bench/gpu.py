@@ -68,11 +68,13 @@ class Vectors:
     def __init__(self, count: int, of: torch.device) -> None:
         generator = torch.Generator(of).manual_seed(1)
         self.values = torch.randn(count, device=of, generator=generator)
-        self.memory = torch.randn(count, device=of, generator=generator) / 8
+        self.feedback = torch.randn(count, device=of, generator=generator) / 8
         self.codec = THC(workers=_WORKERS)
-        self.context = CodecContext(workers=_WORKERS, worker=1, seed=7, keep_residual=True, memory=self.memory)
+        self.context = CodecContext(
+            workers=_WORKERS, worker=1, seed=7, keep_residual=True, error_feedback=self.feedback
+        )
         own = staging_for(of)
-        own.wait_event(own.record_event(), self.values, self.memory)
+        own.wait_event(own.record_event(), self.values, self.feedback)
         self.place = DeviceBackend(self.codec.coder, self.values, self.context)
         self.norms = self.place.norms()
         self.peaks = self.norms * np.float32(1.1)
@@ -89,12 +91,12 @@ class Vectors:
 def works(count: int, of: torch.device, compiled: bool) -> list[tuple[str, str, float | None, Callable[[], object]]]:
     """Return operation, implementation, bytes per coordinate, and a function that launches it."""
     one = Vectors(count, of)
-    place, runs, moved = one.place, one.place.runs, traffic(one.codec, memory=True)
+    place, runs, moved = one.place, one.place.runs, traffic(one.codec, error_feedback=True)
     plain = gpu_peers.PlainThc(one.codec, one.context, one.norms, one.peaks, of)
     target, half = torch.empty_like(one.values), one.values.half()
     side = int(count**0.5)
     right = torch.randn(side, _RANK, device=of)
-    square, rest = one.values[: side * side], one.memory[: side * side]
+    square, rest = one.values[: side * side], one.feedback[: side * side]
     both = moved["square_sums"].total + moved["encode"].total
 
     def encode() -> None:
@@ -116,7 +118,7 @@ def works(count: int, of: torch.device, compiled: bool) -> list[tuple[str, str, 
         ("encode", "lanesum", moved["encode"].total, encode),
         ("norms and encode", "lanesum", both, norm_and_encode),
         ("decode", "lanesum", moved["decode"].total, decode),
-        ("encode", "plain PyTorch", None, lambda: plain.encode(one.values, one.memory)),
+        ("encode", "plain PyTorch", None, lambda: plain.encode(one.values, one.feedback)),
         ("decode", "plain PyTorch", None, lambda: plain.decode(one.lanes)),
         ("encode", "fp16 hook", None, lambda: gpu_peers.half_encode(one.values, _WORKERS)),
         ("decode", "fp16 hook", None, lambda: gpu_peers.half_decode(half, target)),
@@ -125,7 +127,7 @@ def works(count: int, of: torch.device, compiled: bool) -> list[tuple[str, str, 
     if compiled:
         encode_, decode_ = torch.compile(plain.encode), torch.compile(plain.decode)
         found += [
-            ("encode", "torch.compile", None, lambda: encode_(one.values, one.memory)),
+            ("encode", "torch.compile", None, lambda: encode_(one.values, one.feedback)),
             ("decode", "torch.compile", None, lambda: decode_(one.lanes)),
         ]
     return found

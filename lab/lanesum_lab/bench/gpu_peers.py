@@ -48,9 +48,9 @@ class PlainThc:
         self._levels = there(np.array(codec.grid.levels, dtype=np.int64))
         self._blocks, self._device = blocks, device
 
-    def encode(self, values: torch.Tensor, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the words (int32) and the residual of ``values`` plus ``memory``."""
-        codec, context, x = self._codec, self._context, values + memory
+    def encode(self, values: torch.Tensor, feedback: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the words (int32) and the residual of ``values`` plus ``feedback``."""
+        codec, context, x = self._codec, self._context, values + feedback
         granularity = codec.grid.granularity
         y = x.view(self._blocks, codec.block) * self._powers[:, :1] * self._powers[:, 1:] * self._signs
         position = self._transformed(y) * self._positions + granularity * UNIT / 2
@@ -122,9 +122,9 @@ def half_decode(sums: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return values.copy_(sums)
 
 
-def power_sgd(values: torch.Tensor, memory: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def power_sgd(values: torch.Tensor, feedback: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Do one worker's work at rank ``right.shape[1]`` for a square matrix; return mean and error-feedback memory."""
-    matrix = (values + memory).view(right.shape[0], -1)
+    matrix = (values + feedback).view(right.shape[0], -1)
     left, _ = torch.linalg.qr(matrix @ right)
     mean = left @ (matrix.t() @ left).t()
     return mean, matrix - mean

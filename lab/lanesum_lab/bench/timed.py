@@ -47,7 +47,7 @@ class TimedCodec:
         self._codec = codec
         self.phases = Phases()
         #: Traits of ``codec``, for host vectors and without its state.
-        self.traits = replace(codec.traits, accepts_device_tensors=False, adds_memory=False, stateful=False)
+        self.traits = replace(codec.traits, accepts_device_tensors=False, adds_error_feedback=False, stateful=False)
 
     @property
     def name(self) -> str:

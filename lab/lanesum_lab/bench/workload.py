@@ -13,9 +13,10 @@ from lanesum.protocol import ChunkBatch, Header, LaneOp
 from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_control.controlled_server import NoServer
+from lanesum_control.controlled_switch import ControlledSwitch
 from lanesum_control.controller import AdmittedJob, Controller, JobRequest
 from lanesum_control.managed import InProcessSwitch
-from lanesum_control.model import SWITCH_MAC, ControlledSwitch
+from lanesum_control.model import SWITCH_MAC
 from lanesum_control.network import Network
 from lanesum_control.topology import Topology
 

@@ -7,15 +7,31 @@ Format: docs/JSON_format.md of p4lang/behavioral-model, sections "The type value
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
-from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
+from lanesum_switch.bmv2.fields import (
+    FieldError,
+    Json,
+    array,
+    boolean,
+    integer,
+    number,
+    record,
+    records,
+    reference,
+    text,
+)
+from lanesum_switch.bmv2.limits import MAX_BITS, MAX_LOOKAHEAD_OFFSET
+from lanesum_switch.bmv2.signatures import SIGNATURES, mismatch
 
 _BINARY = frozenset(
     ("+", "-", "*", "/", "%", "<<", ">>", "==", "!=", ">", "<", ">=", "<=", "&", "|", "^")
     + ("and", "or", "two_comp_mod", "usat_cast", "sat_cast")
 )
+_CASTS = frozenset(("two_comp_mod", "usat_cast", "sat_cast"))
 _UNARY = frozenset(("not", "~", "d2b", "b2d", "valid", "valid_union", "last_stack_index", "size_stack"))
 # Arithmetic primitives of P4_14, with the arguments (target, operand) or (target, left, right).
 _ARITHMETIC = {
@@ -29,17 +45,15 @@ _ARITHMETIC = {
     "shift_left": "<<",
     "shift_right": ">>",
 }
-_OBJECT_TYPES = frozenset(("calculation", "register_array", "meter_array", "counter_array", "extern"))
-
-Json = dict[str, Any]
 
 
 def place_of(item: Json) -> str:
     """Return ``file(line)`` from the ``source_info`` of a JSON object, or an empty string."""
-    info = item.get("source_info") or {}
-    if "filename" not in info:
+    info = item.get("source_info")
+    if type(info) is not dict or type(info.get("filename")) is not str:
         return ""
-    return f"{info['filename']}({info.get('line', '?')})"
+    line = info.get("line")
+    return f"{info['filename'][-200:]}({line if type(line) is int and 0 <= line < 1 << 32 else '?'})"
 
 
 def unsupported(construct: str, place: str = "") -> UnsupportedProgramError:
@@ -48,107 +62,239 @@ def unsupported(construct: str, place: str = "") -> UnsupportedProgramError:
     return UnsupportedProgramError(f"Unsupported: {construct}{where}.")
 
 
-def number_of(text: str) -> int:
-    """Return the value of a ``hexstr``, which may have a prefix and a sign."""
-    negative = text.startswith("-")
-    digits = text.lstrip("-")
-    value = int(digits, 16)
-    return -value if negative else value
-
-
 class ExpressionLoader:
-    """Loads expressions and primitives over the headers that the program has so far."""
+    """Loads expressions and primitives over the headers that the program has so far.
+
+    Attributes:
+        num_params: number of run-time parameters of the action whose expressions are loaded; 0 outside of actions.
+    """
 
     def __init__(self, program: ir.Program) -> None:
         self.program = program
+        self.num_params = 0
+        self._fields: dict[tuple[str, str], ir.FieldRef] = {}
 
-    def _field(self, value: list[str]) -> ir.FieldRef:
-        header, name = value
-        if not isinstance(header, str):
+    def _objects(self, kind: str) -> Container[str] | None:
+        """Return the names of the objects of a kind; None for an unknown kind."""
+        program = self.program
+        match kind:
+            case "calculation":
+                return program.calculations
+            case "register_array":
+                return program.registers
+            case "meter_array":
+                return program.meters
+            case "counter_array":
+                return program.counters
+        return None
+
+    def _field(self, holder: Any, key: Any) -> ir.FieldRef:
+        try:
+            header, name = holder[key]
+            return self._fields[header, name]
+        except (KeyError, TypeError, ValueError, IndexError):
+            value = array(holder, key, 2)
+        if isinstance(value[0], dict):
             raise unsupported("field of an expression that is not a header instance")
-        ref = ir.FieldRef(header, name)
+        ref = ir.FieldRef(text(value, 0), text(value, 1))
         try:
             self.program.field_type(ref)
         except KeyError:
-            raise InvalidArgumentError(
-                f"The program refers to the field {header}.{name}, which it does not define."
-            ) from None
+            raise FieldError(value, 1, f"a field of {ref.header[:80]!r} that the program defines") from None
+        if ref.header not in self.program.instances:
+            raise FieldError(value, 0, "the name of a header that the program defines")
+        self._fields[ref.header, ref.name] = ref
         return ref
 
-    def _expr(self, item: Json | None) -> ir.Expr:
-        if item is None:
+    def _number_field(self, holder: Any, key: Any) -> ir.FieldRef:
+        """Return a field that a program may write a number to."""
+        ref = self._field(holder, key)
+        if ref.name == ir.VALID or self.program.field_type(ref).variable:
+            raise FieldError(holder, key, "a field of fixed width")
+        return ref
+
+    def _arg(self, holder: Any, key: Any) -> ir.Expr:
+        """Return an operand; 0 for a missing one."""
+        if holder.get(key) is None:
             return ir.Const(0)
-        kind: str = item["type"]
-        value: Any = item.get("value")
-        if kind == "expression":
-            return self._operation(value) if "op" in value else self._expr(value)
+        return self._expr(record(holder, key))
+
+    def _exprs(self, holder: Any, key: Any) -> tuple[ir.Expr, ...]:
+        return tuple([self._expr(item) for item in records(holder, key)])
+
+    def _expr(self, item: Json) -> ir.Expr:
+        kind = item.get("type")
         if kind == "field":
-            return self._field(value)
+            return self._field(item, "value")
+        if kind == "expression":
+            value = record(item, "value")
+            return self._operation(value) if "op" in value else self._expr(value)
         if kind == "hexstr":
-            return ir.Const(number_of(value))
-        if kind == "bool":
-            return ir.Bool(bool(value))
+            return ir.Const(number(item, "value"))
         if kind in ("local", "runtime_data"):
-            return ir.Param(int(value))
+            return ir.Param(integer(item, "value", 0, self.num_params - 1))
+        if kind == "bool":
+            return ir.Bool(boolean(item, "value"))
+        return self._object(item, text(item, "type"))
+
+    def _object(self, item: Json, kind: str) -> ir.Expr:
+        """Return an expression that denotes an object, or a field of one."""
+        program = self.program
         if kind == "header":
-            return ir.HeaderRef(self._known(value, self.program.instances))
+            return ir.HeaderRef(reference(item, "value", program.instances, "header"))
         if kind == "header_stack":
-            return ir.StackRef(self._known(value, self.program.stacks))
+            return ir.StackRef(reference(item, "value", program.stacks, "header stack"))
         if kind == "header_union":
-            return ir.UnionRef(self._known(value, self.program.unions))
+            return ir.UnionRef(reference(item, "value", program.unions, "header union"))
         if kind == "header_union_stack":
-            return ir.UnionStackRef(self._known(value, self.program.union_stacks))
+            return ir.UnionStackRef(reference(item, "value", program.union_stacks, "header union stack"))
         if kind == "stack_field":
-            return ir.LastField(self._known(value[0], self.program.stacks), value[1])
+            value = array(item, "value", 2)
+            stack = reference(value, 0, program.stacks, "header stack")
+            names = {f.name for f in self._element_type(stack).fields} | {"last"}
+            return ir.LastField(stack, reference(value, 1, names, "field"))
         if kind == "union_stack_field":
-            return ir.LastUnionField(self._known(value[0], self.program.union_stacks), value[1], value[2])
+            value = array(item, "value", 3)
+            stack = reference(value, 0, program.union_stacks, "header union stack")
+            union = program.unions[program.union_stacks[stack].elements[0]]
+            member = reference(value, 1, union.members, "member")
+            header = program.instances[union.headers[union.members.index(member)]]
+            names = {f.name for f in header.type.fields}
+            return ir.LastUnionField(stack, member, reference(value, 2, names, "field"))
         if kind == "register":
-            return ir.RegisterCell(value[0], self._expr(value[1]))
+            value = array(item, "value", 2)
+            return ir.RegisterCell(
+                reference(value, 0, program.registers, "register array"), self._expr(record(value, 1))
+            )
         if kind == "lookahead":
-            return ir.Lookahead(int(value[0]), int(value[1]))
-        if kind in _OBJECT_TYPES:
-            return ir.Named(kind, value)
+            value = array(item, "value", 2)
+            return ir.Lookahead(integer(value, 0, 0, MAX_LOOKAHEAD_OFFSET), integer(value, 1, 1, MAX_BITS))
         if kind == "string":
-            return ir.Text(value)
-        if kind == "parameters_vector":
-            return ir.Vector(tuple(self._expr(part) for part in value or ()))  # p4c writes {} for an empty one
+            return ir.Text(text(item, "value"))
+        if kind == "parameters_vector":  # p4c writes {} for an empty one
+            return ir.Vector(self._exprs(item, "value") if item.get("value") else ())
+        objects = self._objects(kind)
+        if objects is not None:
+            return ir.Named(kind, reference(item, "value", objects, kind.replace("_", " ")))
         raise unsupported(f"value of type {kind!r}", place_of(item))
 
-    @staticmethod
-    def _known(name: str, names: dict[str, Any]) -> str:
-        if name not in names:
-            raise InvalidArgumentError(f"The program refers to {name!r}, which it does not define.")
-        return name
+    # Types of header expressions
+
+    def _element_type(self, stack: str) -> ir.HeaderType:
+        return self.program.instances[self.program.stacks[stack].elements[0]].type
+
+    def _union(self, expr: ir.Expr) -> ir.UnionInstance | None:
+        """Return a union of the type that a union expression has."""
+        match expr:
+            case ir.UnionRef(name):
+                return self.program.unions[name]
+            case ir.UnionStackElement(stack, _) | ir.UnionStackRef(stack):
+                return self.program.unions[self.program.union_stacks[stack].elements[0]]
+        return None
+
+    def _header_type(self, expr: ir.Expr) -> ir.HeaderType | None:
+        """Return the type of a header expression; None for any other expression."""
+        match expr:
+            case ir.HeaderRef(name):
+                return self.program.instances[name].type
+            case ir.StackElement(stack, _) | ir.LastField(stack, "last"):
+                return self._element_type(stack)
+            case ir.AccessUnionHeader(inner, index):
+                union = self._union(inner)
+                return None if union is None else self.program.instances[union.headers[index]].type
+        return None
 
     def _operation(self, item: Json) -> ir.Expr:
-        op = item["op"]
-        left, right = item.get("left"), item.get("right")
+        op = text(item, "op")
+        if op in _BINARY:
+            if op in _CASTS:
+                self._cast_width(item)
+            return ir.Op(op, (self._arg(item, "left"), self._arg(item, "right")))
+        if op in _UNARY:
+            return ir.Op(op, (self._arg(item, "right" if item.get("right") is not None else "left"),))
         if op == "?":
-            return ir.Op(op, (self._expr(item["cond"]), self._expr(left), self._expr(right)))
+            return ir.Op(op, (self._expr(record(item, "cond")), self._arg(item, "left"), self._arg(item, "right")))
         if op == "access_field":
-            assert left is not None
-            return ir.AccessField(self._expr(left), int(right))  # type: ignore[arg-type]
+            header = self._expr(record(item, "left"))
+            kind = self._header_type(header)
+            if kind is None:
+                raise FieldError(item, "left", "a header")
+            return ir.AccessField(header, integer(item, "right", 0, len(kind.fields) - 1))
         if op == "access_union_header":
-            assert left is not None
-            return ir.AccessUnionHeader(self._expr(left), int(right))  # type: ignore[arg-type]
+            operand = self._expr(record(item, "left"))
+            union = self._union(operand)
+            if union is None:
+                raise FieldError(item, "left", "a header union")
+            return ir.AccessUnionHeader(operand, integer(item, "right", 0, len(union.headers) - 1))
         if op in ("dereference_header_stack", "dereference_stack", "dereference_union_stack"):
-            stack = self._expr(left)
-            index = self._expr(right)
+            stack = self._arg(item, "left")
+            index = self._arg(item, "right")
             if isinstance(stack, ir.StackRef):
                 return ir.StackElement(stack.name, index)
             if isinstance(stack, ir.UnionStackRef):
                 return ir.UnionStackElement(stack.name, index)
             raise unsupported(f"{op} of an expression that is not a stack", place_of(item))
-        if op in _BINARY:
-            return ir.Op(op, (self._expr(left), self._expr(right)))
-        if op in _UNARY:
-            return ir.Op(op, (self._expr(right if right is not None else left),))
         raise unsupported(f"operator {op!r}", place_of(item))
 
+    def _cast_width(self, item: Json) -> None:
+        """Check the constant width of a cast."""
+        right = record(item, "right")
+        while right.get("type") == "expression" and type(right.get("value")) is dict and "op" not in right["value"]:
+            right = right["value"]
+        if right.get("type") == "hexstr" and not 0 < number(right, "value") <= MAX_BITS:
+            raise FieldError(right, "value", f"a width from 1 to {MAX_BITS} bits")
+
     def _primitive(self, item: Json) -> ir.Primitive:
-        op = item["op"]
-        args = tuple(self._expr(arg) for arg in item["parameters"])
-        if op in _ARITHMETIC:
-            operands = args if len(args) == 2 else args[1:]
-            return ir.Primitive("assign", (args[0], ir.Op(_ARITHMETIC[op], operands)), place_of(item))
+        op = text(item, "op")
+        args = self._exprs(item, "parameters")
+        operator = _ARITHMETIC.get(op)
+        if operator is not None:
+            if len(args) not in (2, 3):
+                raise FieldError(item, "parameters", "2 or 3 parameters")
+            args = (args[0], ir.Op(operator, args if len(args) == 2 else args[1:]))
+            op = "assign"
+        signature = SIGNATURES.get(op)
+        if signature is None:
+            raise unsupported(f"primitive {op!r}", place_of(item))
+        wrong = mismatch(signature, args)
+        if wrong is not None:
+            raise FieldError(item["parameters"], wrong[0], f"{wrong[1]} as parameter {wrong[0]} of {op}")
+        if op in _PAIRS:
+            self._check_pair(item, args)
+        elif op in ("add_header", "remove_header"):
+            if isinstance(args[0], ir.HeaderRef) and self.program.instances[args[0].name].metadata:
+                raise FieldError(item["parameters"], 0, "a header that is not metadata")
+        elif op in ("count", "execute_meter"):
+            assert isinstance(args[0], ir.Named)
+            arrays: dict[str, Any] = dict(self.program.counters if op == "count" else self.program.meters)
+            if arrays[args[0].name].binding is not None:
+                raise unsupported(f"{op} of the direct array {args[0].name!r}", place_of(item))
         return ir.Primitive(op, args, place_of(item))
+
+    def _check_pair(self, item: Json, args: tuple[ir.Expr, ...]) -> None:
+        """Check that both arguments of a copy have the same type."""
+        if self._shape(args[0]) != self._shape(args[1]):
+            raise FieldError(item["parameters"], 1, "an object of the type of parameter 0")
+
+    def _shape(self, expr: ir.Expr) -> tuple[object, ...]:
+        """Return a value that is equal for the operands of a valid copy."""
+        program = self.program
+        match expr:
+            case ir.FieldRef():
+                return (program.field_type(expr).variable,)
+            case ir.StackRef(stack):
+                return (self._element_type(stack).name, len(program.stacks[stack].elements))
+            case ir.UnionStackRef(stack):
+                elements = program.union_stacks[stack].elements
+                return (program.unions[elements[0]].members, len(elements))
+            case ir.UnionRef() | ir.UnionStackElement():
+                union = self._union(expr)
+                return (None if union is None else union.members,)
+        kind = self._header_type(expr)
+        metadata = isinstance(expr, ir.HeaderRef) and program.instances[expr.name].metadata
+        return (None if kind is None else kind.name, metadata)
+
+
+_PAIRS = frozenset(
+    ("assign_VL", "assign_header", "copy_header", "assign_union", "assign_header_stack", "assign_union_stack")
+)

@@ -9,67 +9,99 @@ Format: docs/JSON_format.md of p4lang/behavioral-model, version 2. A construct t
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.bmv2.expression_loader import Json, number_of, place_of, unsupported
+from lanesum_switch.bmv2.expression_loader import place_of, unsupported
+from lanesum_switch.bmv2.fields import (
+    FieldError,
+    Json,
+    array,
+    boolean,
+    integer,
+    optional_text,
+    record,
+    records,
+    reference,
+    text,
+)
+from lanesum_switch.bmv2.limits import (
+    MAX_BITS,
+    MAX_CELLS,
+    MAX_PROGRAM_BYTES,
+    MAX_STACK,
+    MAX_VARBIT_BYTES,
+)
 from lanesum_switch.bmv2.parser_loader import ParserLoader
+from lanesum_switch.bmv2.pipeline_loader import PipelineLoader
+
+_NEXT_STEP = "Push the .json file that p4c-bm2-ss wrote."
 
 
 def load_program(text: bytes) -> ir.Program:
-    """Parse and validate a program.
+    """Parse and validate a program: every field has the type, range and references of the format.
 
-    Raises InvalidArgumentError for text that is not BMv2 JSON, and UnsupportedProgramError for a construct that the
-    switch does not run.
+    Raises InvalidArgumentError for text that is not BMv2 JSON or exceeds a limit, and UnsupportedProgramError for a
+    construct that the switch does not run.
     """
+    if len(text) > MAX_PROGRAM_BYTES:
+        raise InvalidArgumentError(f"The pipeline has {len(text)} bytes: a program has at most {MAX_PROGRAM_BYTES}.")
     try:
         root = json.loads(text)
-    except ValueError as error:
-        raise InvalidArgumentError(
-            f"The pipeline is not JSON: {error}.", "Push the .json file that p4c-bm2-ss wrote."
-        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"The pipeline is not JSON: {error}.", _NEXT_STEP) from error
     if not isinstance(root, dict) or "pipelines" not in root or "header_types" not in root:
-        raise InvalidArgumentError(
-            "The JSON is not a BMv2 program (no pipelines, no header_types).",
-            "Push the .json file that p4c-bm2-ss wrote.",
-        )
-    version = root.get("__meta__", {}).get("version", [2, 0])
-    if version[0] != 2:
-        raise UnsupportedProgramError(
-            f"The BMv2 JSON has version {version[0]}.{version[1]}; this switch reads version 2."
-        )
+        raise InvalidArgumentError("The JSON is not a BMv2 program (no pipelines, no header_types).", _NEXT_STEP)
     try:
+        _check_version(root)
         return _Loader(root).load()
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except FieldError as error:
         raise InvalidArgumentError(
-            f"The BMv2 JSON is malformed: {type(error).__name__}: {error}.",
-            "Compile the program again with p4c-bm2-ss.",
+            f"The BMv2 JSON is malformed at {error.message(root)}.", "Compile the program again with p4c-bm2-ss."
         ) from error
+    except RecursionError as error:
+        raise InvalidArgumentError("The BMv2 JSON has an expression that is nested too deeply.") from error
 
 
-class _Loader(ParserLoader):
+def _check_version(root: Json) -> None:
+    version = record(root, "__meta__").get("version", [2, 0]) if "__meta__" in root else [2, 0]
+    if type(version) is not list or len(version) != 2:
+        raise FieldError(root["__meta__"], "version", "two numbers")
+    major, minor = integer(version, 0), integer(version, 1)
+    if major != 2:
+        raise UnsupportedProgramError(f"The BMv2 JSON has version {major}.{minor}; this switch reads version 2.")
+
+
+class _Loader(ParserLoader, PipelineLoader):
     def __init__(self, root: Json) -> None:
-        super().__init__(ir.Program(root.get("program") or "program"))
+        super().__init__(ir.Program(optional_text(root, "program") or "program"))
         self.root = root
 
     def load(self) -> ir.Program:
         root, program = self.root, self.program
         if root.get("extern_instances"):
-            names = ", ".join(str(e.get("name")) for e in root["extern_instances"])
-            raise unsupported(f"extern instances ({names})")
+            names = ", ".join(text(e, "name") for e in records(root, "extern_instances"))
+            raise unsupported(f"extern instances ({names[:200]})")
         self._headers()
-        for alias, (header, member) in root.get("field_aliases", []):
-            program.aliases[alias] = ir.FieldRef(header, member)
-        program.errors = {name: value for name, value in root.get("errors", [])}
-        for item in root.get("parse_vsets", []):
-            program.value_sets[item["name"]] = item["compressed_bitwidth"]
+        aliases = array(root, "field_aliases", optional=True)
+        for position in range(len(aliases)):
+            alias = array(aliases, position, 2)
+            program.aliases[text(alias, 0)] = self._field(alias, 1)
+        errors = array(root, "errors", optional=True)
+        for position in range(len(errors)):
+            error = array(errors, position, 2)
+            program.errors[text(error, 0)] = integer(error, 1)
+        for item in records(root, "parse_vsets", optional=True):
+            program.value_sets[text(item, "name")] = integer(item, "compressed_bitwidth", 0, MAX_BITS)
         self._stateful()
         self._actions()
-        self._parser(root.get("parsers", []))
-        for deparser in root.get("deparsers", [])[:1]:
-            program.deparser = tuple(deparser["order"])
-            program.deparser_calls = tuple(self._primitive(p) for p in deparser.get("primitives", []))
-        for pipeline in root["pipelines"]:
+        self._parser(records(root, "parsers", optional=True))
+        for deparser in records(root, "deparsers", optional=True)[:1]:
+            order = array(deparser, "order")
+            program.deparser = tuple(self._packet_header(order, i) for i in range(len(order)))
+            program.deparser_calls = tuple(map(self._primitive, records(deparser, "primitives", optional=True)))
+        for pipeline in records(root, "pipelines"):
             loaded = self._pipeline(pipeline)
             if pipeline["name"] == "ingress":
                 program.ingress = loaded
@@ -79,222 +111,170 @@ class _Loader(ParserLoader):
                 raise unsupported(f"pipeline {pipeline['name']!r} (v1model has ingress and egress)")
         self._checksums()
         for key, lists in (("field_lists", program.field_lists), ("learn_lists", program.learn_lists)):
-            for item in root.get(key, []):
-                lists[item["id"]] = self._field_list(item)
+            for item in records(root, key, optional=True):
+                lists[integer(item, "id")] = self._field_list(item)
         return program
 
     # Headers
 
+    def _packet_header(self, holder: Any, key: Any) -> str:
+        """Return the name of a header that is not metadata."""
+        name = reference(holder, key, self.program.instances, "header")
+        if self.program.instances[name].metadata:
+            raise FieldError(holder, key, "a header that is not metadata")
+        return name
+
     def _headers(self) -> None:
         root, program = self.root, self.program
         types: dict[str, ir.HeaderType] = {}
-        for item in root["header_types"]:
-            if item.get("length_exp"):
-                raise unsupported(f"length expression of header type {item['name']!r} (P4_14)")
-            fields = []
-            for entry in item["fields"]:
-                variable = entry[1] == "*"
-                if len(entry) > 3 and entry[3]:
-                    raise unsupported(f"saturating field {item['name']}.{entry[0]}")
-                signed = len(entry) > 2 and bool(entry[2])
-                fields.append(ir.FieldType(entry[0], 0 if variable else int(entry[1]), signed, variable))
-            types[item["name"]] = ir.HeaderType(item["name"], tuple(fields), int(item.get("max_length") or 0))
+        for item in records(root, "header_types"):
+            header_type = self._header_type_of(item)
+            types[header_type.name] = header_type
         by_id: dict[int, str] = {}
-        for item in root["headers"]:
-            header_type = types[item["header_type"]]
-            metadata = bool(item["metadata"])
+        for item in records(root, "headers"):
+            name, header_type = text(item, "name"), types[reference(item, "header_type", types, "header type")]
+            metadata = boolean(item, "metadata")
             if not metadata and header_type.fixed_bits % 8:
-                raise unsupported(
-                    f"header {item['name']!r} of {header_type.fixed_bits} bits, not whole bytes", place_of(item)
-                )
-            program.instances[item["name"]] = ir.Instance(item["name"], header_type, metadata)
-            by_id[item["id"]] = item["name"]
-        for item in root.get("header_stacks", []):
-            names = tuple(by_id[number] for number in item["header_ids"])
+                raise unsupported(f"header {name!r} of {header_type.fixed_bits} bits, not whole bytes", place_of(item))
+            program.instances[name] = ir.Instance(name, header_type, metadata)
+            by_id[integer(item, "id")] = name
+        for item in records(root, "header_stacks", optional=True):
+            names = self._members(item, "header_ids", by_id)
+            if len({(program.instances[n].type.name, program.instances[n].metadata) for n in names}) > 1:
+                raise FieldError(item, "header_ids", "headers of one type")
             program.stacks[item["name"]] = ir.StackType(item["name"], names)
-        for item in root.get("header_union_types", []):
-            self.union_types[item["name"]] = tuple(member for member, _ in item["headers"])
+        for stack in program.stacks.values():
+            if program.instances[stack.elements[0]].metadata:
+                raise unsupported(f"header stack {stack.name!r} of metadata")
+        self._unions(by_id)
+
+    def _header_type_of(self, item: Json) -> ir.HeaderType:
+        name = text(item, "name")
+        if item.get("length_exp"):
+            raise unsupported(f"length expression of header type {name!r} (P4_14)")
+        fields: dict[str, ir.FieldType] = {}
+        entries = array(item, "fields")
+        for position in range(len(entries)):
+            entry = array(entries, position)
+            field = text(entry, 0)
+            if field in fields or field == ir.VALID:
+                raise FieldError(entry, 0, "a field name that occurs once")
+            variable = len(entry) > 1 and entry[1] == "*"
+            bits = 0 if variable else integer(entry, 1, 1, MAX_BITS)
+            signed = len(entry) > 2 and boolean(entry, 2)
+            if len(entry) > 3 and boolean(entry, 3):
+                raise unsupported(f"saturating field {name}.{field}")
+            if variable and any(f.variable for f in fields.values()):
+                raise FieldError(entry, 1, "at most one variable-length field in a header type")
+            fields[field] = ir.FieldType(field, bits, signed and not variable, variable)
+        return ir.HeaderType(name, tuple(fields.values()), integer(item, "max_length", 0, MAX_VARBIT_BYTES, default=0))
+
+    def _members(self, item: Json, key: str, by_id: dict[int, str]) -> tuple[str, ...]:
+        """Return the names of the elements of a stack or union, which ``by_id`` has by number."""
+        text(item, "name")
+        numbers = array(item, key)
+        if not 0 < len(numbers) <= MAX_STACK:
+            raise FieldError(item, key, f"an array of 1 to {MAX_STACK} numbers")
+        names = []
+        for position in range(len(numbers)):
+            value = integer(numbers, position)
+            if value not in by_id or by_id[value] in names:
+                raise FieldError(numbers, position, "the number of an element that the program defines, once")
+            names.append(by_id[value])
+        return tuple(names)
+
+    def _unions(self, by_id: dict[int, str]) -> None:
+        root, program = self.root, self.program
+        types: dict[str, tuple[str, ...]] = {}
+        for item in records(root, "header_union_types", optional=True):
+            headers = array(item, "headers")
+            types[text(item, "name")] = tuple(text(array(headers, i), 0) for i in range(len(headers)))
         union_by_id: dict[int, str] = {}
-        for item in root.get("header_unions", []):
-            names = tuple(by_id[number] for number in item["header_ids"])
-            members = self.union_types[item["union_type"]]
-            program.unions[item["name"]] = ir.UnionInstance(item["name"], members, names)
-            union_by_id[item["id"]] = item["name"]
-        for item in root.get("header_union_stacks", []):
-            elements = tuple(union_by_id[number] for number in item["header_union_ids"])
+        type_of: dict[str, str] = {}
+        for item in records(root, "header_unions", optional=True):
+            names = self._members(item, "header_ids", by_id)
+            kind = reference(item, "union_type", types, "header union type")
+            if len(types[kind]) != len(names) or any(program.instances[n].metadata for n in names):
+                raise FieldError(item, "header_ids", f"{len(types[kind])} headers")
+            program.unions[item["name"]] = ir.UnionInstance(item["name"], types[kind], names)
+            type_of[item["name"]] = kind
+            union_by_id[integer(item, "id")] = item["name"]
+        for item in records(root, "header_union_stacks", optional=True):
+            elements = self._members(item, "header_union_ids", union_by_id)
+            if len({type_of[element] for element in elements}) > 1:
+                raise FieldError(item, "header_union_ids", "unions of one type")
             program.union_stacks[item["name"]] = ir.UnionStackType(item["name"], elements)
-            self.union_stack_types[item["name"]] = item["union_type"]
 
     # Stateful objects, calculations, actions
 
     def _stateful(self) -> None:
         root, program = self.root, self.program
-        for item in root.get("register_arrays", []):
-            program.registers[item["name"]] = ir.RegisterArray(
-                item["name"], int(item["size"]), int(item["bitwidth"]), bool(item.get("signed", False))
-            )
-        for item in root.get("counter_arrays", []):
-            binding = item.get("binding") if item.get("is_direct") else None
-            program.counters[item["name"]] = ir.CounterArray(item["name"], int(item.get("size") or 0), binding)
-        for item in root.get("meter_arrays", []):
-            direct = bool(item.get("is_direct"))
-            result = self._field(item["result_target"]) if direct and item.get("result_target") else None
-            program.meters[item["name"]] = ir.MeterArray(
-                item["name"],
-                int(item.get("size") or 0),
-                item["type"],
-                item.get("binding") if direct else None,
-                result,
-            )
-        for item in root.get("calculations", []):
-            inputs = []
-            for part in item["input"]:
-                kind = part["type"]
-                if kind not in ("field", "header", "hexstr", "payload"):
-                    raise unsupported(f"input of type {kind!r} of calculation {item['name']!r}", place_of(item))
-                value = None if kind == "payload" else self._expr(part)
-                inputs.append(ir.CalcInput(kind, value, int(part.get("bitwidth") or 0)))
-            program.calculations[item["name"]] = ir.Calculation(item["name"], item["algo"], tuple(inputs))
+        for item in records(root, "register_arrays", optional=True):
+            name = text(item, "name")
+            size, bits = integer(item, "size", 0, MAX_CELLS), integer(item, "bitwidth", 1, MAX_BITS)
+            program.registers[name] = ir.RegisterArray(name, size, bits, boolean(item, "signed", False))
+        for item in records(root, "counter_arrays", optional=True):
+            name, direct = text(item, "name"), boolean(item, "is_direct", False)
+            binding = text(item, "binding") if direct else None
+            program.counters[name] = ir.CounterArray(name, integer(item, "size", 0, MAX_CELLS, default=0), binding)
+        for item in records(root, "meter_arrays", optional=True):
+            name, direct = text(item, "name"), boolean(item, "is_direct", False)
+            binding = text(item, "binding") if direct else None
+            result = self._number_field(item, "result_target") if direct and item.get("result_target") else None
+            size = integer(item, "size", 0, MAX_CELLS, default=0)
+            unit = reference(item, "type", ("bytes", "packets"), "unit")
+            program.meters[name] = ir.MeterArray(name, size, unit, binding, result)
+        for item in records(root, "calculations", optional=True):
+            name = text(item, "name")
+            inputs = tuple(self._calculation_input(part, item) for part in records(item, "input"))
+            program.calculations[name] = ir.Calculation(name, text(item, "algo"), inputs)
+
+    def _calculation_input(self, part: Json, item: Json) -> ir.CalcInput:
+        kind = text(part, "type")
+        if kind not in ("field", "header", "hexstr", "payload"):
+            raise unsupported(f"input of type {kind!r} of calculation {item['name']!r}", place_of(item))
+        if kind == "header":
+            self._packet_header(part, "value")
+        value = None if kind == "payload" else self._expr(part)
+        return ir.CalcInput(kind, value, integer(part, "bitwidth", 0, MAX_BITS, default=0))
 
     def _actions(self) -> None:
-        for item in self.root.get("actions", []):
-            params = tuple((p["name"], int(p["bitwidth"])) for p in item["runtime_data"])
-            body = tuple(self._primitive(p) for p in item["primitives"])
-            self.program.actions[item["id"]] = ir.Action(item["name"], item["id"], params, body)
+        for item in records(self.root, "actions", optional=True):
+            params = tuple(
+                (text(p, "name"), integer(p, "bitwidth", 1, MAX_BITS)) for p in records(item, "runtime_data")
+            )
+            self.num_params = len(params)
+            body = tuple(map(self._primitive, records(item, "primitives")))
+            number = integer(item, "id")
+            self.program.actions[number] = ir.Action(text(item, "name"), number, params, body)
+        self.num_params = 0
 
     def _checksums(self) -> None:
         checksums = []
-        for item in self.root.get("checksums", []):
-            calculation = None if item["type"] == "ipv4" else item["calculation"]
-            condition = item.get("if_cond")
+        for item in records(self.root, "checksums", optional=True):
+            calculation = None
+            if text(item, "type") != "ipv4":
+                calculation = reference(item, "calculation", self.program.calculations, "calculation")
             checksums.append(
                 ir.Checksum(
-                    item["name"],
-                    self._field(item["target"]),
+                    text(item, "name"),
+                    self._number_field(item, "target"),
                     calculation,
-                    bool(item.get("update", True)),
-                    bool(item.get("verify", True)),
-                    None if condition is None else self._expr(condition),
+                    boolean(item, "update", True),
+                    boolean(item, "verify", True),
+                    None if item.get("if_cond") is None else self._expr(record(item, "if_cond")),
                 )
             )
         self.program.checksums = tuple(checksums)
 
     def _field_list(self, item: Json) -> ir.FieldList:
+        name = text(item, "name")
         fields: list[ir.FieldRef | ir.Const] = []
-        for part in item["elements"]:
+        for part in records(item, "elements"):
             expr = self._expr(part)
             if not isinstance(expr, ir.FieldRef | ir.Const):
                 raise unsupported(
-                    f"element of field list {item['name']!r} that is neither a field nor a constant", place_of(item)
+                    f"element of field list {name!r} that is neither a field nor a constant", place_of(item)
                 )
             fields.append(expr)
-        return ir.FieldList(item["name"], tuple(fields))
-
-    # Control
-
-    def _pipeline(self, item: Json) -> ir.Pipeline:
-        program = self.program
-        for profile in item.get("action_profiles", []):
-            selector = None
-            if profile.get("selector"):
-                inputs = tuple(self._expr(part) for part in profile["selector"]["input"])
-                selector = ir.Selector(profile["selector"]["algo"], inputs)
-            size = int(profile.get("max_size") or 0)
-            program.profiles[profile["name"]] = ir.Profile(profile["name"], size, selector)
-        nodes: dict[str, ir.ControlNode] = {}
-        for table in item["tables"]:
-            nodes[table["name"]] = self._table(table)
-        for condition in item["conditionals"]:
-            nodes[condition["name"]] = ir.ConditionNode(
-                condition["name"],
-                self._expr(condition["expression"]),
-                condition.get("true_next"),
-                condition.get("false_next"),
-            )
-        for call in item.get("action_calls", []):
-            action = program.actions[call["action_id"]]
-            nodes[call["name"]] = ir.ActionNode(call["name"], action, call.get("next_node"))
-        initial = item.get("init_table")
-        if initial is not None and initial not in nodes:
-            raise InvalidArgumentError(f"Pipeline {item['name']!r} starts at the unknown node {initial!r}.")
-        return ir.Pipeline(initial, nodes)
-
-    def _table(self, item: Json) -> ir.TableNode:
-        place = place_of(item)
-        keys = []
-        for part in item["key"]:
-            kind = part["match_type"]
-            target = part["target"]
-            if kind == "valid":
-                source = ir.FieldRef(target if isinstance(target, str) else target[0], ir.VALID)
-                kind = "exact"
-            else:
-                source = self._field(target)
-            if kind not in ("exact", "lpm", "ternary", "range", "optional"):
-                raise unsupported(f"match kind {kind!r} in table {item['name']!r}", place)
-            bits = self.program.field_type(source).bits
-            mask = None if part.get("mask") is None else number_of(part["mask"])
-            name = part.get("name") or f"{source.header}.{source.name}"
-            keys.append(ir.KeyField(name, kind, source, bits, mask))
-        if "action_ids" in item:
-            actions = tuple(self.program.actions[number] for number in item["action_ids"])
-        else:  # before JSON format 2.0
-            by_name = {action.name: action for action in self.program.actions.values()}
-            actions = tuple(by_name[name] for name in item["actions"])
-        following: dict[str, str | None] = item["next_tables"]
-        hit_miss = "__HIT__" in following or "__MISS__" in following
-        default = item.get("default_entry")
-        default_action = None
-        default_args: tuple[int, ...] = ()
-        default_const = False
-        if default is not None:
-            default_action = self.program.actions[default["action_id"]]
-            default_args = tuple(number_of(text) for text in default.get("action_data", []))
-            default_const = bool(default.get("action_entry_const") or default.get("action_const"))
-        entries = tuple(self._const_entry(e, keys) for e in item.get("entries", []))
-        return ir.TableNode(
-            name=item["name"],
-            keys=tuple(keys),
-            actions=actions,
-            next_by_action=dict(following),
-            next_hit=following.get("__HIT__"),
-            next_miss=following.get("__MISS__"),
-            hit_miss=hit_miss,
-            base_default_next=item.get("base_default_next"),
-            size=int(item.get("max_size") or 0),
-            profile=item.get("action_profile") if item["type"] != "simple" else None,
-            with_counters=bool(item.get("with_counters")),
-            supports_timeout=bool(item.get("support_timeout")),
-            direct_meter=item.get("direct_meters"),
-            default_action=default_action,
-            default_args=default_args,
-            default_const=default_const,
-            const_entries=entries,
-            entries_const="entries" in item,
-            place=place,
-        )
-
-    def _const_entry(self, item: Json, keys: list[ir.KeyField]) -> ir.ConstEntry:
-        match: list[tuple[int, int]] = []
-        for part, key in zip(item["match_key"], keys, strict=True):
-            kind = part["match_type"]
-            full = (1 << key.bits) - 1
-            if kind == "range":
-                match.append((number_of(part["start"]), number_of(part["end"])))
-                continue
-            value = part["key"]
-            number = int(value) if isinstance(value, bool) else number_of(value)
-            if kind == "lpm":
-                match.append((number, int(part["prefix_length"])))
-            elif kind in ("ternary", "optional"):
-                match.append((number, number_of(part["mask"])))
-            elif key.kind == "lpm":
-                match.append((number, key.bits))
-            elif key.kind in ("ternary", "optional"):
-                match.append((number, full))
-            else:
-                match.append((number, 0))
-        entry = item["action_entry"]
-        action = self.program.actions[entry["action_id"]]
-        args = tuple(number_of(text) for text in entry["action_data"])
-        return ir.ConstEntry(tuple(match), action.name, args, int(item.get("priority") or 0))
+        return ir.FieldList(name, tuple(fields))

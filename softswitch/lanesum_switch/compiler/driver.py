@@ -19,13 +19,17 @@ from lanesum_switch.compiler.context import Context, Registers
 from lanesum_switch.compiler.expressions import Expressions
 from lanesum_switch.compiler.field_usage import FieldUsage
 from lanesum_switch.compiler.layout import Layout
-from lanesum_switch.compiler.python_source import Names, SourceWriter
+from lanesum_switch.compiler.python_source import Names, SourceWriter, check_size
 from lanesum_switch.compiler.v1model import V1ModelFunction
 from lanesum_switch.compiler.vectorizer import LaneVectorizer, Plan, banks_for
 from lanesum_switch.runtime.hashes import ones_complement_sum
 from lanesum_switch.runtime.state import Runtime
 
 _log = logging.getLogger("lanesum_switch.program")
+
+# The only builtins and attributes that generated code refers to.
+_BUILTINS: dict[str, Any] = {"bool": bool, "int": int, "len": len, "max": max, "min": min}
+_ATTRIBUTES = frozenset(("append", "get", "join", "to_bytes", "translate"))
 
 # The arguments are (port, frame, out, effects, origin): see compiler.v1model.
 PacketFn = Callable[[int, bytes, list[PacketOut], list[Any], Any], None]
@@ -139,16 +143,33 @@ def load_source(source: str, context: Context, environment: dict[str, Any]) -> C
         "log_message": _log_message,
     }
     filename = f"<p4 {context.program.name}>"
+    check_size(len(source))
     try:
         code = compile(source, filename, "exec")
-    except (SyntaxError, RecursionError, MemoryError) as error:
+    except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
         raise UnsupportedProgramError(
             f"The code generated for program {context.program.name} is too large for Python: {error}."
         ) from error
+    namespace["__builtins__"] = _BUILTINS
+    _check_names(code, frozenset(namespace) | _ATTRIBUTES | _BUILTINS.keys() | {"run"})
     exec(code, namespace)
     # With this entry, tracebacks show the generated lines.
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     return CompiledProgram(namespace["run"], source, namespace, code)
+
+
+def _check_names(code: CodeType, allowed: frozenset[str]) -> None:
+    """Check that generated code refers to no global name or attribute except for ``allowed``.
+
+    Programs come over the network. The loaders validate them, and this check holds if a loader misses a field: code
+    that was not generated here cannot import a module or reach an object that was not bound for it.
+    """
+    foreign = [name for name in code.co_names if name not in allowed]
+    if foreign:
+        raise UnsupportedProgramError(f"The code generated for the program refers to {foreign[0][:80]!r}.")
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _check_names(constant, allowed)
 
 
 def _log_message(text: str, values: tuple[int, ...]) -> None:

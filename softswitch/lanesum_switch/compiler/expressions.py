@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.layout import Layout, Value
+from lanesum_switch.compiler.python_source import check_size
 
 # A left shift by more than this leaves no bit in any field. Without the limit, a packet could request 2**32 bits.
 MAX_SHIFT = 16384
@@ -125,6 +126,7 @@ class Expressions:
         code = "0"
         for condition, value in reversed(cases):
             code = f"{value} if {condition} else {code}"
+            check_size(len(code))
         low = min(0, *(v.low for _, v in cases))
         high = max(0, *(v.high for _, v in cases))
         return Value(code, low, high)

@@ -9,6 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lanesum_switch.api import UnsupportedProgramError
+
+_MAX_HINT = 64  # characters of a program's name in an identifier
+MAX_SOURCE = 4 << 20  # characters of generated code: 64 times the largest committed program's; Python's tree takes 1 GB
+
+
+def check_size(size: int) -> None:
+    """Raise UnsupportedProgramError for more generated code than a program may have."""
+    if size > MAX_SOURCE:
+        raise UnsupportedProgramError(f"The program needs more than {MAX_SOURCE} characters of generated code.")
+
 
 class SourceWriter:
     """Collects source lines.
@@ -22,9 +33,13 @@ class SourceWriter:
         self.lines: list[str] = []
         self.depth = depth
         self.max_depth = depth
+        self._size = 0
 
     def line(self, text: str) -> None:
-        """Append a line at the present indentation."""
+        """Append a line at the present indentation. Raises UnsupportedProgramError if the text becomes too long."""
+        self._size += self.depth + len(text) + 1
+        if self._size > MAX_SOURCE:
+            check_size(self._size)
         self.lines.append(" " * self.depth + text)
 
     @contextmanager
@@ -54,7 +69,7 @@ class Names:
 
     def fresh(self, hint: str) -> str:
         """Return an unused identifier that begins like ``hint``."""
-        base = re.sub(r"\W+", "_", hint).strip("_") or "x"
+        base = re.sub(r"[^0-9A-Za-z_]+", "_", hint).strip("_")[:_MAX_HINT] or "x"
         if base[0].isdigit():
             base = "_" + base
         name, number = base, 1

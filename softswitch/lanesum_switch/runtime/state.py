@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from lanesum_switch.api import ActionSpec, ParamSpec
 from lanesum_switch.bmv2 import ir
+from lanesum_switch.bmv2.limits import check_state
 from lanesum_switch.runtime.action_profiles import ActionProfile
 from lanesum_switch.runtime.externs import CounterArray, MeterArray, RegisterBank
 from lanesum_switch.runtime.hashes import HashFunction, hash_functions
@@ -35,7 +36,11 @@ class Runtime:
 def build_state(
     program: ir.Program, runtime: Runtime, lock: AbstractContextManager[object]
 ) -> dict[str, ActionProfile]:
-    """Add the program's objects, except for its registers, to ``runtime``; return its action profiles."""
+    """Add the program's objects, except for its registers, to ``runtime``; return its action profiles.
+
+    Raises InvalidArgumentError if the program declares more state than a program may have.
+    """
+    check_state(program)
     nodes = [n for p in (program.ingress, program.egress) for n in p.nodes.values() if isinstance(n, ir.TableNode)]
     profiles: dict[str, ActionProfile] = {}
     for name, profile in program.profiles.items():

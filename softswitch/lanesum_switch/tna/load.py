@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
+from lanesum_switch.bmv2.limits import MAX_PROGRAM_BYTES
+from lanesum_switch.compiler.refusal import typed_refusal
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.body import Binding
 from lanesum_switch.tna.controls import Control
@@ -87,10 +89,17 @@ def load_text(config: bytes) -> TnaProgram:
 
     Raises InvalidArgumentError for invalid text, and UnsupportedProgramError for unsupported constructs.
     """
+    if len(config) > MAX_PROGRAM_BYTES:
+        raise InvalidArgumentError(f"The pipeline has {len(config)} bytes: a program has at most {MAX_PROGRAM_BYTES}.")
     try:
-        text = parse(config.decode())
+        decoded = config.decode()
     except UnicodeDecodeError as error:
         raise InvalidArgumentError("The pipeline is not text: it is no simplified P4.") from error
+    with typed_refusal():
+        return _translate(parse(decoded))
+
+
+def _translate(text: p4.Text) -> TnaProgram:
     chip = chip_of(text.architecture)
     blocks = _pipeline(text)
     return TnaProgram(

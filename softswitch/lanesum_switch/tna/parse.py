@@ -8,6 +8,7 @@ with their control-plane names in ``@name`` annotations. It does not accept all 
 
 from __future__ import annotations
 
+from lanesum_switch.bmv2.limits import MAX_ID
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.statements import Annotations, StatementReader
 
@@ -106,7 +107,7 @@ class _Program(StatementReader):
             label = self.name()
             value = len(members)
             if self.accept("="):
-                value = self.whole_number()
+                value = self.whole_number(0, MAX_ID)
             members[label] = value
 
         self.many(member, "}")
@@ -255,7 +256,7 @@ class _Program(StatementReader):
         if self.is_at("priority"):
             self.take()
             self.expect("=")
-            priority = self.whole_number()
+            priority = self.whole_number(0, MAX_ID)
             self.expect(":")
         keys = self.key_sets()
         self.expect(":")

@@ -9,6 +9,7 @@ from typing import NoReturn, TypeVar
 
 from lanesum_control.tofino.lexer import P4SyntaxError, Token, number_of, tokens
 from lanesum_switch.api import InvalidArgumentError
+from lanesum_switch.bmv2.limits import MAX_BITS, MAX_NUMBER_BITS, MAX_STACK
 from lanesum_switch.tna import syntax as p4
 
 T = TypeVar("T")
@@ -72,7 +73,7 @@ class Reader:
 
     def fail(self, wanted: str) -> NoReturn:
         """Raise InvalidArgumentError: the next token is not ``wanted``."""
-        found = self.token.text or "the end"
+        found = self.token.text[:80] or "the end"
         raise InvalidArgumentError(f"Line {self.token.line} of the program has {found!r} where {wanted} was expected.")
 
     def many(self, read: Callable[[], T], end: str) -> list[T]:
@@ -91,21 +92,33 @@ class Reader:
         found = self._plain_type()
         while self.is_at("[") and self.tokens[self.at + 1].kind == "number":
             self.take()
-            found = p4.Stack(found, self.whole_number())
+            found = p4.Stack(found, self.whole_number(1, MAX_STACK))
             self.expect("]")
         return found
 
-    def whole_number(self) -> int:
-        if self.token.kind != "number":
-            self.fail("a number")
+    def whole_number(self, low: int = 0, high: int = MAX_BITS) -> int:
+        """Read a number from ``low`` to ``high``."""
+        if self.token.kind != "number" or not low <= self._literal()[0] <= high:
+            self.fail(f"a number from {low} to {high}")
         return number_of(self.take().text)[0]
+
+    def _literal(self) -> tuple[int, int | None, bool]:
+        """Return value, width and sign of the number at the present token."""
+        text = self.token.text
+        try:
+            value, width, signed = number_of(text) if len(text) <= MAX_NUMBER_BITS else (-1, None, False)
+        except ValueError:
+            value, width, signed = -1, None, False
+        if value < 0 or value.bit_length() > MAX_NUMBER_BITS or not (width is None or 0 < width <= MAX_BITS):
+            self.fail(f"a number of at most {MAX_NUMBER_BITS} bits and a width of 1 to {MAX_BITS}")
+        return value, width, signed
 
     def _plain_type(self) -> p4.Type:
         word = self.name()
         if word == "bool":
             return p4.Boolean()
         if word in ("bit", "int") and self.accept("<"):
-            width = self.whole_number()
+            width = self.whole_number(1)
             self.expect(">")
             return p4.Bits(width, word == "int")
         if word == "bit":
@@ -232,8 +245,9 @@ class Reader:
     def _primary(self) -> p4.Expr:
         token = self.token
         if token.kind == "number":
+            literal = self._literal()
             self.take()
-            return p4.Number(*number_of(token.text))
+            return p4.Number(*literal)
         if token.kind == "string":
             self.take()
             return p4.String(token.text[1:-1])

@@ -61,7 +61,7 @@ def test_errors_are_those_of_the_formulas(kind: str) -> None:
             assert error("qsgd", x, bits=bits, norm=norm, scale="shared") == pytest.approx(expected, rel=0.05)
 
 
-# What the literature's formulas gave for normal, Laplace and log-normal vectors of 2**18 values.
+# The results of the literature's formulas for normal, Laplace and log-normal vectors of 2**18 values.
 MEASURED = [
     ("topk", {"density": 0.1}, (0.56, 0.40, 0.24)),
     ("topk", {"density": 0.01}, (0.91, 0.84, 0.64)),
@@ -90,12 +90,12 @@ def test_half_precision_is_that_of_numpy_and_pytorch() -> None:
     assert (values["fp16"] == x.astype(np.float16)).all()
     assert (values["fp16"] == torch.from_numpy(x).half().float().numpy()).all()
     assert (values["bf16"] == torch.from_numpy(x).bfloat16().float().numpy()).all()
-    for name, most in (("fp16", 2**-22 / 3), ("bf16", 2**-16 / 3)):
-        assert most / 10 < error(name, drawn("Gaussian", SIZE)) < most
+    for name, max_error in (("fp16", 2**-22 / 3), ("bf16", 2**-16 / 3)):
+        assert max_error / 10 < error(name, drawn("Gaussian", SIZE)) < max_error
 
 
 @pytest.mark.parametrize(("name", "large"), [("fp16", 65520), ("bf16", np.finfo(np.float32).max)])
-def test_what_a_format_does_not_hold_is_refused(name: str, large: float) -> None:
+def test_value_beyond_the_format_is_refused(name: str, large: float) -> None:
     with pytest.raises(CodecError, match=r"Element 2 of tensor 't', .* is more than (fp16|bf16) holds"):
         simulate(codecs.get(name, workers=1), [np.float32([1, 2, large])], tensor="t")
 
@@ -109,14 +109,14 @@ def test_none_is_the_sum_in_the_order_of_the_workers(workers: int) -> None:
     assert all(one.residual is not None and not one.residual.any() for one in run.results)
 
 
-def test_a_sum_beyond_float32_is_infinite() -> None:
+def test_sum_beyond_float32_is_infinite() -> None:
     vectors = [np.full(5, 3e38, np.float32)] * 2
     assert (simulate(codecs.get("none", workers=2), vectors, average=False).values == np.inf).all()
     assert (simulate(codecs.get("none", workers=2), vectors).values == np.float32(3e38)).all()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 7, 33])
-def test_the_majority_is_counted_in_the_sum(workers: int) -> None:
+def test_sign_majority_is_counted_in_the_sum(workers: int) -> None:
     vectors = [drawn("Gaussian", 1000, worker) for worker in range(workers)]
     votes = np.sum([np.where(x >= 0, 1, -1) for x in vectors], axis=0)
     plain = simulate(codecs.get("signsgd", workers=workers, scaled=False), vectors)
@@ -130,7 +130,7 @@ def test_the_majority_is_counted_in_the_sum(workers: int) -> None:
 
 @pytest.mark.parametrize("name", ["qsgd", "terngrad"])
 @pytest.mark.parametrize("scale", ["own", "shared"])
-def test_means_of_levels_are_without_bias_and_own_scales_cost_an_all_gather(name: str, scale: str) -> None:
+def test_level_means_are_unbiased_and_scales_cost_an_all_gather(name: str, scale: str) -> None:
     workers, size = 4, 2000
     vectors = [drawn("Gaussian", size, worker) for worker in range(workers)]
     options = {} if name == "qsgd" else {"clip": None}
@@ -175,10 +175,10 @@ def test_more_values_than_places_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("topk", "dgc")])
-def test_a_sum_without_a_worker_is_refused(name: str) -> None:
+def test_sum_without_a_worker_is_refused(name: str) -> None:
     assert codecs.get(name, workers=2).traits.needs_all_workers
     if name == "powersgd":
-        return  # its sums are those of fixed, which takes whoever is there
+        return  # its sums are those of fixed, which accepts any set of contributors
     steps = codecs.get(name, workers=2).all_reduce(drawn("Gaussian", 50), CodecContext(workers=2, worker=0))
     round_ = next(steps)
     assert isinstance(round_, Round)
@@ -211,7 +211,7 @@ def test_wrong_parameters_are_refused(name: str, parameters: dict[str, Any]) -> 
         codecs.get(name, **{"workers": 2, **parameters})
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_options_are_refused() -> None:
     with pytest.raises(CodecError, match="scaled=True"):
         simulate(codecs.get("signsgd", workers=1, scaled=False), [drawn("Gaussian", 9)], keep_residual=True)
     with pytest.raises(CodecError, match="more than float32 holds"):

@@ -72,7 +72,7 @@ def test_codec_yields_the_rounds_of_its_shapes(name: str) -> None:
         run = reduce(job_of(name), normal(size), complete=True)
         planned = build(name).shapes(size)
         assert [one.op for one in run.rounds] == [one.op for one in planned]
-        assert all(one.words <= most.words for one, most in zip(run.rounds, planned, strict=True))
+        assert all(one.words <= plan.words for one, plan in zip(run.rounds, planned, strict=True))
         assert [words.size for words in run.aggregates] == [one.result_words for one in run.rounds]
         # Only codecs that leave values out may need fewer words than planned.
         assert run.rounds == list(planned) or not run.values.all()
@@ -316,5 +316,5 @@ def test_state_of_a_checkpoint_continues_the_job(name: str) -> None:
 def test_traits_do_not_contradict_each_other(name: str) -> None:
     traits = build(name).traits
     assert isinstance(traits, codecs.CodecTraits)
-    assert not traits.adds_memory or traits.accepts_device_tensors
+    assert not traits.adds_error_feedback or traits.accepts_device_tensors
     assert traits.max_nmse > 0

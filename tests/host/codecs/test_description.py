@@ -82,7 +82,7 @@ def test_every_parameter_shows(build: Any) -> None:
     assert all("\n" not in line for line in lines)
 
 
-def test_what_is_the_same_reads_the_same() -> None:
+def test_equal_codecs_have_equal_descriptions() -> None:
     assert codecs.get("thc-paper", workers=4).describe() == PaperTHC(workers=4, granularity=30).describe()
     assert codecs.get("thc", workers=4).describe() == THC(workers=4, bits=4, lanes=8).describe()
     assert codecs.get("fixed", workers=4).describe() == "fixed workers=4 block=1024 gathered=2048"

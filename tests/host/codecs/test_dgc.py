@@ -108,7 +108,7 @@ def test_states_of_others_change_nothing() -> None:
     assert (again["unsent"]["t"] == state["unsent"]["t"]).all() and again["counts"] == state["counts"]
 
 
-def test_a_failed_all_reduce_can_be_tried_again() -> None:
+def test_failed_all_reduce_can_be_tried_again() -> None:
     codec, x = DGC(workers=1, density=0.1), drawn("Gaussian", SIZE)
     from lanesum.codecs import CodecContext
 

@@ -24,7 +24,7 @@ def gaussian(seed: int, size: int = 4096) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=size).astype(np.float32)
 
 
-def test_the_error_of_the_running_mean_vanishes() -> None:
+def test_error_of_the_running_mean_vanishes() -> None:
     x = gaussian(1)
     policies = [ErrorFeedback(PaperTHC(workers=2)) for _ in range(2)]
     plain = PaperTHC(workers=2)
@@ -39,7 +39,7 @@ def test_the_error_of_the_running_mean_vanishes() -> None:
     assert np.sum((lost / rounds - x) ** 2) / power > 0.006
 
 
-def test_the_error_of_the_running_mean_vanishes_sooner_than_without_memory() -> None:
+def test_error_of_the_running_mean_vanishes_sooner_with_feedback() -> None:
     # New signs in every round make an error of each that is independent of the others', so it falls without memory too.
     x = gaussian(1)
     policies = [ErrorFeedback(THC(workers=2)) for _ in range(2)]
@@ -77,7 +77,7 @@ def test_tensors_do_not_share_memory_and_can_be_forgotten() -> None:
         simulate([policy], [gaussian(3, 4)])
 
 
-def test_an_all_reduce_that_fails_leaves_the_memory_alone() -> None:
+def test_failed_all_reduce_leaves_the_error_feedback_unchanged() -> None:
     policy = ErrorFeedback(THC(workers=1))
     simulate([policy], [gaussian(4, 64)], tensor="w")
     before = policy.memory("w")
@@ -88,7 +88,7 @@ def test_an_all_reduce_that_fails_leaves_the_memory_alone() -> None:
     assert (policy.memory("w") == before).all()
 
 
-def test_what_the_quorum_left_out_is_remembered_whole() -> None:
+def test_contribution_outside_the_quorum_is_added_next_time() -> None:
     vectors = [gaussian(s, 256) for s in (6, 7)]
     policies = [ErrorFeedback(THC(workers=2)) for _ in vectors]
     simulate(policies, vectors, tensor="w", contributors=[0])
@@ -116,7 +116,7 @@ def test_state_survives_a_checkpoint() -> None:
         {"codec": "thc", "memory": {"w": [float("nan")]}},
     ],
 )
-def test_a_state_that_is_none_is_refused(state: dict[str, object]) -> None:
+def test_invalid_state_is_refused(state: dict[str, object]) -> None:
     policy = ErrorFeedback(THC(workers=1))
     simulate([policy], [gaussian(9, 8)], tensor="w")
     with pytest.raises(CodecError):

@@ -42,7 +42,7 @@ def bound(vectors: list[np.ndarray], values: np.ndarray, block: int) -> np.ndarr
 
 @settings(deadline=None, max_examples=150)
 @given(jobs())
-def test_mean_is_within_the_stated_bound_and_the_same_on_all_workers(
+def test_mean_is_within_its_bound_and_equal_on_all_workers(
     job: tuple[list[np.ndarray], int],
 ) -> None:
     vectors, block = job
@@ -57,9 +57,7 @@ def test_mean_is_within_the_stated_bound_and_the_same_on_all_workers(
 
 @settings(deadline=None, max_examples=100)
 @given(jobs(), st.booleans())
-def test_a_few_values_are_gathered_and_added_worker_after_worker(
-    job: tuple[list[np.ndarray], int], average: bool
-) -> None:
+def test_few_values_are_gathered_and_added_in_worker_order(job: tuple[list[np.ndarray], int], average: bool) -> None:
     vectors, _ = job
     workers, size = len(vectors), vectors[0].size
     codec = FixedPoint(workers=workers)
@@ -96,7 +94,7 @@ def test_only_what_fits_is_gathered_and_never_with_a_quorum() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7, 8, 17, 1000])
-def test_the_largest_values_of_all_workers_never_overflow(workers: int) -> None:
+def test_largest_values_of_all_workers_never_overflow(workers: int) -> None:
     codec = FixedPoint(workers=workers)
     assert workers * codec.peak <= 2**31 - 1 < workers * (codec.peak + 1)
     for sign in (1, -1):
@@ -138,7 +136,7 @@ def test_magnitudes_from_zero_to_the_largest() -> None:
     np.testing.assert_allclose(run.values[30:], x[30:], atol=2e-9)
 
 
-def test_a_small_block_beside_a_large_one_keeps_its_precision() -> None:
+def test_small_block_beside_a_large_one_keeps_its_precision() -> None:
     x = np.concatenate([np.full(8, 1e30), np.linspace(-1e-30, 1e-30, 8)]).astype(np.float32)
     run = simulate(FixedPoint(workers=2, block=8), [x, x])
     np.testing.assert_allclose(run.values, x, rtol=1e-6, atol=1e-38)
@@ -163,7 +161,7 @@ def test_sum_and_quorum_count_the_contributors_only() -> None:
     assert total.results[0].residual is not None and np.abs(total.results[0].residual).max() < 1e-8
 
 
-def test_a_worker_that_the_scale_round_left_out_saturates_instead_of_wrapping() -> None:
+def test_worker_missing_from_the_scale_round_saturates() -> None:
     vectors = [np.full(4, 1.0, dtype=np.float32), np.full(4, -50.0, dtype=np.float32)]
     codec = FixedPoint(workers=2)
     steps = codec.all_reduce(vectors[1], CodecContext(workers=2, worker=1, keep_residual=True))

@@ -63,7 +63,7 @@ def trained(name: str, **options: Any) -> list[Any]:
 
 @pytest.fixture(scope="module", params=INSTANCES)
 def states(request: pytest.FixtureRequest) -> tuple[str, list[dict[str, Any]]]:
-    """Which instance, and the workers' states after the first compressed all-reduce."""
+    """The instance, and the workers' states after the first compressed all-reduce."""
     return request.param, [codec.state_dict() for codec in trained(request.param)]
 
 
@@ -130,7 +130,7 @@ def test_dense_and_training_phases_are_exact_where_the_leader_says(name: str) ->
         np.testing.assert_allclose(went.values + residuals, mean, atol=1e-6)
 
 
-def test_compressed_values_are_near_and_what_is_lost_is_in_the_residuals(job: list[Any]) -> None:
+def test_compressed_values_are_near_and_residuals_hold_the_loss(job: list[Any]) -> None:
     for number in range(15, 19):
         vectors = gradients(number)
         went = run(job, number, keep_residual=True)
@@ -161,7 +161,7 @@ def test_equal_gradients_come_back_as_one(states: tuple[str, list[dict[str, Any]
             assert np.sum((other - values[0]) ** 2) < 0.5 * np.sum(values[0] ** 2)
 
 
-def test_a_sum_is_the_mean_times_the_workers(job: list[Any], states: tuple[str, list[dict[str, Any]]]) -> None:
+def test_sum_is_the_mean_times_the_workers(job: list[Any], states: tuple[str, list[dict[str, Any]]]) -> None:
     other = job_of(states[0])
     for codec, state in zip(other, states[1], strict=True):
         codec.load_state_dict(state)
@@ -188,7 +188,7 @@ def poisoned(name: str, change: Callable[[np.ndarray], np.ndarray], states: list
     ],
     ids=["zero", "nan", "inf", "turned", "huge", "random"],
 )
-def test_the_guard_keeps_a_poisoned_autoencoder_out(states: tuple[str, list[dict[str, Any]]], change: Any) -> None:
+def test_guard_rejects_a_poisoned_autoencoder(states: tuple[str, list[dict[str, Any]]], change: Any) -> None:
     job = poisoned(states[0], change, states[1])
     vectors = gradients(15)
     went = run(job, 15, keep_residual=True)
@@ -202,7 +202,7 @@ def test_the_guard_keeps_a_poisoned_autoencoder_out(states: tuple[str, list[dict
 
 @pytest.mark.parametrize("least", [1e-25, 1e-39])
 @pytest.mark.parametrize("name", INSTANCES)
-def test_a_leader_that_has_next_to_nothing_does_not_poison_the_autoencoder(name: str, least: float) -> None:
+def test_leader_of_tiny_values_does_not_poison_the_autoencoder(name: str, least: float) -> None:
     """In units of such a leader's values those of the others leave float32, or their squares do."""
     job = job_of(name)
     for number in range(19):
@@ -214,7 +214,7 @@ def test_a_leader_that_has_next_to_nothing_does_not_poison_the_autoencoder(name:
     assert all(codec.bytes[Phase.COMPRESSED].fallbacks == 0 for codec in job)
 
 
-def test_the_guard_lets_a_sound_autoencoder_in(states: tuple[str, list[dict[str, Any]]]) -> None:
+def test_guard_accepts_a_sound_autoencoder(states: tuple[str, list[dict[str, Any]]]) -> None:
     job = poisoned(states[0], np.copy, states[1])
     for number in range(15, 19):
         run(job, number)
@@ -298,7 +298,7 @@ def test_checkpoints_of_others_are_refused_and_change_nothing(states: tuple[str,
         (),
     ],
 )
-def test_a_checkpoint_of_another_model_is_refused(job: list[Any], parts: tuple[Part, ...]) -> None:
+def test_checkpoint_of_another_model_is_refused(job: list[Any], parts: tuple[Part, ...]) -> None:
     with pytest.raises(CodecError, match=r"trained on another model: .* Load the checkpoint of this model, or start"):
         simulate(job, gradients(15), tensor="model", parts=parts, round=15)
 
@@ -340,7 +340,7 @@ print(codec.network is not None, len(set(sys.modules) - before))
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-def test_the_next_all_reduce_waits_for_what_is_learned(name: str) -> None:
+def test_next_all_reduce_waits_for_the_training_step(name: str) -> None:
     """Rounds of a phase in which something is learned, or told to all, never say that they are the last."""
     (codec,) = job_of(name, 1, training=2, guard=1.0)
     for number in range(6):
@@ -402,7 +402,7 @@ def test_zeros_and_scales_that_differ_much() -> None:
         job = trained(name)
         assert not run(job, 15, [np.zeros(SIZE, np.float32)] * WORKERS).values.any()
         vectors = gradients(16)
-        vectors[0][300:4300] = 0  # the leader has nothing to say there: so nobody has
+        vectors[0][300:4300] = 0  # the leader has zeros there, so all workers send zeros
         went = run(job, 16, vectors, keep_residual=True)
         if name == "lgc":
             assert not went.values[300:4300].any()

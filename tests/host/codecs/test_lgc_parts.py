@@ -117,7 +117,7 @@ def test_products_have_the_same_bits_in_any_order() -> None:
     assert np.isfinite(product(np.full((2, 3), 1e-300), np.full((3, 2), 1e300))).all()
 
 
-def test_what_is_not_finite_computes_nothing() -> None:
+def test_non_finite_input_computes_nothing() -> None:
     own = network()
     assert np.isnan(own.decode(np.full(8, np.inf), 20)).all()
     broken = Network(own.architecture, {**own.parameters, "up1.bias": np.full(16, np.nan, np.float32)})
@@ -137,7 +137,7 @@ def test_sums_of_latents_are_means(bits: int, workers: int) -> None:
     assert not codes.codes(np.zeros(3), 0.0).any()
 
 
-def test_the_guard_weighs_the_largest_error_by_the_largest_energy() -> None:
+def test_guard_weighs_the_largest_error_by_the_largest_energy() -> None:
     guard = Guard(0.25)
     values = np.full(100, 2.0)
 
@@ -155,7 +155,7 @@ def test_the_guard_weighs_the_largest_error_by_the_largest_energy() -> None:
 
 
 @given(st.integers(1, 300), st.floats(0.001, 1), st.integers(2, 16), st.integers(0, 10**6))
-def test_an_innovation_is_a_gain_and_the_largest_errors(size: int, share: float, bits: int, seed: int) -> None:
+def test_innovation_is_a_gain_and_the_largest_errors(size: int, share: float, bits: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     sent, decoded = rng.laplace(size=(2, size)).astype(np.float32)
     innovation = Innovation(share, bits)
@@ -171,11 +171,11 @@ def test_an_innovation_is_a_gain_and_the_largest_errors(size: int, share: float,
     assert (corrected[~said] == (gain * guess[~said]).astype(np.float32)).all()
     # Half a step, and the largest one may be cut to a number of 8 bits.
     largest = np.abs(errors).max()
-    most = largest * max(1 / (2 ** (bits - 1) - 1) / 2, 2**-7)
-    assert np.abs(corrected[said] - wide[said]).max() <= most * (1 + 1e-6) + 1e-6
+    max_error = largest * max(1 / (2 ** (bits - 1) - 1) / 2, 2**-7)
+    assert np.abs(corrected[said] - wide[said]).max() <= max_error * (1 + 1e-6) + 1e-6
 
 
-def test_what_is_decoded_never_makes_it_worse_than_nothing() -> None:
+def test_decoded_values_are_never_worse_than_zeros() -> None:
     rng = np.random.default_rng(0)
     sent = rng.normal(size=1000).astype(np.float32)
     innovation = Innovation(0.01, 8)

@@ -58,7 +58,7 @@ def test_plain_words_contribute_themselves_and_add32_wraps() -> None:
     ).tolist() == np.maximum(floats, floats[::-1]).tolist()
 
 
-def test_what_does_not_fill_words_is_refused() -> None:
+def test_partial_word_is_refused() -> None:
     with pytest.raises(CodecError):
         pack_codes(np.zeros(7, dtype=np.uint8))
     with pytest.raises(CodecError):

@@ -11,8 +11,10 @@ import pytest
 
 from lanesum import codecs
 from lanesum.codecs import (
+    THC,
     CodecContext,
     CodecError,
+    ErrorFeedback,
     NotFiniteError,
     Part,
     Policy,
@@ -190,7 +192,7 @@ def test_without_parts_the_tensor_is_the_parameter() -> None:
     assert job[0].shapes(0) == () and job[0].shapes(50)[0].op is LaneOp.MAX
 
 
-def test_a_checkpoint_goes_on_with_the_same_bits() -> None:
+def test_checkpoint_continues_with_the_same_bits() -> None:
     job = job_of(2, warm_up=1)
     for number in range(4):
         run(job, gradients(number, 2), number)
@@ -212,6 +214,18 @@ def test_a_checkpoint_goes_on_with_the_same_bits() -> None:
             later[0].load_state_dict(wrong)
 
 
+def test_policy_keeps_no_memory_around_error_feedback_codec() -> None:
+    """Two memories of one error would send it twice."""
+    job = [Policy(workers=2, rules=(Rule(ErrorFeedback(THC(workers=2))),)) for _ in range(2)]
+    vectors = [np.random.default_rng(worker).standard_normal(5000, np.float32) for worker in range(2)]
+    total = np.zeros(5000)
+    for number in range(40):
+        total += simulate(job, vectors, round=number, tensor="w").values
+    assert job[0].memory("w") is None
+    mean = np.mean(vectors, axis=0, dtype=np.float64)
+    assert np.sum((total / 40 - mean) ** 2) < 0.001 * np.sum(mean**2)
+
+
 def test_without_error_feedback_the_residual_is_the_codecs() -> None:
     job = job_of(2, error_feedback=False)
     vectors = gradients(0, 2)
@@ -223,7 +237,7 @@ def test_without_error_feedback_the_residual_is_the_codecs() -> None:
         run(job_of(2), vectors, 0, keep_residual=True)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_mismatched_state_is_refused() -> None:
     wrong: list[dict[str, Any]] = [
         {"warm_up": -1},
         {"not_finite": "ignore"},

@@ -33,7 +33,7 @@ def test_repeated_it_comes_to_the_best_matrix_of_its_rank() -> None:
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
-def test_the_group_that_pytorchs_hook_runs_in_stays() -> None:
+def test_process_group_of_pytorchs_hook_is_kept() -> None:
     """A thread of gloo that were the last to hold it would wait for itself, and abort the process."""
     import torch.distributed as dist
 
@@ -108,7 +108,7 @@ def test_columns_become_orthonormal_and_dependent_ones_zero() -> None:
     assert not orthonormal(np.zeros((5, 2), np.float32)).any()
 
 
-def test_what_the_factors_would_not_hold_is_refused_before_anything_is_sent() -> None:
+def test_values_beyond_the_factors_are_refused_before_sending() -> None:
     x = np.full(2500, 3e38, np.float32)
     with pytest.raises(CodecError, match=r"'t' is 1.5e\+40.* Nothing of it was sent"):
         next(PowerSGD(workers=2).all_reduce(x, CodecContext(workers=2, worker=0, tensor="t")))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of rounds: each round has an aggregate of its own, in order, whoever drives the codec."""
+"""Groups of rounds: each round has an aggregate of its own, in order, for every caller of the codec."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_every_round_of_a_group_has_its_own_aggregate() -> None:
     assert codec.overlapped == 2
 
 
-def test_a_timed_codec_passes_groups_on() -> None:
+def test_timed_codec_passes_groups_on() -> None:
     codec = Grouped(2)
     timed = TimedCodec(codec)
     assert simulate(timed, VECTORS).values.tolist() == [6, 2, 7, 10]
@@ -80,6 +80,6 @@ def test_workers_whose_groups_differ_are_told() -> None:
         simulate(Grouped(2), [VECTORS[0], VECTORS[1][:2]])
 
 
-def test_a_group_has_a_round() -> None:
+def test_empty_group_is_refused() -> None:
     with pytest.raises(CodecError, match="empty"):
         RoundGroup(())

@@ -36,7 +36,7 @@ def whole_numbers(seed: int, masks: Sequence[np.ndarray]) -> Vectors:
 
 
 def masks(seed: int, workers: int, size: int, density: float, overlap: float) -> list[np.ndarray]:
-    """Of every worker's values a share ``overlap`` is where everybody has one, the rest where nobody else has."""
+    """Give every worker a share ``overlap`` of values at common positions, and the rest at positions of its own."""
     order = np.random.default_rng(seed).permutation(size)
     each = round(size * density)
     common = round(each * overlap)
@@ -72,7 +72,7 @@ def workers_with(kind: type[Any], workers: int, **parameters: Any) -> list[Any]:
 @pytest.mark.parametrize("workers", [1, 2, 8, 16])
 @pytest.mark.parametrize("overlap", [0.0, 0.5, 1.0])
 def test_sums_of_whole_numbers_are_exact(kind: type[Any], workers: int, overlap: float) -> None:
-    # The first all-reduce knows nothing; those after it use what the sums before have shown.
+    # The first all-reduce has no estimate; later ones estimate from the sums before.
     for size, density in ((5003, 0.01), (1024, 0.05)):
         rounds = [whole_numbers(number, masks(number, workers, size, density, overlap)) for number in range(3)]
         runs = run_rounds(workers_with(kind, workers), rounds)
@@ -106,7 +106,7 @@ def test_all_zero_vectors_take_no_values() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_dense_is_sent_as_fixed_point_and_said_to_be(kind: type[Any]) -> None:
+def test_dense_vector_is_sent_and_reported_as_fixed_point(kind: type[Any]) -> None:
     job = workers_with(kind, 2)
     rounds = [whole_numbers(number, [np.ones(100_000, np.bool_)] * 2) for number in range(2)]
     runs = run_rounds(job, rounds)
@@ -117,7 +117,7 @@ def test_what_is_dense_is_sent_as_fixed_point_and_said_to_be(kind: type[Any]) ->
 
 
 @pytest.mark.parametrize("placement", ["uniform", "coupled"])
-def test_a_union_that_grows_beyond_its_sketch_is_exact_all_the_same(placement: str) -> None:
+def test_union_larger_than_its_sketch_stays_exact(placement: str) -> None:
     """Loads from 0.5 to 3: keys are left over, and another round brings them."""
     size = 20_000
     job = workers_with(Sketch, 2, placement=placement, block=1)
@@ -132,7 +132,7 @@ def test_a_union_that_grows_beyond_its_sketch_is_exact_all_the_same(placement: s
     assert rounds_of[0] == 3 and rounds_of[-1] == 4
 
 
-def test_a_sketch_is_one_group_of_rounds() -> None:
+def test_sketch_is_one_group_of_rounds() -> None:
     job = workers_with(Sketch, 2)
     rounds = [whole_numbers(number, masks(number, 2, 50_000, 0.01, 0.5)) for number in range(2)]
     run_rounds(job, rounds)
@@ -162,7 +162,7 @@ def test_cells_may_overflow() -> None:
 
 
 @pytest.mark.parametrize("factor", [2.0**40, 1e6, 8.0, 2.0, 0.5, 1e-4, 2.0**-40])
-def test_values_that_do_not_fit_the_agreed_unit_are_sent_again(factor: float) -> None:
+def test_values_beyond_the_agreed_unit_take_another_round(factor: float) -> None:
     size, workers = 20_000, 3
     job = workers_with(Sketch, workers)
     generator = np.random.default_rng(5)
@@ -178,7 +178,7 @@ def test_values_that_do_not_fit_the_agreed_unit_are_sent_again(factor: float) ->
     for result in run.results:
         assert result.residual is not None and np.abs(result.residual).max() <= unit / 2
     assert len(run.aggregates) == (3 if 0.5 <= factor <= 2 else 4)
-    # The next one knows.
+    # The next one estimates it.
     assert len(simulate(job, scaled, tensor="t", round=3).aggregates) == (3 if factor >= 0.5 else 4)
 
 
@@ -203,7 +203,7 @@ def test_words_are_those_of_the_formula(sparsity: float, overlap: float) -> None
     assert sent == pytest.approx(bits, rel=0.05)
 
 
-def test_a_union_sends_about_one_word_per_value_of_the_union() -> None:
+def test_union_sends_about_one_word_per_value() -> None:
     size = 1 << 18
     job = workers_with(Union, 2, block=1)
     rounds = [whole_numbers(number, masks(number, 2, size, 0.02, 0.5)) for number in range(2)]
@@ -273,7 +273,7 @@ def test_parameters_that_do_not_fit_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_worker_that_is_left_out_is_an_error(kind: type[Any]) -> None:
+def test_missing_worker_is_an_error(kind: type[Any]) -> None:
     vectors = whole_numbers(1, masks(1, 3, 5000, 0.01, 0.0))
     with pytest.raises(CodecError, match="quorum"):
         simulate(workers_with(kind, 3), vectors, contributors=[0, 2])
@@ -291,7 +291,7 @@ def test_workers_that_remember_other_things_are_told() -> None:
         simulate(job, vectors, tensor="t", round=2)
 
 
-def test_an_aggregate_of_an_infinite_magnitude_is_refused() -> None:
+def test_aggregate_of_an_infinite_magnitude_is_refused() -> None:
     steps = Union(workers=1).all_reduce(np.ones(3000, np.float32), CodecContext(workers=1, worker=0))
     scale, index = next(steps).rounds
     words = scale.words.copy()
@@ -301,7 +301,7 @@ def test_an_aggregate_of_an_infinite_magnitude_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_checkpoint_goes_on_with_the_same_words(kind: type[Any]) -> None:
+def test_checkpoint_continues_with_the_same_words(kind: type[Any]) -> None:
     rounds = [whole_numbers(number, masks(number, 2, 9000, 0.02, 0.5)) for number in range(5)]
     job = workers_with(kind, 2)
     run_rounds(job, rounds[:3])
@@ -328,7 +328,7 @@ def test_a_checkpoint_goes_on_with_the_same_words(kind: type[Any]) -> None:
         {"codec": "sketch", "tensors": [{"tensor": "t", "size": "x", "counts": [], "magnitudes": []}]},
     ],
 )
-def test_what_is_no_state_is_refused(state: dict[str, Any]) -> None:
+def test_invalid_state_is_refused(state: dict[str, Any]) -> None:
     codec = Sketch(workers=1)
     simulate(codec, [np.ones(3000, np.float32)])
     before = codec.state_dict()

@@ -18,7 +18,7 @@ def gaussian(seed: int, size: int) -> np.ndarray:
 
 @pytest.mark.parametrize("density", [1e-9, 0.01, 0.5, 1.0])
 @pytest.mark.parametrize("size", [1, 10, 3001])
-def test_the_largest_values_are_kept(density: float, size: int) -> None:
+def test_largest_values_are_kept(density: float, size: int) -> None:
     x = gaussian(size, size)
     mask = TopK(workers=1, density=density).kept(x)
     assert np.count_nonzero(mask) == int(np.ceil(size * density))
@@ -31,14 +31,14 @@ def test_of_equal_magnitudes_the_first_are_kept_and_zeros_never() -> None:
     assert np.flatnonzero(TopK(workers=1, density=1.0).kept(x)).tolist() == [1, 2, 3, 4, 6, 7]
 
 
-def test_a_threshold_keeps_whatever_is_as_large() -> None:
+def test_threshold_keeps_values_at_least_as_large() -> None:
     x = np.array([0.5, -0.5, 0.49, 0, 7, -0.0], np.float32)
     assert TopK(workers=1, threshold=0.5).kept(x).tolist() == [True, True, False, False, True, False]
     assert TopK(workers=1, threshold=1e-60).kept(x).tolist() == [True, True, True, False, True, False]
 
 
 @pytest.mark.parametrize("codec", ["auto", "sketch", "union"])
-def test_the_sum_is_that_of_the_kept_values_and_the_residual_all_else(codec: str) -> None:
+def test_sum_has_the_kept_values_and_the_residual_the_rest(codec: str) -> None:
     vectors = [np.round(gaussian(worker, 20_000) * 1000) for worker in range(4)]
     job = [TopK(workers=4, codec=codec) for _ in vectors]
     for number in range(3):
@@ -81,7 +81,7 @@ def test_cost_depends_on_the_union_and_not_on_the_workers() -> None:
     assert words[2] < 2 * 1000 * 2 * 1.0 and words[16] < 16 * 1000 * 2 / 8
 
 
-def test_a_checkpoint_brings_memory_and_what_the_codec_inside_remembers() -> None:
+def test_checkpoint_restores_error_feedback_and_inner_codec() -> None:
     vectors = [gaussian(worker, 20_000) for worker in range(2)]
     job = [ErrorFeedback(TopK(workers=2)) for _ in vectors]
     for number in range(2):
@@ -95,7 +95,7 @@ def test_a_checkpoint_brings_memory_and_what_the_codec_inside_remembers() -> Non
         later[0].load_state_dict({"codec": "topk", "memory": {}})
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_mismatched_state_is_refused() -> None:
     for wrong in ({"density": 0.0}, {"density": 1.1}, {"threshold": 0.0}, {"threshold": np.inf}, {"codec": "thc"}):
         with pytest.raises(ConfigurationError):
             TopK(**{"workers": 2, **wrong})  # type: ignore[arg-type]

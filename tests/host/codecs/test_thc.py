@@ -56,7 +56,7 @@ def mean_nmse(codec: THC, jobs: list[list[np.ndarray]]) -> float:
     ("bits", "one", "same", "differing"),
     [(3, 0.040, 0.0045, 0.045), (4, 0.0120, 0.0010, 0.0120), (5, 0.0037, 0.0003, 0.0040), (8, 1e-4, 4e-6, 1e-4)],
 )
-def test_errors_of_one_of_eight_equal_and_of_eight_different_vectors(
+def test_errors_of_one_eight_equal_and_eight_different_vectors(
     bits: int, one: float, same: float, differing: float
 ) -> None:
     assert mean_nmse(THC(workers=1, bits=bits), [[gaussian(s)] for s in range(4)]) < one
@@ -64,7 +64,7 @@ def test_errors_of_one_of_eight_equal_and_of_eight_different_vectors(
     assert mean_nmse(THC(workers=8, bits=bits), [[gaussian(10 * s + w) for w in range(8)] for s in (1, 2)]) < differing
 
 
-def test_the_error_is_the_grid_s() -> None:
+def test_error_is_that_of_the_grid() -> None:
     found = mean_nmse(THC(workers=1), [[gaussian(s)] for s in range(8)])
     assert found == pytest.approx(THC(workers=1).grid.error(), rel=0.02)
 
@@ -140,32 +140,34 @@ def test_all_workers_decode_the_same_bits_of_exact_sums(job: tuple[tuple[int, in
 
 @settings(deadline=None, max_examples=25)
 @given(hnp.arrays(np.float32, st.integers(1, 100), elements=finite), st.sampled_from(WIDTHS))
-def test_the_residual_is_what_the_own_words_did_not_say(x: np.ndarray, width: tuple[int, int]) -> None:
+def test_residual_is_the_error_of_the_own_words(x: np.ndarray, width: tuple[int, int]) -> None:
     result = simulate(THC(workers=1, bits=width[0], lanes=width[1], block=64), [x], keep_residual=True).results[0]
     # With one worker the aggregate is the own contribution, so value plus residual is the input.
     np.testing.assert_array_equal(result.residual, x - result.values)
 
 
-@pytest.mark.parametrize(("bits", "lanes", "most"), [(3, 8, 36), (4, 8, 17), (4, 16, 1024), (5, 8, 8), (8, 16, 256)])
-def test_the_largest_lane_sum_does_not_carry_and_one_more_worker_is_refused(bits: int, lanes: int, most: int) -> None:
-    codec = THC(workers=most, bits=bits, lanes=lanes)
+@pytest.mark.parametrize(
+    ("bits", "lanes", "max_workers"), [(3, 8, 36), (4, 8, 17), (4, 16, 1024), (5, 8, 8), (8, 16, 256)]
+)
+def test_largest_lane_sum_does_not_carry_and_more_is_refused(bits: int, lanes: int, max_workers: int) -> None:
+    codec = THC(workers=max_workers, bits=bits, lanes=lanes)
     # All of the norm in one rotated coordinate: its lane holds the largest level of everyone.
     x = np.zeros(4096, dtype=np.float32)
     x[77] = 1.0
     hadamard_transform(x)
-    workers = most if most < 300 else 64
+    workers = max_workers if max_workers < 300 else 64
     peak = {worker: _levels_of(codec, x, worker, workers) for worker in (0, workers - 1)}
     for levels in peak.values():
         assert levels[77] == codec.grid.granularity and levels.max() == codec.grid.granularity
-    assert codec.grid.granularity * most < 2**lanes
-    if most < 300:
+    assert codec.grid.granularity * max_workers < 2**lanes
+    if max_workers < 300:
         run = simulate(codec, [x * signs(4096, seed=0)] * workers)
         sums = lanes_of(run.aggregates[1], lanes)
         assert sums[77] == codec.grid.granularity * workers
         direct = sum(_levels_of(codec, x, worker, workers) for worker in range(workers))
         assert (direct == sums).all()
-    with pytest.raises(ConfigurationError, match=rf"{most + 1} workers|workers={most + 1}"):
-        THC(workers=most + 1, bits=bits, lanes=lanes)
+    with pytest.raises(ConfigurationError, match=rf"{max_workers + 1} workers|workers={max_workers + 1}"):
+        THC(workers=max_workers + 1, bits=bits, lanes=lanes)
 
 
 def _levels_of(codec: THC, x: np.ndarray, worker: int, workers: int) -> np.ndarray:
@@ -227,7 +229,7 @@ def test_any_magnitude_is_coded_as_well(scale: float) -> None:
     assert np.isfinite(simulate(THC(workers=2), [one, other]).values).all()
 
 
-def test_norms_near_the_largest_float_stay_finite_and_larger_ones_are_refused() -> None:
+def test_largest_norms_stay_finite_and_larger_ones_are_refused() -> None:
     peak = np.zeros(32, dtype=np.float32)
     peak[3] = FLOAT32_MAX
     result = simulate(THC(workers=2), [peak, peak], keep_residual=True, average=False).results[0]
@@ -261,7 +263,7 @@ def test_every_round_has_its_own_signs_and_dithers() -> None:
 
 @pytest.mark.parametrize("average", [True, False])
 @pytest.mark.parametrize("there", [[0, 1, 3], [2], [0, 1, 2, 3, 4, 6]])
-def test_a_quorum_decodes_the_contributors(there: list[int], average: bool) -> None:
+def test_quorum_decodes_the_contributors(there: list[int], average: bool) -> None:
     vectors = [gaussian(s, 6000) for s in range(7)]
     run = simulate(THC(workers=7), vectors, contributors=there, keep_residual=True, average=average)
     exact = np.sum([vectors[w] for w in there], axis=0) / (len(there) if average else 1)
@@ -301,7 +303,7 @@ def test_packets_may_lack_different_workers(bits: int, lanes: int, average: bool
             one.send(Aggregate(sums, counted.sum(axis=1), counted[:, worker], members))
         results.append(stop.value.value)
     assert len({result.values.tobytes() for result in results}) == 1
-    # What a coordinate is the mean of depends on packets of rotated ones; so compare rotated.
+    # The contributors to a coordinate are set by packets of rotated values, so compare rotated values.
     lanes_in = np.repeat(counted, 32 // lanes, axis=0)
     exact = np.zeros(lanes_in.shape[0])
     for worker, vector in enumerate(vectors):
@@ -326,7 +328,7 @@ def _rotated(values: np.ndarray, length: int) -> np.ndarray:
     return padded.astype(np.float64)
 
 
-def test_a_sum_that_does_not_say_who_is_missing_is_refused() -> None:
+def test_sum_without_a_list_of_missing_workers_is_refused() -> None:
     def decoded(reply: Aggregate) -> None:
         steps = THC(workers=2).all_reduce(gaussian(1, 64), CodecContext(workers=2, worker=0, tensor="w"))
         steps.send(Aggregate(next(steps).words, 2))
@@ -340,7 +342,7 @@ def test_a_sum_that_does_not_say_who_is_missing_is_refused() -> None:
 
 
 @pytest.mark.parametrize("words", [np.array([0x7F800000]), np.array([0x7FC00000]), np.array([0xBF800000])])
-def test_a_norm_that_is_none_is_refused(words: np.ndarray) -> None:
+def test_invalid_norm_is_refused(words: np.ndarray) -> None:
     steps = THC(workers=1).all_reduce(gaussian(1, 8), CodecContext(workers=1, worker=0))
     next(steps)
     with pytest.raises(CodecError, match="norm round"):

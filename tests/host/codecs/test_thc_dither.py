@@ -18,11 +18,11 @@ def dithers_of(worker: int, workers: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("workers", [*range(1, 41), 64, 100, 1024])
-def test_the_sum_over_all_workers_takes_one_word(workers: int) -> None:
+def test_sum_over_all_workers_takes_one_word(workers: int) -> None:
     offsets = [dither_offset(worker, workers) for worker in range(workers)]
     direct = sum(dithers_of(worker, workers) for worker in range(workers))
     assert (direct == sum(offsets) + workers * ALL.astype(np.int64) % UNIT).all()
-    # What a decoder computes, with a granularity of 15: 65536 S - sum(dithers) + n/2 - n g/2, without the first.
+    # A decoder computes, with a granularity of 15: 65536 S - sum(dithers) + n/2 - n g/2, without the first.
     taken = dither_sum(workers, 15)
     assert (taken.multiplier, taken.offsets.size, taken.num_workers) == (workers, 0, workers)
     assert (dither_sums(ALL, taken) == (direct - workers * UNIT // 2 + workers * 15 * UNIT // 2) % 2**32).all()
@@ -47,7 +47,7 @@ def test_dithers_of_all_workers_are_spread_evenly(workers: int) -> None:
 
 
 @pytest.mark.parametrize("length", [32, 64, 96, 200])
-def test_where_the_dither_of_a_coordinate_is_in_its_block_s_stream(length: int) -> None:
+def test_coordinate_has_its_place_in_the_stream_of_its_block(length: int) -> None:
     found = shared_dithers(2, length, seed=5 << 40, round=2**32 + 3, first=7)
     for block in range(2):
         words = random_words(2048, seed=5 << 40, stream=Stream.DITHER, round=3, chunk=7 + block)

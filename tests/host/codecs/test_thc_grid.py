@@ -33,7 +33,7 @@ def simulated_error(grid: Grid, agreeing: int, count: int = 400_000) -> float:
 
 @pytest.mark.parametrize("agreeing", [1, 2, 3, 7, 8])
 @pytest.mark.parametrize("levels", [outer_levels(4, 17), outer_levels(4, 22), outer_levels(3, 13), tuple(range(16))])
-def test_the_error_is_that_of_dithered_rounding(levels: tuple[int, ...], agreeing: int) -> None:
+def test_error_is_that_of_dithered_rounding(levels: tuple[int, ...], agreeing: int) -> None:
     grid = Grid(levels, 2.75)
     assert grid.error(agreeing) == pytest.approx(simulated_error(grid, agreeing), rel=0.02)
 
@@ -56,7 +56,7 @@ def test_no_other_levels_and_no_other_limit_are_better(workers: int, lane_max: i
     assert found.granularity * workers <= lane_max
 
 
-def test_the_errors_of_4_bits_are_what_they_are_to_be() -> None:
+def test_errors_of_4_bits_are_within_their_bounds() -> None:
     one, eight = best_grid(4, 1, 255, True), best_grid(4, 8, 255, True)
     assert one.levels == eight.levels == (0, *range(2, 16), 17)
     assert one.error() < 0.0120 and eight.error() < 0.0120 and eight.error(8) < 0.0010
@@ -87,7 +87,7 @@ def test_outer_levels_leave_no_two_neighbours_out() -> None:
             assert {high - low for low, high in pairwise(levels)} <= {1, 2}
 
 
-def test_what_does_not_fit_a_lane_is_refused() -> None:
+def test_levels_beyond_a_lane_are_refused() -> None:
     assert best_grid(4, 17, 255, False).granularity * 17 == 255
     with pytest.raises(ConfigurationError, match="18 workers x 15 exceed"):
         best_grid(4, 18, 255, False)

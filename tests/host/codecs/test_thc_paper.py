@@ -132,7 +132,7 @@ def test_all_workers_decode_the_same_bits_of_exact_sums(job: tuple[str, list[np.
 
 @settings(deadline=None, max_examples=25)
 @given(hnp.arrays(np.float32, st.integers(1, 100), elements=finite))
-def test_the_residual_is_what_the_own_words_did_not_say(x: np.ndarray) -> None:
+def test_residual_is_the_error_of_the_own_words(x: np.ndarray) -> None:
     codec = PaperTHC(workers=1, chunk=64)
     result = simulate(codec, [x], keep_residual=True).results[0]
     # With one worker the aggregate is the own contribution, so value plus residual is the input.
@@ -157,7 +157,7 @@ def test_eight_workers_at_the_lane_edge_and_nine_refused() -> None:
 
 
 @pytest.mark.parametrize(("name", "workers", "top"), [("thc-paper", 8, 240), ("thc-uniform", 17, 255)])
-def test_the_largest_lane_sum_does_not_carry(name: str, workers: int, top: int) -> None:
+def test_largest_lane_sum_does_not_carry(name: str, workers: int, top: int) -> None:
     # A norm of 1 that is all in one coordinate of the rotated domain: its lane holds the largest code of everyone.
     codec = codecs.get(name, workers=workers)
     assert isinstance(codec, PaperTHC)
@@ -199,7 +199,7 @@ def test_any_magnitude_is_coded_as_well(scale: float) -> None:
     assert nmse(values, x) < 0.035
 
 
-def test_norms_near_the_largest_float_stay_finite_and_larger_ones_are_refused() -> None:
+def test_largest_norms_stay_finite_and_larger_ones_are_refused() -> None:
     peak = np.zeros(8, dtype=np.float32)
     peak[3] = FLOAT32_MAX
     result = simulate(PaperTHC(workers=2), [peak, peak], keep_residual=True, average=False).results[0]
@@ -255,7 +255,7 @@ def test_counts_may_differ_from_word_to_word() -> None:
 
 
 @pytest.mark.parametrize("words", [np.array([0x7F800000]), np.array([0x7FC00000]), np.array([0xBF800000])])
-def test_a_norm_that_is_none_is_refused(words: np.ndarray) -> None:
+def test_invalid_norm_is_refused(words: np.ndarray) -> None:
     steps = PaperTHC(workers=1).all_reduce(gaussian(1, 8), CodecContext(workers=1, worker=0))
     next(steps)
     with pytest.raises(CodecError, match="norm round"):

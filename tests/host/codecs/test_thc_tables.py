@@ -70,7 +70,7 @@ def test_optimal_tables(granularity: int, inverse_p: int, table: tuple[int, ...]
 
 
 @pytest.mark.parametrize("key", PUBLISHED)
-def test_the_optimum_is_never_worse_than_a_published_table(key: tuple[int, int, int]) -> None:
+def test_optimum_is_never_worse_than_a_published_table(key: tuple[int, int, int]) -> None:
     bits, granularity, inverse_p = key
     published = PUBLISHED[key]
     assert len(published) == 2**bits and published[-1] == granularity
@@ -111,7 +111,7 @@ def test_brute_force_finds_nothing_better(bits: int, granularity: int) -> None:
 
 
 @pytest.mark.parametrize(("workers", "error"), [(4, 0.00518), (8, 0.00293), (16, 0.00205)])
-def test_the_choice_for_agreeing_workers_is_as_good_as_known(workers: int, error: float) -> None:
+def test_choice_for_agreeing_workers_has_the_known_error(workers: int, error: float) -> None:
     chosen = choose_table(4, workers, agreeing=workers)
     assert chosen.granularity * workers <= 255
     assert chosen.error(workers) <= error + 6e-6
@@ -119,13 +119,13 @@ def test_the_choice_for_agreeing_workers_is_as_good_as_known(workers: int, error
     assert chosen.error(workers) < best_table(4, 30, 1 / 32).error(workers) / 2
 
 
-def test_the_choice_for_twelve_workers_beats_granularity_twenty() -> None:
+def test_choice_for_twelve_workers_beats_granularity_twenty() -> None:
     chosen = choose_table(4, 12, supports=(1 / 64,))
     assert chosen.values == (0, *range(2, 16), 17)
     assert chosen.error() < best_table(4, 20, 1 / 64).error() == pytest.approx(0.01926, abs=1e-5)
 
 
-def test_what_has_no_table_is_refused() -> None:
+def test_width_without_a_table_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="too small for 16"):
         best_table(4, 14, 1 / 32)
     with pytest.raises(ConfigurationError, match="2, 3 or 4"):

@@ -14,6 +14,7 @@ from lanesum import codecs
 from lanesum.codecs.kernels import dispatch as kernels
 from lanesum.codecs.kernels import threaded
 from lanesum.codecs.kernels.arguments import BlockUnits
+from lanesum.codecs.kernels.interface import Kernels
 from lanesum.codecs.thc.kernels import BlockKernels, block_kernels
 from lanesum.errors import ConfigurationError
 from lanesum_lab.codec_simulation import simulate
@@ -54,7 +55,7 @@ def test_bits_are_the_same_for_any_number_of_threads(
         assert all(outcome == outcomes[0] for outcome in outcomes)
 
 
-def test_a_quorum_s_counts_go_with_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_of_a_quorum_go_with_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(1)
     sums = generator.integers(-(2**31), 2**31, 10_001, dtype=np.int32)
     counts, maxima = generator.integers(1, 9, sums.size).astype(np.float64), np.ones(11, np.float32)
@@ -73,7 +74,7 @@ def ranges(values: int, unit: int) -> list[tuple[int, int]]:
     meeting = threading.Barrier(min(threaded.threads(), max(1, values // threaded._MIN_VALUES), -(-values // unit)))
 
     def work(first: int, stop: int) -> None:
-        meeting.wait()  # all are under way at once, or this never ends
+        meeting.wait()  # all are in flight at once, or this never ends
         found.append((first, stop, threading.get_ident()))
 
     threaded.in_parts(values, unit, work)
@@ -92,7 +93,7 @@ def test_every_unit_is_one_thread_s(count: int, monkeypatch: pytest.MonkeyPatch)
         assert len(found) == min(count, max(1, values // 64), -(-values // unit))
 
 
-def test_an_error_of_a_thread_comes_when_all_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thread_error_is_raised_when_all_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(threaded.VARIABLE, "3")
     ended: list[int] = []
 
@@ -107,7 +108,7 @@ def test_an_error_of_a_thread_comes_when_all_have_ended(monkeypatch: pytest.Monk
     assert sorted(ended) == [200, 300]
 
 
-def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_process_has_its_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(threaded.VARIABLE, "2")
     assert len(ranges(1000, 1)) == 2
     child = os.fork()
@@ -123,8 +124,8 @@ def test_nonsense_in_the_environment_is_refused(text: str, monkeypatch: pytest.M
         simulate(codecs.get("thc", workers=1), [np.ones(5, dtype=np.float32)])
 
 
-def test_the_loops_that_are_not_shared_are_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unshared_loops_are_available_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(threaded.VARIABLE, "2")
-    for protocol, there in ((kernels.Kernels, kernels.kernels()), (BlockKernels, block_kernels())):
+    for protocol, there in ((Kernels, kernels.kernels()), (BlockKernels, block_kernels())):
         names = [name for name in vars(protocol) if not name.startswith("_")]
         assert len(names) > 5 and all(callable(getattr(there, name)) for name in names)

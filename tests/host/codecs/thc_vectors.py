@@ -23,8 +23,8 @@ def vectors_of_scales(draw: st.DrawFn, longest: int) -> list[np.ndarray]:
     return [(draw(hnp.arrays(np.float32, size, elements=elements)) * np.float32(s)).astype(np.float32) for s in scales]
 
 
-def check_sum(run: Simulation, vectors: list[np.ndarray], block: int, most: float) -> None:
-    """The same bits everywhere; in every ``block`` with a norm, an error of at most ``most`` times the largest one."""
+def check_sum(run: Simulation, vectors: list[np.ndarray], block: int, max_error: float) -> None:
+    """Check for the same bits everywhere and an error of at most ``max_error`` times a block's largest norm."""
     for result in run.results:
         assert result.values.tobytes() == run.values.tobytes()
         assert result.residual is not None and np.isfinite(result.residual).all()
@@ -34,4 +34,4 @@ def check_sum(run: Simulation, vectors: list[np.ndarray], block: int, most: floa
         if max(norms) == 0:
             assert not run.values[start : start + block].any()
         error = run.values[start : start + block] - np.mean([v[start : start + block] for v in vectors], axis=0)
-        assert np.linalg.norm(error.astype(np.float64)) <= most * max(norms) + 1e-43
+        assert np.linalg.norm(error.astype(np.float64)) <= max_error * max(norms) + 1e-43

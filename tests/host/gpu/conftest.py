@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-# No other test uses kernels, in this process or in those that it starts.
+# Kernels are also used by the tests of their benchmark, which select the interpreter too.
 os.environ["TRITON_INTERPRET"] = "1"
 
 

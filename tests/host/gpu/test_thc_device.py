@@ -173,7 +173,7 @@ def test_non_finite_values_are_found_by_norms(bad: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "memory", "message"),
+    ("x", "feedback", "message"),
     [
         (lambda: torch.zeros(3, dtype=torch.float16), None, r"float32 tensor of one dimension, not torch\.float16"),
         (lambda: torch.zeros(3, 2), None, r"of shape \(3, 2\)"),
@@ -181,8 +181,8 @@ def test_non_finite_values_are_found_by_norms(bad: float) -> None:
         (lambda: torch.zeros(3), lambda: torch.zeros(4), r"error feedback of .w. has torch\.float32 of shape \(4,\)"),
     ],
 )
-def test_tensors_of_wrong_shape_or_type_are_refused(x: Any, memory: Any, message: str) -> None:
-    context = CodecContext(workers=1, worker=0, tensor="w", memory=memory and memory())
+def test_tensors_of_wrong_shape_or_type_are_refused(x: Any, feedback: Any, message: str) -> None:
+    context = CodecContext(workers=1, worker=0, tensor="w", error_feedback=feedback and feedback())
     with pytest.raises(CodecError, match=message):
         next(THC(workers=1).all_reduce(x(), context))
     with pytest.raises(CodecError, match="sized for 1"):

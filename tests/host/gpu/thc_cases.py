@@ -12,14 +12,14 @@ from tests.host.gpu.compiling import CAPABILITIES, Case
 
 _MODULE = "lanesum.gpu.thc_kernels"
 _TYPES = {
-    **dict.fromkeys(("values", "memory", "residual", "powers", "positions", "scales"), "*fp32"),
+    **dict.fromkeys(("values", "feedback", "residual", "powers", "positions", "scales"), "*fp32"),
     **dict.fromkeys(("words", "lanes", "signs"), "*i32"),
     **dict.fromkeys(("first", "length", "round", "key0", "key1", "offset", "flip", "multiplier", "constant"), "i32"),
     "sums": "*fp64",
     "size": "i64",
 }
 _OPTIONS = ("num_warps", "enable_fp_fusion", "maxnreg")
-_EVERYTHING = {"MEMORY": True, "RESIDUAL": True}
+_EVERYTHING = {"FEEDBACK": True, "RESIDUAL": True}
 
 
 def _case(name: str, arguments: dict[str, Any], capability: int) -> Case:
@@ -40,5 +40,5 @@ CASES = [
     _case("decode", {**Launches(_USUAL.coder).decode, "MASKED": False}, 90),
     *(_encode(codec, True, 80) for codec in _SMALL),
     _case("decode", {**Launches(_SMALL[1].coder).decode, "MASKED": True}, 80),
-    _case("square_sums", {**SQUARE_SUMS, "PART": 4096, "UNROLL": 8, "MEMORY": True}, 80),
+    _case("square_sums", {**SQUARE_SUMS, "PART": 4096, "UNROLL": 8, "FEEDBACK": True}, 80),
 ]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled part, where it is there."""
+"""Provide the native extension to tests, where it is installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lanesum._internal.native import availability
 
 @pytest.fixture(scope="session")
 def native() -> ModuleType:
-    """Tests that take it are skipped where the compiled part is not installed, and say why."""
+    """Return the native extension; skip the test, with the reason, where it is not installed."""
     found = availability()
     if found.core is None:
         pytest.skip(found.reason)

@@ -50,7 +50,7 @@ def alike(level: Any, name: str, arguments: tuple[Any, ...], result: np.ndarray)
     """Call both; ``result``: an array of the result's size and type, which is the last argument."""
     outcomes = []
     for loops in (thc_reference, level):
-        # What is not written to would differ.
+        # Elements that are not written would differ.
         filled = np.full_like(result, 3)
         copies = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
         getattr(loops, name)(*copies, filled)
@@ -129,7 +129,7 @@ def chosen(level: Any, native: Any) -> Iterator[Any]:
     st.sampled_from([None, [0, 2], [1]]),
     st.booleans(),
 )
-def test_what_workers_send_and_decode(
+def test_sent_words_and_decoded_values_are_equal(
     chosen: Any,
     width: tuple[int, int],
     block: int,
@@ -205,5 +205,5 @@ def test_arrays_that_do_not_fit_are_refused(level: Any) -> None:
     ):
         with pytest.raises(ValueError, match="block kernel"):
             level.quantize_blocks(out, powers[:2], 64, dithers, rounding, np.empty(16, dtype=np.uint32))
-    with pytest.raises(ValueError, match="no mmx"):
+    with pytest.raises(ValueError, match="Invalid level"):
         type(level)("mmx")

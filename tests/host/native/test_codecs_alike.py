@@ -38,8 +38,8 @@ floats = st.one_of(
 )
 
 
-def vectors(most: int) -> st.SearchStrategy[np.ndarray]:
-    return st.integers(1, most).flatmap(lambda size: hnp.arrays(np.float32, size, elements=floats))
+def vectors(max_size: int) -> st.SearchStrategy[np.ndarray]:
+    return st.integers(1, max_size).flatmap(lambda size: hnp.arrays(np.float32, size, elements=floats))
 
 
 def sample(size: int, seed: int = 1) -> np.ndarray:
@@ -58,7 +58,7 @@ def alike(level: Any, name: str, arguments: tuple[Any, ...], *results: np.ndarra
     """Call both; ``results``: arrays of the result's size and type, which are the last arguments."""
     outcomes = []
     for loops in (reference, level):
-        # What is not written to would differ.
+        # Elements that are not written would differ.
         filled = [np.full_like(result, index + 3) for index, result in enumerate(results)]
         getattr(loops, name)(*arguments, *filled)
         outcomes.append(filled[-1].tobytes())
@@ -101,7 +101,7 @@ def test_sums_of_squares_over_blocks(level: Any, size: int) -> None:
 
 @settings(max_examples=50)
 @given(vectors(80), st.sampled_from([np.nan, np.inf, -np.inf]), st.data())
-def test_what_is_not_finite_is_seen(level: Any, values: np.ndarray, bad: float, data: st.DataObject) -> None:
+def test_non_finite_value_is_found(level: Any, values: np.ndarray, bad: float, data: st.DataObject) -> None:
     values[data.draw(st.integers(0, values.size - 1))] = bad
     for loops in (reference, level):
         sums, largest = np.empty(1), np.empty(1, dtype=np.uint32)
@@ -247,7 +247,7 @@ def built(draw: st.DrawFn) -> Codec:
     st.integers(0, 60),
     st.booleans(),
 )
-def test_what_a_worker_sends_and_decodes(
+def test_sent_words_and_decoded_values_are_equal(
     chosen: Any, codec: Codec, x: np.ndarray, scale: float, seed: int, uneven: int, average: bool
 ) -> None:
     x = x * np.float32(scale)
@@ -260,7 +260,7 @@ def test_what_a_worker_sends_and_decodes(
 
 @pytest.mark.parametrize("size", [64, 65, 192, 5000])
 @pytest.mark.parametrize("name", ["thc-paper", "thc-uniform"])
-def test_workers_with_and_without_the_compiled_part_agree(chosen: Any, name: str, size: int) -> None:
+def test_workers_with_and_without_the_extension_agree(chosen: Any, name: str, size: int) -> None:
     codec = codecs.get(name, workers=3, chunk=64)
     jobs = [sample(size, seed) for seed in range(3)]
     found = simulate(codec, jobs, seed=4, keep_residual=True)
@@ -288,14 +288,14 @@ def test_several_threads_do_not_disturb_each_other(level: Any) -> None:
 
 
 @given(vectors(300), st.floats(0, 1), st.integers(0, 2**31 - 1))
-def test_the_largest_values(level: Any, values: np.ndarray, share: float, least: int) -> None:
+def test_largest_values_are_equal(level: Any, values: np.ndarray, share: float, least: int) -> None:
     mask = np.empty(values.size, np.uint8)
     alike(level, "largest", (values, round(share * values.size)), mask)
     alike(level, "not_below", (values, least), mask)
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 5003, 200_000])
-def test_the_largest_of_many_values(level: Any, size: int) -> None:
+def test_largest_of_many_values_are_equal(level: Any, size: int) -> None:
     """Ranks at both ends and in between; neighbours, ties and zeros among them, and values of every magnitude."""
     generator = np.random.default_rng(size)
     normal = sample(size)
@@ -352,5 +352,5 @@ def test_arrays_that_do_not_fit_are_refused(level: Any) -> None:
         lanes = np.zeros(16, dtype=np.uint32)
         contributors, scale = LaneContributors(0.0, None, True), Scale((1.0, 1.0, 1.0), np.inf)
         level.decode(lanes, contributors, rotation, scale, out[:8], np.empty(50, dtype=np.float32))
-    with pytest.raises(ValueError, match="no mmx"):
+    with pytest.raises(ValueError, match="Invalid level"):
         type(level)("mmx")

@@ -61,7 +61,7 @@ def test_blocks_and_their_integers(compiled: Any, block: int, size: int, density
 
 
 @pytest.mark.parametrize("bad", [np.nan, -np.nan, np.inf, -np.inf])
-def test_the_largest_magnitude_tells_of_values_that_are_not_finite(compiled: Any, bad: float) -> None:
+def test_largest_magnitude_shows_non_finite_values(compiled: Any, bad: float) -> None:
     x = values(100, 0.5)
     x[37] = bad
     keys = np.empty(100, np.uint32)
@@ -154,7 +154,7 @@ def test_bitmaps(compiled: Any, blocks: int) -> None:
         of.set_bits(keys, words)
         found = np.empty(blocks, np.uint32)
         count = of.keys_of_bits(words, found)
-        # Bits beyond the last block are nobody's.
+        # Bits beyond the last block belong to no worker.
         beyond = of.keys_of_bits(np.full_like(words, 0xFFFFFFFF), found.copy())
         return words, found[:count], beyond
 
@@ -180,7 +180,7 @@ def test_filters(compiled: Any, hashes: int) -> None:
     assert found.size - count == pytest.approx((blocks - count) * 2.0**-hashes, rel=0.2, abs=30)
 
 
-def test_a_job_may_have_both(native: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_of_both_implementations_agrees(native: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(8)
     vectors = [(generator.normal(size=30_000) * (generator.random(30_000) < 0.02)).astype(np.float32) for _ in range(2)]
     outcomes = []

@@ -66,11 +66,11 @@ class AddsErrorFeedback(OnDevice):
 
     def __init__(self, *, workers: int) -> None:
         super().__init__(workers=workers)
-        self.traits = replace(self.traits, adds_memory=True)
+        self.traits = replace(self.traits, adds_error_feedback=True)
 
     def all_reduce(self, x: Any, context: CodecContext) -> Steps:
-        memory = context.memory
-        result = yield from super().all_reduce(x if memory is None else x + memory, context)
-        if memory is not None and result.residual is not None:
-            result.residual = memory.copy_(result.residual)
+        feedback = context.error_feedback
+        result = yield from super().all_reduce(x if feedback is None else x + feedback, context)
+        if feedback is not None and result.residual is not None:
+            result.residual = feedback.copy_(result.residual)
         return result

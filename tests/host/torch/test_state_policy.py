@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import lanesum.torch
-from lanesum.codecs import Codec, CodecError, NotFiniteError, Policy, Rule, Sketch, TopK
+from lanesum.codecs import THC, Codec, CodecError, ErrorFeedback, NotFiniteError, Policy, Rule, Sketch, TopK
 from lanesum.errors import ConfigurationError
 from lanesum.session import Session
 from tests.host.torch.buckets import FakeBucket, average, parameters
@@ -98,3 +98,11 @@ def test_non_finite_gradient_is_named_by_parameter(session: Session, codec: str)
 def test_policy_keeps_error_feedback_itself(session: Session) -> None:
     with pytest.raises(ConfigurationError, match="itself"):
         lanesum.torch.State(session, codec=policy(), error_feedback=True)
+
+
+def test_state_adds_no_feedback_around_error_feedback_codec(session: Session) -> None:
+    """Two memories of one error would send it twice."""
+    state = lanesum.torch.State(session, codec=ErrorFeedback(THC(workers=1, lookup=False)))
+    assert state.error_feedback is None
+    with pytest.raises(ConfigurationError, match="keeps error feedback itself"):
+        lanesum.torch.State(session, codec=ErrorFeedback(THC(workers=1, lookup=False)), error_feedback=True)

@@ -31,12 +31,12 @@ from tests.host.torch.fake_device import FakeDevice  # noqa: E402
 @pytest.mark.parametrize(("workers", "worker", "zero"), [(4, 1, False), (17, 2, False), (1, 0, True)])
 def test_plain_pytorch_has_the_codes_of_thc(workers: int, worker: int, zero: bool) -> None:
     codec = THC(workers=workers)
-    values, memory = np.random.default_rng(3).normal(size=(2, 2 * 4096)).astype(np.float32)
+    values, feedback = np.random.default_rng(3).normal(size=(2, 2 * 4096)).astype(np.float32)
     if zero:
-        values[:4096] = memory[:4096] = 0
+        values[:4096] = feedback[:4096] = 0
     context = CodecContext(workers=workers, worker=worker, seed=2**63 + 3, round=5, keep_residual=True)
-    norms = norms_of(values + memory, codec.block, context)
-    steps = codec.all_reduce(values + memory, context)
+    norms = norms_of(values + feedback, codec.block, context)
+    steps = codec.all_reduce(values + feedback, context)
     next(steps)
     codes = steps.send(Aggregate(norms.view(np.uint32), workers))
     sums = lane_contribution(codec.op, codes.words, codec.code_table) * np.uint32(workers)
@@ -45,27 +45,27 @@ def test_plain_pytorch_has_the_codes_of_thc(workers: int, worker: int, zero: boo
     expected: Any = ended.value.value
 
     plain = gpu_peers.PlainThc(codec, context, norms, norms, torch.device("cpu"))
-    words, residual = plain.encode(torch.from_numpy(values), torch.from_numpy(memory))
+    words, residual = plain.encode(torch.from_numpy(values), torch.from_numpy(feedback))
     assert words.numpy().view(np.uint32).tobytes() == codes.words.tobytes()
     assert residual.numpy().tobytes() == expected.residual.tobytes()
     assert plain.decode(torch.from_numpy(sums.view(np.int32))).numpy().tobytes() == expected.values.tobytes()
 
 
 def test_power_sgd_leaves_what_its_mean_lacks() -> None:
-    values, memory = torch.randn(2, 64, generator=torch.Generator().manual_seed(1))
-    mean, rest = gpu_peers.power_sgd(values, memory, torch.eye(8))
-    torch.testing.assert_close(mean.reshape(-1), values + memory, atol=1e-5, rtol=1e-5)  # rank 8 leaves nothing
+    values, feedback = torch.randn(2, 64, generator=torch.Generator().manual_seed(1))
+    mean, rest = gpu_peers.power_sgd(values, feedback, torch.eye(8))
+    torch.testing.assert_close(mean.reshape(-1), values + feedback, atol=1e-5, rtol=1e-5)  # rank 8 leaves nothing
     assert rest.abs().max() < 1e-5
     assert gpu_peers.half_encode(torch.ones(3), 4).tolist() == [0.25] * 3
     assert gpu_peers.half_decode(torch.ones(3).half(), torch.zeros(3)).dtype == torch.float32
 
 
 def test_bytes_of_the_kernels() -> None:
-    moved = traffic(THC(workers=4), memory=True)
+    moved = traffic(THC(workers=4), error_feedback=True)
     assert {name: round(one.total, 1) for name, one in moved.items()} == {
         "square_sums": 8.0, "encode": 12.5, "decode": 5.0,
     }  # fmt: skip
-    wide = traffic(THC(workers=4, bits=8, block=64), memory=False)
+    wide = traffic(THC(workers=4, bits=8, block=64), error_feedback=False)
     assert wide["encode"].written == 1.0 and wide["encode"].read > 4.15 and wide["decode"].read == 2.125
 
 

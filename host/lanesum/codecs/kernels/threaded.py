@@ -23,7 +23,7 @@ from lanesum.codecs.kernels.arguments import BlockUnits
 from lanesum.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from lanesum.codecs.kernels.dispatch import Floats, Kernels
+    from lanesum.codecs.kernels.interface import Floats, Kernels
 
 VARIABLE = "LANESUM_THREADS"
 # Minimum number of values per thread: computing fewer is faster than waking a thread.

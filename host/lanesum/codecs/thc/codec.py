@@ -100,7 +100,9 @@ class THC:
         self.grid = best_grid(bits, workers, LANE_MAX[self.lanes], lookup and self.op is LaneOp.TABLE8)
         if self.op is LaneOp.TABLE8 and self.grid.uniform:
             self.op = LaneOp.EXPAND8
-        self.traits = CodecTraits(accepts_device_tensors=True, adds_memory=True, max_nmse=1.1 * self.grid.error())
+        self.traits = CodecTraits(
+            accepts_device_tensors=True, adds_error_feedback=True, max_nmse=1.1 * self.grid.error()
+        )
         #: Arithmetic of the codec on runs of blocks.
         self.coder = BlockCoder(self.grid, self.op, block)
 
@@ -127,8 +129,8 @@ class THC:
     def all_reduce(self, x: Any, context: CodecContext) -> Steps:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`; two rounds, ``norm`` and ``codes``.
 
-        ``x`` may be a PyTorch tensor of a device; ``context.memory`` is added to it there. On the host the rotation of
-        the first part overlaps the norm round, and the residual overlaps the code round.
+        ``x`` may be a PyTorch tensor of a device; ``context.error_feedback`` is added to it there. On the host the
+        rotation of the first part overlaps the norm round, and the residual overlaps the code round.
         """
         backend = self._backend(x, context)
         if backend is None:
@@ -176,7 +178,7 @@ class THC:
     def _on_host(self, x: Any, context: CodecContext) -> Steps:
         from lanesum.gpu.tensors import copy_and_make_steps, with_error_feedback
 
-        return copy_and_make_steps(self, with_error_feedback(x, context), replace(context, memory=None))
+        return copy_and_make_steps(self, with_error_feedback(x, context), replace(context, error_feedback=None))
 
 
 def _members(reply: Aggregate, context: CodecContext) -> Members | None:

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that the kernels share: the records of lanesum/codecs/kernels/arguments.py and lanesum/codecs/thc/dither.py,
-// with the same fields in the same order. A record is a named tuple in Python. Its arrays are not converted: an array of
-// another type is a TypeError.
+// Arguments that the kernels share: the records of lanesum/codecs/kernels/arguments.py and
+// lanesum/codecs/thc/dither.py. They have the same fields in the same order. A record is a named tuple in Python. Its
+// arrays are not converted: an array of another type is a TypeError.
 #pragma once
 
 #include <array>
@@ -147,9 +147,8 @@ struct type_caster<records::LaneContributors>
                    &records::LaneContributors::average> {};
 
 template <>
-struct type_caster<records::BlockUnits>
-    : RecordCaster<records::BlockUnits, &records::BlockUnits::maxima, &records::BlockUnits::peak,
-                   &records::BlockUnits::block> {};
+struct type_caster<records::BlockUnits> : RecordCaster<records::BlockUnits, &records::BlockUnits::maxima,
+                                                       &records::BlockUnits::peak, &records::BlockUnits::block> {};
 
 template <>
 struct type_caster<records::SharedDithers>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The loops of ``thc`` on NumPy arrays, with the interface of lanesum/codecs/thc_reference.py; types and lengths are
+// Kernels of ``thc`` on NumPy arrays, with the interface of lanesum/codecs/thc/reference.py. Types and lengths are
 // checked as in bindings/codecs.cpp.
 #include <algorithm>
 #include <bit>
@@ -35,7 +35,7 @@ constexpr std::align_val_t ALIGNED{64};
 
 void require(bool fits, const char *what) {
     if (!fits) {
-        throw std::invalid_argument(std::string("block kernel: ") + what);
+        throw std::invalid_argument(std::string("block kernel requires: ") + what);
     }
 }
 
@@ -43,12 +43,11 @@ struct Freed {
     void operator()(float *values) const { ::operator delete(values, ALIGNED); }
 };
 
-/// A run with its work space.
+/// Run with its work space.
 class Space {
 public:
     Space(std::size_t size, std::size_t block, const Words *signs)
-        : work_(static_cast<float *>(
-              ::operator new(std::max(block, codecs::DITHER_GROUP) * sizeof(float), ALIGNED))),
+        : work_(static_cast<float *>(::operator new(std::max(block, codecs::DITHER_GROUP) * sizeof(float), ALIGNED))),
           run_{size, block, signs == nullptr ? nullptr : signs->data(), work_.get()} {}
 
     const codecs::Run &run() const { return run_; }
@@ -60,7 +59,7 @@ private:
 
 void check_block(std::size_t block) {
     require(std::has_single_bit(block) && block >= codecs::MIN_BLOCK && block <= std::size_t{1} << 24,
-            "a block is a power of two of 32 or more");
+            "blocks of a power of two from 32");
 }
 
 std::size_t padded(std::size_t size, std::size_t block) {
@@ -84,7 +83,7 @@ Packing packing(unsigned op) {
         case LaneOp::EXPAND5TO8:
             return Packing::PLANES_5;
         default:
-            throw std::invalid_argument("block kernel: the operation adds no codes of thc");
+            throw std::invalid_argument("block kernel requires: a lane operation that adds codes of thc");
     }
 }
 
@@ -122,13 +121,13 @@ public:
     explicit OwnRounding(const arguments::Rounding &rounding)
         : rounding_{static_cast<float>(rounding.granularity), nullptr, rounding.offset,
                     static_cast<std::uint16_t>(rounding.flip & 1), packing(rounding.op)} {
-        require(rounding.granularity >= 1 && rounding.granularity <= 255, "a grid has 1 to 255 steps");
+        require(rounding.granularity >= 1 && rounding.granularity <= 255, "a grid of 1 to 255 steps");
         const std::size_t count = rounding.cells.size();
         if (count == 0) {
             return;
         }
         require(count == rounding.granularity + 1 && count <= CELLS, "a cell for each of at most 32 integers");
-        require(rounding_.packing == Packing::NIBBLES_TO_8, "only codes of 4 bits in lanes of 8 are looked up");
+        require(rounding_.packing == Packing::NIBBLES_TO_8, "codes of 4 bits in lanes of 8 bits, if there are cells");
         std::copy_n(rounding.cells.data(), count, cells_);
         rounding_.cells = cells_;
     }
@@ -154,7 +153,7 @@ public:
                 return;
             }
         }
-        throw std::invalid_argument("this processor has no " + level_);
+        throw std::invalid_argument("Invalid level '" + level_ + "': this processor has no such vector instructions.");
     }
 
     const std::string &level() const { return level_; }
@@ -163,7 +162,7 @@ public:
                 Array<float> out) const {
         check(rotation);
         require(powers.size() == 2 * blocks(values.size(), rotation.block), "two powers for each block");
-        require(out.size() == padded(values.size(), rotation.block), "the result has the padding");
+        require(out.size() == padded(values.size(), rotation.block), "a result with the padding");
         const Space space(values.size(), rotation.block, &rotation.signs);
         const Released released;
         kernels_->rotate(values.data(), powers.data(), space.run(), out.data());
@@ -173,10 +172,10 @@ public:
                   const arguments::SharedDithers &dithers, const arguments::Rounding &rounding,
                   Array<std::uint32_t> words) const {
         check_block(block);
-        require(rotated.size() == padded(rotated.size(), block), "rotated values are padded");
+        require(rotated.size() == padded(rotated.size(), block), "rotated values with the padding");
         require(factors.size() == blocks(rotated.size(), block), "a factor for each block");
         const OwnRounding own(rounding);
-        require(words.size() == own.words(rotated.size()), "the codes fill the words");
+        require(words.size() == own.words(rotated.size()), "words for all codes");
         const Space space(rotated.size(), block, nullptr);
         const Released released;
         kernels_->quantize(rotated.data(), factors.data(), space.run(), shared(dithers), own.get(), words.data());
@@ -189,7 +188,7 @@ public:
         const std::size_t count = blocks(values.size(), rotation.block);
         require(powers.size() == 2 * count && factors.size() == count, "two powers and a factor for each block");
         const OwnRounding own(rounding);
-        require(words.size() == own.words(padded(values.size(), rotation.block)), "the codes fill the words");
+        require(words.size() == own.words(padded(values.size(), rotation.block)), "words for all codes");
         const Space space(values.size(), rotation.block, &rotation.signs);
         const Released released;
         kernels_->encode(values.data(), powers.data(), factors.data(), space.run(), shared(dithers), own.get(),
@@ -200,7 +199,7 @@ public:
                   const arguments::DitherSum &taken, Array<float> out) const {
         check_block(block);
         check_lanes(lanes, lane_bits, out.size());
-        require(out.size() == padded(out.size(), block), "the result has the padding");
+        require(out.size() == padded(out.size(), block), "a result with the padding");
         const Space space(out.size(), block, nullptr);
         const Released released;
         kernels_->estimate(lanes.data(), lane_bits, space.run(), shared(dithers), dither_sum(taken), out.data());
@@ -209,7 +208,7 @@ public:
     void restore(Array<const float> rotated, Array<const float> factors, const arguments::Rotation &rotation,
                  Array<float> out) const {
         check(rotation);
-        require(rotated.size() == padded(out.size(), rotation.block), "rotated values are padded");
+        require(rotated.size() == padded(out.size(), rotation.block), "rotated values with the padding");
         require(factors.size() == 2 * blocks(out.size(), rotation.block), "two factors for each block");
         const Space space(out.size(), rotation.block, &rotation.signs);
         const Released released;
@@ -232,10 +231,9 @@ public:
                   const arguments::Rounding &rounding, Array<float> out) const {
         check(rotation);
         const Packing how = packing(rounding.op);
-        require(values.size() == out.size(), "a residual is as long as the vector");
+        require(values.size() == out.size(), "a residual of the length of the vector");
         require(factors.size() == 2 * blocks(values.size(), rotation.block), "two factors for each block");
-        require(codes.size() == padded(values.size(), rotation.block) * code_bits(how) / 32,
-                "the codes fill the words");
+        require(codes.size() == padded(values.size(), rotation.block) * code_bits(how) / 32, "words for all codes");
         require(rounding.levels.size() == 256, "a level for each byte");
         const std::uint8_t *const levels = rounding.op == TABLE ? rounding.levels.data() : nullptr;
         const codecs::DitherSum own{0, &rounding.offset, 1, true, (rounding.granularity - 1) * 32768};
@@ -249,7 +247,7 @@ private:
     static constexpr unsigned TABLE = static_cast<unsigned>(LaneOp::TABLE8);
 
     static void check_lanes(const Words &lanes, unsigned lane_bits, std::size_t length) {
-        require(lane_bits == 8 || lane_bits == 16, "lanes have 8 or 16 bits");
+        require(lane_bits == 8 || lane_bits == 16, "lanes of 8 or 16 bits");
         require(lanes.size() == length * lane_bits / 32, "a lane for each coordinate");
     }
 
@@ -260,11 +258,11 @@ private:
 }  // namespace
 
 void define_blocks(nb::module_ &module) {
-    // noconvert: what nanobind converted would be a copy, and results would be lost with it.
+    // noconvert: a converted array would be a copy, and results in it would be lost.
     const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
     const auto arg = [](const char *name) { return nb::arg(name); };
     nb::class_<BlockKernels>(module, "BlockKernels",
-                             "The loops of thc; see lanesum.codecs.kernels.dispatch. ``level``: vector instructions to use.")
+                             "Kernels of thc; see lanesum.codecs.thc.kernels. ``level``: vector instructions to use.")
         .def(nb::init<const std::optional<std::string> &>(), arg("level") = nb::none())
         .def_prop_ro("level", &BlockKernels::level)
         .def("rotate_blocks", &BlockKernels::rotate, array("values"), array("powers"), arg("rotation"), array("out"))
@@ -272,8 +270,8 @@ void define_blocks(nb::module_ &module) {
              arg("dithers"), arg("rounding"), array("words"))
         .def("encode_blocks", &BlockKernels::encode, array("values"), array("powers"), array("factors"),
              arg("rotation"), arg("dithers"), arg("rounding"), array("words"))
-        .def("estimate_blocks", &BlockKernels::estimate, array("lanes"), arg("lane_bits"), arg("block"),
-             arg("dithers"), arg("taken"), array("out"))
+        .def("estimate_blocks", &BlockKernels::estimate, array("lanes"), arg("lane_bits"), arg("block"), arg("dithers"),
+             arg("taken"), array("out"))
         .def("restore_blocks", &BlockKernels::restore, array("rotated"), array("factors"), arg("rotation"),
              array("out"))
         .def("decode_blocks", &BlockKernels::decode, array("lanes"), arg("lane_bits"), array("factors"),

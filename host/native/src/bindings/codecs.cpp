@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The codecs' loops on NumPy arrays, with the interface of lanesum/codecs/reference.py. Nothing is copied or converted:
-// an array of another type is a TypeError, one of another length a ValueError. All run without the GIL.
+// Kernels of the codecs on NumPy arrays, with the interface of lanesum/codecs/kernels/reference.py. Arrays are neither
+// copied nor converted: an array of another type is a TypeError, one of another length a ValueError. All kernels
+// release the GIL.
 #include "codecs/kernels.hpp"
 
 #include <algorithm>
@@ -33,12 +34,12 @@ using Powers = std::array<float, 2>;
 
 void require(bool fits, const char *what) {
     if (!fits) {
-        throw std::invalid_argument(std::string("codec kernel: ") + what);
+        throw std::invalid_argument(std::string("codec kernel requires: ") + what);
     }
 }
 
 std::size_t blocks(std::size_t count, std::size_t block) {
-    require(block > 0, "a block has at least one value");
+    require(block > 0, "blocks of at least one value");
     return count / block + (count % block != 0);
 }
 
@@ -54,13 +55,12 @@ codecs::RandomKey random_key(const arguments::RandomKey &key) {
             key.stream << 24 | key.worker};
 }
 
-/// Of a chunk of ``count`` values, padded to ``length``.
+/// Returns the rotation of a chunk of ``count`` values, padded to ``length``.
 codecs::Rotation rotation(const arguments::Rotation &how, std::size_t length, std::size_t count) {
-    require(std::has_single_bit(length) && length >= 8, "a padded chunk is a power of two of 8 or more");
-    require(std::has_single_bit(how.block) && how.block <= length,
-            "a transform is a power of two of at most the chunk");
+    require(std::has_single_bit(length) && length >= 8, "a padded chunk of a power of two from 8");
+    require(std::has_single_bit(how.block) && how.block <= length, "transforms of a power of two, at most the chunk");
     require(how.signs.size() >= blocks(length, 32), "a sign for each coordinate");
-    require(count <= length, "a chunk is not longer than it is padded");
+    require(count <= length, "a chunk no longer than its padded length");
     return {how.signs.data(), length, how.block};
 }
 
@@ -73,12 +73,12 @@ codecs::BlockUnits block_units(const arguments::BlockUnits &units, std::size_t c
     return {units.maxima.data(), units.peak, units.block};
 }
 
-/// Where the transform may work: in the result, unless that lacks the padding.
+/// Returns the array of the transform: the result, unless that lacks the padding.
 float *workspace(const Array<float> &out, const Array<float> &scratch, std::size_t length) {
     if (out.size() == length) {
         return out.data();
     }
-    require(scratch.size() >= length, "scratch is as long as the padded chunk");
+    require(scratch.size() >= length, "scratch of the length of the padded chunk");
     return scratch.data();
 }
 
@@ -92,7 +92,7 @@ public:
                 return;
             }
         }
-        throw std::invalid_argument("this processor has no " + level_);
+        throw std::invalid_argument("Invalid level '" + level_ + "': this processor has no such vector instructions.");
     }
 
     static std::vector<std::string> levels() {
@@ -111,8 +111,9 @@ public:
     }
 
     void hadamard_transform(Array<float> values, std::size_t block) const {
-        require(std::has_single_bit(block) && values.size() % block == 0, "blocks are powers of two and fill the array");
-        require(values.size() % 8 == 0, "values come in eights");
+        require(std::has_single_bit(block) && values.size() % block == 0,
+                "blocks of a power of two that fill the array");
+        require(values.size() % 8 == 0, "a multiple of 8 values");
         const Released released;
         for_length(values.size()).hadamard_transform(values.data(), values.size(), block);
     }
@@ -134,10 +135,13 @@ public:
 
     void quantize(Array<const float> rotated, float factor, Array<const std::uint32_t> cells,
                   const arguments::RandomKey &key, Array<std::uint32_t> words) const {
-        require(cells.size() > 1 && cells.size() <= 256, "there are 2 to 256 cells");
-        require(words.size() * 8 == rotated.size(), "eight codes fill a word");
+        require(cells.size() > 1 && cells.size() <= 256, "2 to 256 cells");
+        require(words.size() * 8 == rotated.size(), "a word per eight codes");
         const std::size_t granularity = cells.size() - 1;
-        codecs::Cells unit{static_cast<float>(granularity), static_cast<float>(granularity) / 2, cells.size() <= 32, {}};
+        codecs::Cells unit{static_cast<float>(granularity),
+                           static_cast<float>(granularity) / 2,
+                           cells.size() <= 32,
+                           {}};
         std::copy_n(cells.data(), cells.size(), unit.entries);
         const Released released;
         for_length(rotated.size())
@@ -160,9 +164,9 @@ public:
                   Maybe<const std::uint8_t> included, const arguments::Rotation &rotated,
                   const arguments::Scale &scaled, Array<float> scratch, Array<float> out) const {
         const codecs::Rotation how = rotation(rotated, codes.size() * 8, out.size());
-        require(levels.size() == 16, "there are 16 codes");
+        require(levels.size() == 16, "16 levels");
         require(!included || included->size() == codes.size() * 2, "one choice per accumulator word");
-        require(values.size() == out.size(), "a residual is as long as the vector");
+        require(values.size() == out.size(), "a residual of the length of the vector");
         float *const work = workspace(out, scratch, how.length);
         const Released released;
         for_length(how.length)
@@ -178,14 +182,15 @@ public:
 
     void not_below(Array<const float> values, std::uint32_t least, Array<std::uint8_t> mask) const {
         require(mask.size() == values.size(), "one mark per value");
-        require(least <= INT32_MAX, "a magnitude has no sign");
+        require(least <= INT32_MAX, "a magnitude without a sign");
         const Released released;
         kernels_->not_below(values.data(), values.size(), least, mask.data());
     }
 
     void largest(Array<const float> values, std::size_t wanted, Array<std::uint8_t> mask) const {
         require(mask.size() == values.size(), "one mark per value");
-        require(wanted <= values.size() && values.size() < 1ull << 32, "no more than there are, and less than 2**32");
+        require(wanted <= values.size() && values.size() < 1ull << 32,
+                "at most as many as values, and fewer than 2**32");
         const Released released;
         kernels_->largest(values.data(), values.size(), wanted, mask.data());
     }
@@ -193,7 +198,7 @@ public:
     void to_integers(Array<const float> values, const arguments::BlockUnits &units, Array<std::int32_t> out) const {
         const codecs::BlockUnits own = block_units(units, values.size());
         require(out.size() == values.size(), "one integer per value");
-        require(units.peak >= 1 && units.peak <= INT32_MAX, "the peak is a positive integer of 32 bits");
+        require(units.peak >= 1 && units.peak <= INT32_MAX, "a peak from 1 to 2**31 - 1");
         const Released released;
         kernels_->to_integers(values.data(), values.size(), own, out.data());
     }
@@ -210,13 +215,14 @@ public:
     void integer_residual(Array<const float> values, Array<const std::int32_t> integers,
                           const arguments::BlockUnits &units, Array<float> out) const {
         const codecs::BlockUnits own = block_units(units, values.size());
-        require(integers.size() == values.size() && out.size() == values.size(), "as many integers as values");
+        require(integers.size() == values.size() && out.size() == values.size(), "one integer and result per value");
         const Released released;
         kernels_->integer_residual(values.data(), integers.data(), values.size(), own, out.data());
     }
 
     void sum_rows(Array<const float> rows, double divisor, Array<float> out) const {
-        require(out.size() > 0 && rows.size() > 0 && rows.size() % out.size() == 0, "whole rows of as many values");
+        require(out.size() > 0 && rows.size() > 0 && rows.size() % out.size() == 0,
+                "whole rows of the length of the result");
         const Released released;
         kernels_->sum_rows(rows.data(), rows.size() / out.size(), out.size(), divisor, out.data());
     }
@@ -233,14 +239,15 @@ private:
 }  // namespace
 
 void define_codecs(nb::module_ &module) {
-    // noconvert: what nanobind converted would be a copy, and results would be lost with it.
+    // noconvert: a converted array would be a copy, and results in it would be lost.
     const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
     module.attr("KERNEL_ARGUMENTS") = nb::make_tuple("RandomKey", "Rotation", "Scale", "LaneContributors", "BlockUnits",
                                                      "SharedDithers", "Rounding", "DitherSum");
-    nb::class_<CodecKernels>(module, "CodecKernels",
-                             "The codecs' loops; see lanesum.codecs.kernels.dispatch. ``level``: vector instructions to use.")
+    nb::class_<CodecKernels>(
+        module, "CodecKernels",
+        "Kernels of the codecs; see lanesum.codecs.kernels.dispatch. ``level``: vector instructions to use.")
         .def(nb::init<const std::optional<std::string> &>(), nb::arg("level") = nb::none())
-        .def_static("levels", &CodecKernels::levels, "Levels that this processor has, narrowest first.")
+        .def_static("levels", &CodecKernels::levels, "Levels of this processor, narrowest first.")
         .def_prop_ro("level", &CodecKernels::level)
         .def("random_words", &CodecKernels::random_words, nb::arg("key"), array("out"))
         .def("hadamard_transform", &CodecKernels::hadamard_transform, array("values"), nb::arg("block"))

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The sparse codecs' loops on NumPy arrays, with the interface of lanesum/codecs/sketch_reference.py. Nothing is copied
-// or converted: an array of another type is a TypeError, one of another length, or a key beyond it, a ValueError. All
-// run without the GIL.
+// Kernels of the sparse codecs on NumPy arrays, with the interface of lanesum/codecs/sparse/reference.py. Arrays are
+// neither copied nor converted: an array of another type is a TypeError; one of another length, or a key beyond it, is
+// a ValueError. All kernels release the GIL.
 #include "codecs/sketch.hpp"
 
 #include <algorithm>
@@ -33,18 +33,18 @@ using ConstWords = Array<const std::uint32_t>;
 
 void require(bool fits, const char *what) {
     if (!fits) {
-        throw std::invalid_argument(std::string("sketch kernel: ") + what);
+        throw std::invalid_argument(std::string("sketch kernel requires: ") + what);
     }
 }
 
 std::size_t blocks(std::size_t count, std::size_t block) {
-    require(block > 0, "a block has at least one value");
+    require(block > 0, "blocks of at least one value");
     return count / block + (count % block != 0);
 }
 
 sketch::Keys checked(const ConstWords &keys, std::uint64_t limit) {
     for (std::size_t k = 0; k < keys.size(); ++k) {
-        require(keys.data()[k] < limit, "a key is beyond the last block");
+        require(keys.data()[k] < limit, "keys below the number of blocks");
     }
     return {keys.data(), keys.size()};
 }
@@ -52,22 +52,22 @@ sketch::Keys checked(const ConstWords &keys, std::uint64_t limit) {
 sketch::Cells checked(const nb::object &cells) {
     const sketch::Cells found{nb::cast<std::uint64_t>(cells.attr("count")),
                               nb::cast<std::uint64_t>(cells.attr("segment"))};
-    require(found.count >= 3 && found.count < 1ull << 32, "a sketch has 3 cells at least, and less than 2**32");
+    require(found.count >= 3 && found.count < 1ull << 32, "3 to 2**32 - 1 cells");
     require(found.segment == 0 || (std::has_single_bit(found.segment) && found.count % found.segment == 0 &&
                                    found.count / found.segment >= 3),
-            "cells are three segments at least, of a power of two");
+            "at least three segments, of a power of two of cells");
     return found;
 }
 
 void require_filter(std::size_t words) {
-    require(words > 0 && words % 2 == 0 && words < 1ull << 32, "a filter has words of 64 bits, less than 2**31");
+    require(words > 0 && words % 2 == 0 && words < 1ull << 32, "fewer than 2**31 filter words of 64 bits");
 }
 
-/// Stateless: a class, so that tests can put another object in its place.
+/// Stateless. It is a class so that tests can substitute another object.
 struct SketchKernels {
     static std::pair<std::size_t, std::uint32_t> nonzero_blocks(const Floats &values, std::size_t block,
                                                                 const Words &keys) {
-        require(keys.size() >= blocks(values.size(), block), "room for a key per block");
+        require(keys.size() >= blocks(values.size(), block), "a key per block");
         Released released;
         const auto found = sketch::nonzero_blocks(values.data(), values.size(), block, keys.data());
         return {found.keys, found.largest};
@@ -86,28 +86,26 @@ struct SketchKernels {
         require(integers.size() == keys.size() * block, "a block of integers per key");
         const auto checked_cells = checked(cells);
         require(words.size() % checked_cells.count == 0 && words.size() / checked_cells.count == block,
-                "a sketch has a block of words per cell");
+                "a block of words per cell");
         Released released;
         sketch::insert(integers.data(), {keys.data(), keys.size()}, block, seed, checked_cells, words.data());
     }
 
     static std::pair<sketch::Order, std::size_t> peeling_order(const ConstWords &keys, std::uint64_t seed,
                                                                const nb::object &cells, const Words &left) {
-        require(left.size() >= keys.size(), "room for every key");
+        require(left.size() >= keys.size(), "an entry per key");
         require(keys.size() < 1ull << 32, "fewer keys than 2**32");
         const auto checked_cells = checked(cells);
         std::pair<sketch::Order, std::size_t> found;
         Released released;
-        found.second =
-            sketch::peeling_order({keys.data(), keys.size()}, seed, checked_cells, found.first, left.data());
+        found.second = sketch::peeling_order({keys.data(), keys.size()}, seed, checked_cells, found.first, left.data());
         return found;
     }
 
     static void peel(const Words &integers, const sketch::Order &order, std::size_t block, const Words &words) {
         require(block > 0 && integers.size() / block == order.keys && integers.size() % block == 0,
                 "a block of integers per key");
-        require(words.size() / block == order.cells && words.size() % block == 0,
-                "a sketch has a block of words per cell");
+        require(words.size() / block == order.cells && words.size() % block == 0, "a block of words per cell");
         Released released;
         sketch::peel(integers.data(), order, block, words.data());
     }
@@ -156,11 +154,12 @@ struct SketchKernels {
 }  // namespace
 
 void define_sketch(nb::module_ &module) {
-    // noconvert: what nanobind converted would be a copy, and results would be lost with it.
+    // noconvert: a converted array would be a copy, and results in it would be lost.
     const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
     const nb::arg block("block"), seed("seed"), cells("cells"), hashes("hashes");
-    nb::class_<sketch::Order>(module, "PeelingOrder", "What SketchKernels.peeling_order found.");
-    nb::class_<SketchKernels>(module, "SketchKernels", "The loops; see lanesum.codecs.sparse.kernels.")
+    nb::class_<sketch::Order>(module, "PeelingOrder", "Result of SketchKernels.peeling_order.");
+    nb::class_<SketchKernels>(module, "SketchKernels",
+                              "Kernels of the sparse codecs; see lanesum.codecs.sparse.kernels.")
         .def(nb::init<>())
         .def_static("nonzero_blocks", &SketchKernels::nonzero_blocks, array("values"), block, array("keys"))
         .def_static("gather_integers", &SketchKernels::gather_integers, array("values"), array("keys"), block,

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Whatever vectors of 16 bytes every processor of the architecture has: SSE2 or NEON.
+// Vectors of 16 bytes, which every processor of the architecture has: SSE2 or NEON.
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif

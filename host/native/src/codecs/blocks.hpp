@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The loops of ``thc`` on runs of blocks, with the bits of lanesum/codecs/thc_reference.py, which says what they do.
-// Each goes block by block, so that a block stays in the first-level cache from its values to its codes and back.
+// Kernels of ``thc`` on runs of blocks, with the bits of lanesum/codecs/thc/reference.py, which documents each of them.
+// They work block by block, so a block stays in the first-level cache from its values to its codes and back.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace lanesum::codecs {
 
-/// Coordinates whose dithers come from the same eight blocks of the generator; a block's work space holds one at least.
+/// Coordinates whose dithers come from the same eight blocks of the generator; the minimum length of a work space.
 constexpr std::size_t DITHER_GROUP = 64;
-/// A block is padded to this at least.
+/// Minimum padded length of a block.
 constexpr std::size_t MIN_BLOCK = 32;
 
-/// How codes lie in uplink words: a lane operation, as far as the host packs it.
+/// Layout of codes in uplink words, by lane operation.
 enum class Packing : std::uint8_t { NIBBLES_TO_8, NIBBLES_TO_16, BYTES_TO_16, PLANES_3, PLANES_5 };
 
-/// A vector of ``size`` values in blocks of ``block``; the last one is padded. ``work``: floats for one block, aligned.
+/// Vector of ``size`` values in blocks of ``block``; the last one is padded. ``work``: aligned space for one block.
 struct Run {
     std::size_t size;
     std::size_t block;
@@ -25,14 +25,14 @@ struct Run {
     float *work;
 };
 
-/// Where the shared dithers of a run come from.
+/// Key of the shared dithers of a run.
 struct SharedDithers {
     std::uint32_t seed[2];
     std::uint32_t round;
-    std::uint32_t first;  ///< number of the run's first block
+    std::uint32_t first;  ///< number of the first block of the run
 };
 
-/// How one worker rounds. ``cells``: 32 entries, null where every integer is a level and its own code.
+/// Rounding of one worker. ``cells``: 32 entries, or null if every integer is a level and its own code.
 struct Rounding {
     float granularity;
     const std::uint8_t *cells;
@@ -41,12 +41,12 @@ struct Rounding {
     Packing packing;
 };
 
-/// What is taken from 65536 times a sum; as lanesum/codecs/thc_dither.py:DitherSum.
+/// Sum of dithers, to subtract from 65536 times a sum; see lanesum/codecs/thc/dither.py:DitherSum.
 struct DitherSum {
     std::uint16_t multiplier;
     const std::uint16_t *offsets;
     std::size_t num_offsets;
-    bool added;  ///< whether the shifted dithers count with a plus
+    bool added;  ///< shifted dithers are added, otherwise subtracted
     std::uint32_t constant;
 };
 
@@ -61,7 +61,7 @@ struct BlockKernels {
     void (*restore)(const float *rotated, const float *factors, const Run &run, float *out);
     void (*decode)(const std::uint32_t *lanes, unsigned lane_bits, const float *factors, const Run &run,
                    const SharedDithers &dithers, const DitherSum &sum, float *out);
-    /// ``levels``: of every code, 16 of them, or null where a code is its level.
+    /// ``levels``: of the 16 codes, or null if a code is its level.
     void (*residual)(const float *values, const std::uint32_t *words, Packing packing, const std::uint8_t *levels,
                      const float *factors, const Run &run, const SharedDithers &dithers, const DitherSum &sum,
                      float *out);

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// ``thc`` block by block; as in lanesum/codecs/thc_reference.py. A block is transformed in its work space, from where it
-// is rounded and packed group by group, or to where its sums are put.
+// ``thc`` block by block, as in lanesum/codecs/thc/reference.py. A block is transformed in its work space. Encoding
+// rounds and packs it from there group by group, and decoding writes the estimates there.
 
 constexpr float UNIT = 65536;
 
 struct BlockPart {
     std::size_t number;
-    std::size_t start;   ///< in the vector, padded or not
-    std::size_t count;   ///< values
-    std::size_t length;  ///< with the padding
+    std::size_t start;   ///< first coordinate, in the vector with and without padding
+    std::size_t count;   ///< number of values
+    std::size_t length;  ///< number of coordinates with the padding
 };
 
 template <typename Do>
@@ -51,10 +51,10 @@ struct Positions {
     float middle;
     float end;
 
-    /// In steps of 1/65536 of the grid.
+    /// Returns positions in steps of 1/65536 of the grid.
     LANESUM_INLINE Words of(const float *rotated) const {
         const Floats position = load<Floats>(rotated) * factor + middle;
-        return (Words)__builtin_convertvector(lesser(greater(position, Floats{}), Floats{} + end), Ints);
+        return (Words) __builtin_convertvector(lesser(greater(position, Floats{}), Floats{} + end), Ints);
     }
 };
 
@@ -77,7 +77,7 @@ std::size_t quantize_block(const float *rotated, std::size_t length, const Posit
             const Words fourth = positions.of(from + 3 * QUARTER) + high_halves(back);
             Words others = third >> 16 | (fourth & 0xFFFF0000u);
             if constexpr (TABLE) {
-                // Whether the shared dither is odd decides, and not the same way for neighbouring workers.
+                // The lowest bit of the shared dither decides, with opposite results for neighbouring workers.
                 halves |= ((shared.front & 0x00010001u) ^ flip) << 7;
                 others |= ((shared.back & 0x00010001u) ^ flip) << 7;
             }
@@ -105,7 +105,7 @@ std::size_t words_of(Packing packing, std::size_t length) {
     }
 }
 
-/// One rotated block, of DITHER_GROUP floats at least, to words.
+/// Encodes one rotated block, of at least DITHER_GROUP floats, to words.
 std::size_t quantize_one(const float *rotated, float factor, const SharedDithers &shared, const BlockPart &part,
                          const Rounding &rounding, std::uint32_t *words) {
     if (factor == 0) {
@@ -150,7 +150,7 @@ void quantize_blocks(const float *rotated, const float *factors, const Run &run,
 
 void encode_blocks(const float *values, const float *powers, const float *factors, const Run &run,
                    const SharedDithers &shared, const Rounding &rounding, std::uint32_t *words) {
-    // A group goes beyond the shortest of blocks.
+    // A group is longer than the shortest block.
     __builtin_memset(run.work, 0, DITHER_GROUP * sizeof *run.work);
     for_blocks(run, [&](const BlockPart &part) {
         rotate_block(values, powers, run, part, run.work);
@@ -160,7 +160,7 @@ void encode_blocks(const float *values, const float *powers, const float *factor
 
 // Sums
 
-/// 65536 times the sums in lanes of 8 bits.
+/// Sums in lanes of 8 bits, times 65536.
 struct NarrowSums {
     const std::uint32_t *words;
 
@@ -169,8 +169,9 @@ struct NarrowSums {
     template <std::size_t... I>
     LANESUM_INLINE Words get(std::size_t at, std::index_sequence<I...>) const {
 #if LANESUM_VECTOR_BYTES == 64
-        const __m512i there = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i *>(words + at / 4)));
-        // To the third byte of every lane; all others are zero.
+        const __m512i there =
+            _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i *>(words + at / 4)));
+        // Each sum moves to the third byte of its element; all other bytes are zero.
         const __m512i places = _mm512_setr_epi32(0x8003FFFF, 0x8002FFFF, 0x8001FFFF, 0x8000FFFF, 0x8007FFFF, 0x8006FFFF,
                                                  0x8005FFFF, 0x8004FFFF, 0x800BFFFF, 0x800AFFFF, 0x8009FFFF, 0x8008FFFF,
                                                  0x800FFFFF, 0x800EFFFF, 0x800DFFFF, 0x800CFFFF);
@@ -188,7 +189,7 @@ struct NarrowSums {
     }
 };
 
-/// The same of 16 bits.
+/// Sums in lanes of 16 bits, times 65536.
 struct WideSums {
     const std::uint32_t *words;
 
@@ -203,7 +204,7 @@ struct WideSums {
     }
 };
 
-/// The same, one a byte.
+/// Levels of one worker in bytes, times 65536.
 struct ByteSums {
     const std::uint8_t *levels;
 
@@ -212,7 +213,7 @@ struct ByteSums {
     }
 };
 
-/// Estimates of one group, whose sums are ``source``'s from 0 on; ``count``: of them that there are.
+/// Estimates one group from the sums of ``source`` at ``base``; ``count``: number of remaining coordinates.
 template <bool ALL, typename Source>
 LANESUM_INLINE void estimate_group(const Source &source, std::size_t base, std::size_t count, std::size_t group,
                                    const DitherSource &dithers, const DitherSum &sum, float *out) {
@@ -237,7 +238,7 @@ void estimate_all(const Source &source, std::size_t length, const DitherSource &
     }
 }
 
-/// One block's sums to rotated estimates.
+/// Estimates one rotated block from its sums.
 void estimate_block(const std::uint32_t *lanes, unsigned lane_bits, const BlockPart &part, const SharedDithers &shared,
                     const DitherSum &sum, float *out) {
     const DitherSource dithers(shared, part.number);
@@ -255,9 +256,8 @@ void estimate_block(const std::uint32_t *lanes, unsigned lane_bits, const BlockP
 
 void estimate_blocks(const std::uint32_t *lanes, unsigned lane_bits, const Run &run, const SharedDithers &shared,
                      const DitherSum &sum, float *out) {
-    for_blocks(run, [&](const BlockPart &part) {
-        estimate_block(lanes, lane_bits, part, shared, sum, out + part.start);
-    });
+    for_blocks(run,
+               [&](const BlockPart &part) { estimate_block(lanes, lane_bits, part, shared, sum, out + part.start); });
 }
 
 struct Restored {
@@ -272,16 +272,16 @@ struct Restored {
     LANESUM_INLINE void put(std::size_t at, Floats x) const { store(out + at, value(at, x)); }
 };
 
-struct Unsent {
-    Restored said;
+struct Difference {
+    Restored decoded;
     const float *values;
 
     LANESUM_INLINE void put(std::size_t at, Floats x) const {
-        store(said.out + at, limited(load<Floats>(values + at) - said.value(at, x), FLOAT_MAX));
+        store(decoded.out + at, limited(load<Floats>(values + at) - decoded.value(at, x), FLOAT_MAX));
     }
 };
 
-/// What is in the work space, transformed, to values.
+/// Transforms the work space back to values.
 void restore_block(const float *factors, const Run &run, const BlockPart &part, float *out) {
     if (factors[2 * part.number] == 0) {
         __builtin_memset(out + part.start, 0, part.count * sizeof *out);
@@ -340,15 +340,15 @@ void residual_all(const float *values, const std::uint32_t *words, const std::ui
             return;
         }
         words += own_block<PACKING>(words, part.length, levels, DitherSource(shared, part.number), sum, run.work);
-        const Restored said{run.work, factors + 2 * part.number, run.signs};
+        const Restored decoded{run.work, factors + 2 * part.number, run.signs};
         if (part.count == part.length) {
-            const Unsent sink{{to, said.factors, said.signs}, from};
+            const Difference sink{{to, decoded.factors, decoded.signs}, from};
             transform(Memory{run.work}, sink, run.work, part.length, part.length);
             return;
         }
-        transform(Memory{run.work}, said, run.work, part.length, part.length);
+        transform(Memory{run.work}, decoded, run.work, part.length, part.length);
         for (std::size_t i = 0; i < part.count; ++i) {
-            to[i] = unsaid(from[i], run.work[i]);
+            to[i] = difference(from[i], run.work[i]);
         }
     });
 }

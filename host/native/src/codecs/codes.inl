@@ -1,26 +1,26 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Codes of a group of 64 coordinates: from where dithered rounding leaves them to words, and back; as in
-// lanesum/codecs/packing.py.
+// Codes of a group of 64 coordinates: from the order of dithered rounding to words, and back; as in
+// lanesum/codecs/kernels/packing.py.
 
 using Sixteen [[gnu::vector_size(16)]] = std::uint8_t;
 using FourWords [[gnu::vector_size(16)]] = std::uint32_t;
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "codes and lanes are taken as bytes of their words");
 
-/// Entry of a cell: the code of the level below, and this where the integer is between two levels.
+/// Flag in the entry of a cell: the integer is between two levels. The other bits are the code of the level below.
 constexpr std::uint8_t LEFT_OUT = 0x80;
-/// In what is looked up: whether to go up from an integer that is left out.
+/// Flag of an index: go up from an integer that is left out.
 constexpr std::uint8_t GO_UP = 0x80;
 
-/// Integers of the grid, with GO_UP, to codes. Both have the bytes of the same coordinates in the same order.
+/// Converts integers of the grid, with GO_UP, to codes. Both have the bytes of the same coordinates in the same order.
 LANESUM_INLINE void look_up_cells(std::uint8_t *bytes, const std::uint8_t *cells) {
 #if LANESUM_VECTOR_BYTES == 64
     const __m512i both = _mm512_loadu_si512(bytes);
     const __m512i low = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i *>(cells)));
     const __m512i high = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i *>(cells + 16)));
     const __m512i index = _mm512_and_si512(both, _mm512_set1_epi8(0x1F));
-    // A shuffle makes 0 of what has its highest bit: so each half is silent about the other's integers.
+    // A shuffle returns 0 for an index with its highest bit set. So each half returns 0 for the integers of the other.
     const __m512i entry = _mm512_or_si512(_mm512_shuffle_epi8(low, _mm512_add_epi8(index, _mm512_set1_epi8(0x70))),
                                           _mm512_shuffle_epi8(high, _mm512_sub_epi8(index, _mm512_set1_epi8(0x10))));
     const __m512i up = _mm512_and_si512(_mm512_srli_epi16(_mm512_and_si512(both, entry), 7), _mm512_set1_epi8(1));
@@ -46,11 +46,11 @@ LANESUM_INLINE void look_up_cells(std::uint8_t *bytes, const std::uint8_t *cells
 #endif
 }
 
-/// From four bytes of each place in a quarter, of the first, third, second and fourth quarter, to coordinate order.
+/// Reorders four bytes per position in a quarter, of the first, third, second and fourth quarter, to coordinate order.
 LANESUM_INLINE void in_order(std::uint8_t *bytes) {
 #if LANESUM_VECTOR_BYTES == 64
-    const __m512i quarters = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15));
+    const __m512i quarters =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15));
     const __m512i places = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i together = _mm512_shuffle_epi8(_mm512_loadu_si512(bytes), quarters);
     _mm512_storeu_si512(bytes, _mm512_permutexvar_epi32(places, together));
@@ -78,7 +78,7 @@ LANESUM_INLINE void in_order(std::uint8_t *bytes) {
 #endif
 }
 
-/// The highest bit of every byte.
+/// Returns the highest bit of every byte.
 LANESUM_INLINE std::uint32_t high_bits(Sixteen bytes) {
 #if defined(__SSE2__)
     return static_cast<std::uint32_t>(_mm_movemask_epi8((__m128i)bytes));
@@ -95,8 +95,9 @@ template <std::size_t BITS>
 LANESUM_INLINE void pack_planes(const std::uint8_t *codes, std::uint32_t *words) {
     const Sixteen front = load<Sixteen>(codes);
     const Sixteen back = load<Sixteen>(codes + 16);
-    // A lane's bit of a plane is that of its word, in the byte of the lane: the last one is the lowest.
-    const Sixteen low = __builtin_shufflevector(front, back, 3, 7, 11, 15, 19, 23, 27, 31, 2, 6, 10, 14, 18, 22, 26, 30);
+    // The bit of a lane in a plane is that of its word, in the byte of the lane: the last lane is the lowest byte.
+    const Sixteen low =
+        __builtin_shufflevector(front, back, 3, 7, 11, 15, 19, 23, 27, 31, 2, 6, 10, 14, 18, 22, 26, 30);
     const Sixteen high = __builtin_shufflevector(front, back, 1, 5, 9, 13, 17, 21, 25, 29, 0, 4, 8, 12, 16, 20, 24, 28);
     for (std::size_t plane = 0; plane < BITS; ++plane) {
         words[plane] = high_bits(low << (7 - plane)) | high_bits(high << (7 - plane)) << 16;
@@ -108,7 +109,7 @@ LANESUM_INLINE std::uint32_t every_fourth(std::uint64_t nibbles) {
     return static_cast<std::uint32_t>((nibbles | nibbles >> 12 | nibbles >> 24 | nibbles >> 36) & 0xFFFF);
 }
 
-/// Packs ``count`` codes, 32 or 64, in coordinate order. Returns the words that they fill.
+/// Packs ``count`` codes, 32 or 64, in coordinate order. Returns the number of their words.
 template <Packing PACKING>
 LANESUM_INLINE std::size_t pack_group(const std::uint8_t *codes, std::size_t count, std::uint32_t *words) {
     if constexpr (PACKING == Packing::PLANES_3 || PACKING == Packing::PLANES_5) {
@@ -136,8 +137,9 @@ LANESUM_INLINE std::size_t pack_group(const std::uint8_t *codes, std::size_t cou
         if (count == DITHER_GROUP) {
             const __m512i eights = _mm512_loadu_si512(codes);
             const __m512i pairs = _mm512_or_si512(eights, _mm512_srli_epi64(eights, 28));
-            const __m512i turned = _mm512_shuffle_epi8(
-                pairs, _mm512_broadcast_i32x4(_mm_setr_epi8(3, 2, 1, 0, -1, -1, -1, -1, 11, 10, 9, 8, -1, -1, -1, -1)));
+            const __m512i turned =
+                _mm512_shuffle_epi8(pairs, _mm512_broadcast_i32x4(_mm_setr_epi8(3, 2, 1, 0, -1, -1, -1, -1, 11, 10, 9,
+                                                                                8, -1, -1, -1, -1)));
             _mm256_storeu_si256(reinterpret_cast<__m256i *>(words), _mm512_cvtepi64_epi32(turned));
             return DITHER_GROUP / 8;
         }
@@ -147,7 +149,7 @@ LANESUM_INLINE std::size_t pack_group(const std::uint8_t *codes, std::size_t cou
     }
 }
 
-/// ``count`` codes, 32 or 64, in coordinate order. Returns the words that they have filled.
+/// Unpacks ``count`` codes, 32 or 64, to coordinate order. Returns the number of their words.
 template <Packing PACKING>
 LANESUM_INLINE std::size_t unpack_group(const std::uint32_t *words, std::size_t count, std::uint8_t *codes) {
     if constexpr (PACKING == Packing::PLANES_3 || PACKING == Packing::PLANES_5) {
@@ -164,7 +166,8 @@ LANESUM_INLINE std::size_t unpack_group(const std::uint32_t *words, std::size_t 
     } else if constexpr (PACKING == Packing::BYTES_TO_16) {
         for (std::size_t i = 0; i < count; i += 4) {
             const std::uint32_t word = words[i / 4];
-            const std::uint32_t lanes = (word >> 16 & 0xFF) | (word & 0xFF) << 8 | word >> 24 << 16 | (word >> 8 & 0xFF) << 24;
+            const std::uint32_t lanes =
+                (word >> 16 & 0xFF) | (word & 0xFF) << 8 | word >> 24 << 16 | (word >> 8 & 0xFF) << 24;
             store(codes + i, lanes);
         }
         return count / 4;
@@ -184,7 +187,7 @@ LANESUM_INLINE std::size_t unpack_group(const std::uint32_t *words, std::size_t 
     }
 }
 
-/// Codes to levels, in place.
+/// Converts codes to levels, in place.
 LANESUM_INLINE void look_up_levels(std::uint8_t *codes, const std::uint8_t *levels) {
 #if LANESUM_VECTOR_BYTES >= 32
     const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i *>(levels));

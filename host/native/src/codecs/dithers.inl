@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Dithers that all workers share; as in lanesum/codecs/random.py:shared_dithers and lanesum/codecs/thc_dither.py.
+// Dithers that all workers share; see lanesum/codecs/kernels/philox.py:shared_dithers and lanesum/codecs/thc/dither.py.
 
 using Halves [[gnu::vector_size(LANES * sizeof(std::uint32_t))]] = std::uint16_t;
 
-/// Steps in which a group's dithers are drawn: each gives LANES coordinates of all four of its quarters.
+/// Steps of drawing the dithers of a group: each step draws LANES coordinates of all four quarters.
 constexpr std::size_t QUARTER = DITHER_GROUP / 4;
 constexpr std::size_t GROUP_STEPS = QUARTER / LANES;
-constexpr std::uint32_t DITHER_STREAM = 3u << 24;  // as random.Stream
+constexpr std::uint32_t DITHER_STREAM = 3u << 24;  // as in philox.py:Stream
 
-/// Of ``LANES`` coordinates in each quarter of a group: those of the first in the low halves of ``front``, of the second
-/// in its high halves, of the third and fourth in those of ``back``.
+/// Dithers of ``LANES`` coordinates in each quarter of a group: of the first quarter in the low halves of ``front``, of
+/// the second in its high halves, of the third and fourth in the low and high halves of ``back``.
 struct Dithers {
     Words front;
     Words back;
@@ -19,7 +19,9 @@ struct Dithers {
 class DitherSource {
 public:
     DitherSource(const SharedDithers &shared, std::size_t block)
-        : philox_({{shared.seed[0], shared.seed[1]}, shared.first + static_cast<std::uint32_t>(block), shared.round,
+        : philox_({{shared.seed[0], shared.seed[1]},
+                   shared.first + static_cast<std::uint32_t>(block),
+                   shared.round,
                    DITHER_STREAM}) {}
 
     LANESUM_INLINE Dithers step(std::size_t group, std::size_t step) const {
@@ -36,12 +38,12 @@ LANESUM_INLINE Words low_halves(Words both) { return both & 0xFFFFu; }
 LANESUM_INLINE Words high_halves(Words both) { return both >> 16; }
 LANESUM_INLINE Words shifted(Words dithers, std::uint16_t offset) { return (Words)((Halves)dithers + offset); }
 
-/// What is taken from four quarters' sums, by quarter.
+/// Dither sums to subtract, by quarter.
 struct Taken {
     Words quarters[4];
 };
 
-/// ``ALL``: where all workers are in the sum, one product says it.
+/// ``ALL``: all workers are in the sum, so one product is sufficient.
 template <bool ALL>
 LANESUM_INLINE Taken taken(const Dithers &dithers, const DitherSum &sum) {
     const Words front = (Words)((Halves)dithers.front * sum.multiplier);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The steps of ``fixed``, in float64; as in lanesum/codecs/reference.py. ``maxima`` has one magnitude per block.
+// Steps of ``fixed`` in float64, as in lanesum/codecs/kernels/reference.py.
 
 void magnitudes(const float *values, std::size_t count, std::size_t block, std::uint32_t *out) {
     for (std::size_t start = 0; start < count; start += block, ++out) {
@@ -9,7 +9,7 @@ void magnitudes(const float *values, std::size_t count, std::size_t block, std::
         for (std::size_t i = 0; i < size; ++i) {
             std::uint32_t bits;
             __builtin_memcpy(&bits, values + start + i, sizeof bits);
-            // Without the sign, the order of floats is that of their bits; infinity and NaN are above all others.
+            // Without the sign, the order of floats is that of their bits; infinity and NaN are the largest.
             bits &= 0x7FFFFFFFu;
             largest = largest < bits ? bits : largest;
         }
@@ -18,7 +18,8 @@ void magnitudes(const float *values, std::size_t count, std::size_t block, std::
 }
 
 void to_integers(const float *values, std::size_t count, const BlockUnits &units, std::int32_t *out) {
-    // Adding it leaves no bits for fractions, so that the addition rounds half to even; the integer is in the low bits.
+    // The sum with this constant has no bits for fractions, so the addition rounds half to even. The integer is in the
+    // low bits.
     constexpr double no_fraction = 0x1.8p52;
     const double peak = units.peak;
     const float *maximum = units.maxima;
@@ -72,11 +73,11 @@ void integer_residual(const float *values, const std::int32_t *integers, std::si
 }
 
 void sum_rows(const float *rows, std::size_t count, std::size_t size, double divisor, float *out) {
-    // A piece of the total stays in the first-level cache while all rows are added to it.
-    constexpr std::size_t piece = 512;
-    double total[piece];
-    for (std::size_t start = 0; start < size; start += piece) {
-        const std::size_t length = least(piece, size - start);
+    // A part of the total stays in the first-level cache while all rows are added to it.
+    constexpr std::size_t part = 512;
+    double total[part];
+    for (std::size_t start = 0; start < size; start += part) {
+        const std::size_t length = least(part, size - start);
         for (std::size_t i = 0; i < length; ++i) {
             total[i] = rows[start + i];
         }

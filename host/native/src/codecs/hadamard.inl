@@ -1,30 +1,30 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The transform of lanesum/codecs/hadamard.py, several spans at a time. What an element becomes is a fixed tree of
-// additions, whatever else happens between them, so the bits are those of one span after the other.
+// The transform of lanesum/codecs/kernels/hadamard.py, several spans at once. Each result is a fixed tree of additions,
+// in any order of the trees, so the bits are those of one span after the other.
 //
-// A source gives the vector of elements at a place, once for each; a sink takes what becomes of them. What is done to
-// elements before and after the transform thus costs no pass over memory of its own.
+// A source returns the vector of elements at a position, once for each position. A sink receives the results. So
+// operations on elements before and after the transform require no pass over memory of their own.
 
-/// Elements transformed in the first-level cache before the next larger spans.
+/// Elements that are transformed in the first-level cache before the next larger spans.
 constexpr std::size_t TILE = 4096;
-/// Rows (of a span each) that are transformed at a time, and elements of each: 128 KiB in the second-level cache. Spans
-/// of large powers of two fall on the same few lines of a cache, so such panels are copied together.
+/// Rows of a span each that are transformed at once, and elements of each: 128 KiB in the second-level cache. Rows at
+/// large powers of two map to the same few lines of a cache, so such panels are copied to contiguous memory.
 constexpr std::size_t ROWS = 256;
 constexpr std::size_t WIDTH = 128;
-/// Vectors combined in registers. Twice as many would fit AVX-512, but no first-level cache keeps 16 lines that lie a
-/// large power of two apart.
+/// Vectors combined in registers. Twice as many would fit AVX-512, but a first-level cache cannot hold 16 lines at
+/// distances of a large power of two.
 constexpr std::size_t RADIX = 8;
 
 template <std::size_t SPAN, std::size_t... I>
 LANESUM_INLINE Floats across(Floats x, std::index_sequence<I...>) {
-    // a + b where the partner is above, a - b = a + (-b) where it is below.
+    // a + b if the partner is above, a - b = a + (-b) if it is below.
     constexpr Words negative = {(I & SPAN ? 0x80000000u : 0u)...};
     const Floats partner = __builtin_shufflevector(x, x, (I ^ SPAN)...);
     return partner + (Floats)((Words)x ^ negative);
 }
 
-/// All spans below ``block`` that lie inside a vector.
+/// Transforms all spans below ``block`` inside a vector.
 LANESUM_INLINE Floats inside(Floats x, std::size_t block) {
     if (block > 1) {
         x = across<1>(x, LaneIndices{});
@@ -60,7 +60,7 @@ LANESUM_INLINE void butterflies(Floats *x) {
     }
 }
 
-/// Spans ``span`` to ``span * COUNT / 2``, in rows, of a matrix.
+/// Transforms the spans ``span`` to ``span * COUNT / 2``, in rows, of a matrix.
 template <std::size_t COUNT, typename Get, typename Put>
 __attribute__((noinline)) void pass(std::size_t rows, std::size_t span, std::size_t width, const Get get,
                                     const Put put) {
@@ -82,7 +82,7 @@ __attribute__((noinline)) void pass(std::size_t rows, std::size_t span, std::siz
     }
 }
 
-/// A matrix whose rows follow each other, in cache.
+/// Matrix with contiguous rows, in cache.
 struct Scratch {
     float *values;
     std::size_t width;
@@ -95,8 +95,8 @@ struct Scratch {
     }
 };
 
-/// Transforms the columns of a matrix with a power of two of rows, by way of ``scratch``. Only passes of one radix touch
-/// what is elsewhere: they are the bulk of the code.
+/// Transforms the columns of a matrix, whose number of rows is a power of two, in ``scratch``. Only passes of one radix
+/// access memory outside: they are the bulk of the code.
 template <typename Get, typename Put>
 LANESUM_INLINE void columns(std::size_t rows, const Scratch scratch, const Get get, const Put put) {
     std::size_t span = 1;
@@ -135,37 +135,33 @@ struct Memory {
     LANESUM_INLINE void put(std::size_t at, Floats x) const { store(values + at, x); }
 };
 
-/// One tile, from its source to its sink.
+/// Transforms one tile from its source to its sink.
 template <typename Source, typename Sink>
 void transform_tile(const Source &source, const Sink &sink, std::size_t at, std::size_t size, float *scratch) {
     columns(
         size / LANES, Scratch{scratch, LANES},
-        [&source, at](std::size_t row, std::size_t) __attribute__((always_inline)) {
-            return inside(source.get(at + row * LANES), LANES);
-        },
-        [&sink, at](std::size_t row, std::size_t, Floats x) __attribute__((always_inline)) {
-            sink.put(at + row * LANES, x);
-        });
+        [&source, at](std::size_t row, std::size_t)
+            __attribute__((always_inline)) { return inside(source.get(at + row * LANES), LANES); },
+        [&sink, at](std::size_t row, std::size_t, Floats x)
+            __attribute__((always_inline)) { sink.put(at + row * LANES, x); });
 }
 
-/// Rows of ``span`` elements each, panel by panel.
+/// Transforms rows of ``span`` elements each, panel by panel.
 template <typename Sink>
 void transform_rows(const Memory &source, const Sink &sink, std::size_t at, std::size_t span, std::size_t rows,
                     float *scratch) {
     for (std::size_t end = at + span; at < end; at += WIDTH) {
         columns(
             rows, Scratch{scratch, WIDTH},
-            [&source, at, span](std::size_t row, std::size_t column) __attribute__((always_inline)) {
-                return source.get(at + row * span + column);
-            },
-            [&sink, at, span](std::size_t row, std::size_t column, Floats x) __attribute__((always_inline)) {
-                sink.put(at + row * span + column, x);
-            });
+            [&source, at, span](std::size_t row, std::size_t column)
+                __attribute__((always_inline)) { return source.get(at + row * span + column); },
+            [&sink, at, span](std::size_t row, std::size_t column, Floats x)
+                __attribute__((always_inline)) { sink.put(at + row * span + column, x); });
     }
 }
 
-/// Transforms every ``block`` of ``length`` elements, a multiple of LANES. ``work``: ``length`` floats where ``block`` is larger than a tile,
-/// which the sink may write over at the places that it is given.
+/// Transforms every ``block`` of ``length`` elements, a multiple of LANES. ``work``: ``length`` floats if ``block`` is
+/// larger than a tile. The sink may overwrite it at the positions that it receives.
 template <typename Source, typename Sink>
 void transform(const Source &source, const Sink &sink, float *work, std::size_t length, std::size_t block) {
     alignas(64) float scratch[ROWS * WIDTH];

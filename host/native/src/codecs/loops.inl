@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// All loops, for vectors of LANESUM_VECTOR_BYTES. Each level's file includes this once, in a namespace of its own and
-// compiled for its own instructions; so nothing here may call an inline function that others share.
+// All kernels, for vectors of LANESUM_VECTOR_BYTES. The file of each level includes this once, in its own namespace and
+// compiled for its own instructions. So no kernel may call an inline function that levels share.
 
 #if defined(__FAST_MATH__)
 #error "codecs need IEEE arithmetic: all workers of a job must get the same bits; build without -ffast-math"

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Philox4x32-10, as in lanesum/codecs/random.py. One 64-bit element per block: the product of a round is then where it
-// is needed, and what lies in upper halves that nobody reads does no harm.
+// Philox4x32-10, as in lanesum/codecs/kernels/philox.py. Each block has 64-bit elements, so the product of a round is
+// in place. Unused upper halves contain arbitrary bits.
 
 constexpr std::size_t PHILOX_ROUNDS = 10;
 constexpr std::size_t BLOCKS = LANES / 2;
-/// Words that Philox::words makes at a time.
+/// Words that Philox::words computes at once.
 constexpr std::size_t RANDOM_STEP = 2 * LANES;
 
 LANESUM_INLINE Longs low_product(Longs a, Longs b) {
@@ -34,10 +34,10 @@ public:
         }
     }
 
-    /// RANDOM_STEP words of the stream from word 4 * ``block`` on.
+    /// Computes RANDOM_STEP words of the stream from word 4 * ``block``.
     LANESUM_INLINE void words(std::uint64_t block, Words (&out)[2]) const { words(block, out, LongIndices{}); }
 
-    /// Words 0 and 1 of BLOCKS blocks from ``block`` on, one block after the other, and words 2 and 3 of them.
+    /// Computes words 0 and 1 of BLOCKS blocks from ``block``, one block after the other, and their words 2 and 3.
     LANESUM_INLINE void pairs(std::uint64_t block, Words &front, Words &back) const {
         pairs(block, front, back, LongIndices{});
     }
@@ -53,7 +53,7 @@ private:
 
     template <std::size_t... I>
     LANESUM_INLINE void words(std::uint64_t block, Words (&out)[2], std::index_sequence<I...>) const {
-        // Interleaving works in quarters: even places hold the first half of the blocks, odd ones the second.
+        // Interleaving works in quarters: even positions hold the first half of the blocks, odd ones the second.
         constexpr Longs places = {(I / 2 + I % 2 * BLOCKS / 2)...};
         Words front_words;
         Words back_words;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Which values are the largest, by magnitude; as in lanesum/codecs/reference.py. Without the sign, the order of floats is
-// that of their bits, so that counting bits from the top finds the least of them: no value is moved.
+// Selection of the largest magnitudes, as in lanesum/codecs/kernels/reference.py. Without the sign, the order of floats
+// is that of their bits. So histograms of the bits, from the top, find the smallest selected magnitude without moving
+// values.
 
 LANESUM_INLINE std::uint32_t magnitude_bits(const float *value) {
     std::uint32_t bits;
@@ -11,16 +12,16 @@ LANESUM_INLINE std::uint32_t magnitude_bits(const float *value) {
 
 void not_below(const float *values, std::size_t count, std::uint32_t least_bits, std::uint8_t *mask) {
     for (std::size_t i = 0; i < count; ++i) {
-        // Signed, for which every processor has a vector comparison.
+        // Signed: all processors have a vector comparison of signed integers.
         mask[i] = static_cast<std::int32_t>(magnitude_bits(values + i)) >= static_cast<std::int32_t>(least_bits);
     }
 }
 
-/// Calls ``found`` with the place of every value whose magnitude begins with the bits of ``prefix``.
+/// Calls ``found`` with the position of every value whose magnitude starts with the bits of ``prefix``.
 template <typename Found>
 LANESUM_INLINE void for_each_with(const float *values, std::size_t count, unsigned shift, std::uint32_t prefix,
                                   Found found) {
-    constexpr std::size_t stride = 64;  // values that are looked at together: mostly it is none of them
+    constexpr std::size_t stride = 64;  // values that are tested at once: usually none matches
     for (std::size_t start = 0; start < count; start += stride) {
         const std::size_t size = least(stride, count - start);
         if (size == stride) {
@@ -40,7 +41,7 @@ LANESUM_INLINE void for_each_with(const float *values, std::size_t count, unsign
     }
 }
 
-/// The digit with the ``wanted``-th largest; ``wanted`` is its rank among those with the same digit afterwards.
+/// Returns the digit of the ``wanted``-th largest value, and sets ``wanted`` to its rank among those with that digit.
 LANESUM_INLINE std::uint32_t digit_of(const std::uint32_t *counts, std::uint32_t digits, std::size_t &wanted) {
     std::uint32_t digit = digits - 1;
     for (; counts[digit] < wanted; --digit) {
@@ -58,7 +59,7 @@ void largest(const float *values, std::size_t count, std::size_t wanted, std::ui
     }
     constexpr unsigned top = 20, step = 10;
     constexpr std::uint32_t digits = 1u << (31 - top), later_digits = 1u << step;
-    // Four histograms: neighbours are often alike, and an increment would have to wait for the one before.
+    // Four histograms: neighbours often have the same digit, and an increment would wait for the one before.
     std::uint32_t counts[4][digits] = {};
     std::size_t i = 0;
     for (; i + 4 <= count; i += 4) {
@@ -84,7 +85,7 @@ void largest(const float *values, std::size_t count, std::size_t wanted, std::ui
         equal = later[digit];
         prefix = prefix << step | digit;
     }
-    // Zeros never are.
+    // Zeros are never selected.
     not_below(values, count, prefix == 0 ? 1 : prefix, mask);
     if (prefix != 0 && equal > wanted) {
         for_each_with(values, count, 0, prefix, [&](std::size_t at) {

@@ -13,16 +13,17 @@ namespace lanesum::codecs::sketch {
 namespace {
 
 constexpr std::uint32_t MAGNITUDE = 0x7FFFFFFF;
-// Values that are looked at together: mostly they are all zero.
+// Values that are tested at once: usually all are zero.
 constexpr std::size_t STRIDE = 16;
-// Keys whose cells are fetched while those before them are added to.
+// Keys whose cells are prefetched while those of earlier keys are updated.
 constexpr std::size_t AHEAD = 32;
-// Keys that a word of a Bloom filter is about.
+// Keys that share the words of a Bloom filter.
 constexpr std::uint32_t GROUP = 64;
 
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-/// Largest magnitude of up to STRIDE values; signed, for which every processor has a vector comparison.
+/// Returns the largest magnitude of up to STRIDE values, as signed bits: all processors compare vectors of signed
+/// integers.
 std::int32_t largest_of(const float *values, std::size_t count) {
     std::int32_t largest = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -32,9 +33,9 @@ std::int32_t largest_of(const float *values, std::size_t count) {
     return largest;
 }
 
-/// As numpy.rint of the value in units, cut to plus and minus the peak, which is below 2**31.
+/// Returns numpy.rint of the value in units, cut to plus and minus the peak, which is below 2**31.
 std::int32_t to_integer(float value, double factor, double peak) {
-    // Adding it leaves no bits for fractions, so that the addition rounds half to even.
+    // The sum with this constant has no bits for fractions, so the addition rounds half to even.
     constexpr double no_fraction = 0x1.8p52;
     double scaled = value * factor;
     scaled = scaled > peak ? peak : scaled;
@@ -50,7 +51,7 @@ void add_row(std::uint32_t *row, const std::uint32_t *integers, std::size_t bloc
 
 void fetch(const void *address) { __builtin_prefetch(address, 1); }
 
-/// The keys of the bits that are set, from key ``first`` on and below ``blocks``.
+/// Appends the keys of the bits that are set, from key ``first`` and below ``blocks``.
 std::uint32_t *put_keys(std::uint64_t bits, std::size_t first, std::size_t blocks, std::uint32_t *out) {
     if (blocks - first < 64) {
         bits &= (1ull << (blocks - first)) - 1;
@@ -63,7 +64,7 @@ std::uint32_t *put_keys(std::uint64_t bits, std::size_t first, std::size_t block
 
 struct Cell {
     std::uint32_t degree = 0;
-    std::uint32_t members = 0;  // exclusive or of the keys' places: the key itself once it is alone
+    std::uint32_t members = 0;  // exclusive or of the indices of the keys: the index itself once it is alone
 };
 
 }  // namespace
@@ -71,7 +72,7 @@ struct Cell {
 Nonzero nonzero_blocks(const float *values, std::size_t count, std::size_t block, std::uint32_t *keys) {
     std::uint32_t *out = keys;
     std::int32_t largest = 0;
-    std::uint64_t next = 0;  // the first block that is not among the keys yet
+    std::uint64_t next = 0;  // first block that is not among the keys yet
     for (std::size_t start = 0; start < count; start += STRIDE) {
         const std::size_t size = std::min(STRIDE, count - start);
         const std::int32_t here =
@@ -81,7 +82,7 @@ Nonzero nonzero_blocks(const float *values, std::size_t count, std::size_t block
         }
         largest = std::max(largest, here);
         if (block == 1) {
-            // Which of them are zero nobody can foresee.
+            // No branch can be predicted here.
             for (std::size_t i = start; i < start + size; ++i) {
                 *out = static_cast<std::uint32_t>(i);
                 out += (bits_of(values[i]) & MAGNITUDE) != 0;
@@ -124,7 +125,8 @@ void insert(const std::uint32_t *integers, Keys keys, std::size_t block, std::ui
         }
         for (std::size_t k = 0; k < size; ++k) {
             for (unsigned j = 0; j < 3; ++j) {
-                add_row(sketch + placed[k].cells[j] * block, integers + (first + k) * block, block, placed[k].factor(j));
+                add_row(sketch + placed[k].cells[j] * block, integers + (first + k) * block, block,
+                        placed[k].factor(j));
             }
         }
     }
@@ -152,7 +154,7 @@ std::size_t peeling_order(Keys keys, std::uint64_t seed, Cells cells, Order &ord
             }
         }
     }
-    // Cells with one key, in the order in which they came to be so; none comes twice.
+    // Cells with one key, in the order in which the other keys were removed; each cell occurs once.
     std::vector<std::uint32_t> pure;
     pure.reserve(cells.count);
     for (std::size_t cell = 0; cell < cells.count; ++cell) {
@@ -166,7 +168,7 @@ std::size_t peeling_order(Keys keys, std::uint64_t seed, Cells cells, Order &ord
             fetch(&table[pure[next + 2 * AHEAD]]);
         }
         if (next + AHEAD < pure.size()) {
-            // Its key may be read by then: nothing is lost but the time.
+            // The key may have been peeled already; the prefetch is harmless.
             const Cell &later = table[pure[next + AHEAD]];
             if (later.degree == 1) {
                 for (const std::uint32_t cell : place(keys.data[later.members], seed, cells).cells) {
@@ -238,7 +240,7 @@ void scatter_floats(const std::uint32_t *integers, Keys keys, std::size_t block,
 
 void count_blocks(const std::uint32_t *integers, Keys keys, std::size_t block, std::int64_t *counts,
                   std::size_t levels) {
-    // A value opens a new block of every length at which its place and the last one's are in different blocks.
+    // A value starts a new block of every length for which its position and the last one are in different blocks.
     std::int64_t opened[65] = {};
     std::uint64_t last = ~0ull;
     for (std::size_t k = 0; k < keys.size; ++k, integers += block) {

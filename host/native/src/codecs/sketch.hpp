@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// The loops of the sparse codecs; lanesum/codecs/sketch_reference.py says what each of them does, to the bit. They walk
-// through memory at random, so that wider vectors would not help: one set of them for all processors.
+// Kernels of the sparse codecs, with the bits of lanesum/codecs/sparse/reference.py, which documents each of them. They
+// access memory at random, so wider vectors would not help: all processors use the same kernels.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace lanesum::codecs::sketch {
 
-/// A sketch's cells, and the length of its segments: a power of two, or 0 where keys go to any three cells.
+/// Cells of a sketch, and the length of a segment: a power of two, or 0 if keys use any three cells.
 struct Cells {
     std::uint64_t count;
     std::uint64_t segment;
@@ -28,18 +28,18 @@ struct Nonzero {
 
 Nonzero nonzero_blocks(const float *values, std::size_t count, std::size_t block, std::uint32_t *keys);
 
-/// Keys are below the number of blocks.
+/// Requires keys below the number of blocks.
 void gather_integers(const float *values, std::size_t count, Keys keys, std::size_t block, int exponent,
                      std::int32_t peak, std::uint32_t *integers);
 
 void insert(const std::uint32_t *integers, Keys keys, std::size_t block, std::uint64_t seed, Cells cells,
             std::uint32_t *sketch);
 
-/// In which order keys can be read from a sketch.
+/// Order in which keys can be peeled from a sketch.
 struct Order {
     struct Step {
-        std::uint32_t key;    ///< its place among the keys
-        std::uint32_t signs;  ///< as of ``Placed``; bits 3 and up: in which of the cells it is alone by then
+        std::uint32_t key;  ///< index among the keys
+        std::uint32_t signs;  ///< as in ``Placed``; bits 3 and up: number of the cell in which the key is alone
         std::uint32_t cells[3];
     };
     std::vector<Step> steps;
@@ -47,23 +47,23 @@ struct Order {
     std::uint64_t cells;
 };
 
-/// Returns how many places of keys are in ``left``, which has room for all.
+/// Returns the number of indices of keys in ``left``, which has an entry for each key.
 std::size_t peeling_order(Keys keys, std::uint64_t seed, Cells cells, Order &order, std::uint32_t *left);
 
 void peel(std::uint32_t *integers, const Order &order, std::size_t block, std::uint32_t *sketch);
 
-/// ``count``: of the values. Keys are below the number of blocks.
+/// ``count``: number of values. Requires keys below the number of blocks.
 void scatter_floats(const std::uint32_t *integers, Keys keys, std::size_t block, int exponent, double divisor,
                     float *values, std::size_t count);
 
-/// ``counts``: of blocks of 1, 2, 4... values, ``levels`` of them.
+/// ``counts``: numbers of blocks of 1, 2, 4... values, for ``levels`` lengths.
 void count_blocks(const std::uint32_t *integers, Keys keys, std::size_t block, std::int64_t *counts,
                   std::size_t levels);
 
-/// Keys are below 32 times the words.
+/// Requires keys below 32 times the number of words.
 void set_bits(Keys keys, std::uint32_t *words);
 
-/// ``blocks``: keys there may be. Returns how many are in ``keys``.
+/// ``blocks``: limit of the keys. Returns the number of keys in ``keys``.
 std::size_t keys_of_bits(const std::uint32_t *words, std::size_t blocks, std::uint32_t *keys);
 
 void fill_filter(Keys keys, std::uint64_t seed, unsigned hashes, std::uint32_t *words, std::size_t count);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Where a key goes, as in lanesum/codecs/sketch_hash.py.
+// Hashes of keys, as in lanesum/codecs/sparse/hashing.py.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ inline std::uint64_t mixed(std::uint64_t word) {
     return word ^ word >> 33;
 }
 
-/// A key's three cells, and in bits 0 to 2 of ``signs`` whether its sign there is -1.
+/// Three cells of a key. Bit i of ``signs`` is set if its sign in cell i is -1.
 struct Placed {
     std::uint32_t cells[3];
     std::uint32_t signs;
 
-    /// 1 or -1 modulo 2**32, for one of the cells.
+    /// Returns the sign in one of the cells: 1 or -1 modulo 2**32.
     std::uint32_t factor(unsigned number) const { return 1u - 2u * (signs >> number & 1u); }
 };
 
@@ -50,7 +50,7 @@ inline Placed place(std::uint32_t key, std::uint64_t seed, Cells cells) {
             static_cast<std::uint32_t>(second & 7)};
 }
 
-/// The places of a group of 64 keys in a Bloom filter, one after the other.
+/// Words and rotations of a group of 64 keys in a Bloom filter, one hash after the other.
 class FilterPlaces {
 public:
     FilterPlaces(std::uint64_t group, std::uint64_t seed, std::uint64_t words) : words_(words) {

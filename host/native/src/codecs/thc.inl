@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// THC's steps on one chunk, each fused into one pass; as in lanesum/codecs/reference.py.
+// Steps of THC on one chunk, each fused into one pass, as in lanesum/codecs/kernels/reference.py.
 
 constexpr float FLOAT_MAX = 0x1.fffffep127F;
-/// Codes that are kept as bytes before they are packed.
+/// Number of codes that are kept as bytes before they are packed.
 constexpr std::size_t CODE_TILE = 1024;
 
 // Norms
 
-/// Order of a norm's sum, the same for every level: 32 lanes over blocks of 4096, halved, then block after block.
+/// Order of additions in a norm, the same for every level: 32 lanes over blocks of 4096, halved, then block after
+/// block.
 constexpr std::size_t SUM_LANES = 32;
 constexpr std::size_t SUM_BLOCK = 4096;
 
@@ -73,7 +74,7 @@ void rotate(const float *values, std::size_t count, const float *powers, const R
     transform(source, Memory{out}, out, rotation.length, rotation.block);
 }
 
-/// What leaves the inverse transform becomes values of the vector.
+/// Converts results of the inverse transform to values of the vector.
 LANESUM_INLINE Floats estimate(Floats x, const Scale &scale, const std::uint32_t *signs, std::size_t at) {
     x = negated_where(x, signs, at, LaneIndices{});
     return limited(x * scale.mantissa * scale.powers[0] * scale.powers[1], scale.limit);
@@ -106,7 +107,7 @@ LANESUM_INLINE Bytes quantized(Floats rotated, Words random, float factor, const
     const Floats below = __builtin_convertvector((Ints)(entry & 0xFF), Floats);
     const Floats gap = __builtin_convertvector((Ints)(entry >> 8 & 0xFF), Floats);
     const Floats dither = __builtin_convertvector((Ints)(random >> 8), Floats) * 0x1p-24F;
-    // A comparison is -1 where it holds.
+    // The result of a comparison is -1 for true.
     const Words up = (Words)(position - below > dither * gap);
     return __builtin_convertvector((entry >> 16) - up, Bytes);
 }
@@ -152,7 +153,7 @@ void quantize(const float *rotated, std::size_t count, float factor, const Cells
 
 // Sums
 
-/// Twice the sums in lanes ``at`` and after.
+/// Returns twice the sums in lanes from ``at``.
 template <std::size_t... I>
 LANESUM_INLINE Floats doubled_lanes(const std::uint32_t *words, std::size_t at, std::index_sequence<I...>) {
     const Bytes there = load<Bytes>(words + at / 4);
@@ -161,7 +162,7 @@ LANESUM_INLINE Floats doubled_lanes(const std::uint32_t *words, std::size_t at, 
     return sums + sums;
 }
 
-/// A value for each accumulator word, for its four lanes.
+/// Returns the value of each accumulator word for its four lanes.
 template <typename Element, std::size_t... I>
 __attribute__((noinline)) Floats per_word(const Element *of_words, std::size_t at, std::index_sequence<I...>) {
     return Floats{static_cast<float>(of_words[at / 4 + I / 4])...};
@@ -190,13 +191,11 @@ struct Estimates {
     const Scale &scale;
     const std::uint32_t *signs;
 
-    LANESUM_INLINE void put(std::size_t at, Floats x) const {
-        store(out + at, estimate(x, scale, signs, at));
-    }
+    LANESUM_INLINE void put(std::size_t at, Floats x) const { store(out + at, estimate(x, scale, signs, at)); }
 };
 
-void decode(const std::uint32_t *lanes, const LaneContributors &contributors, const Rotation &rotation, const Scale &scale,
-            float *work, float *out, std::size_t count) {
+void decode(const std::uint32_t *lanes, const LaneContributors &contributors, const Rotation &rotation,
+            const Scale &scale, float *work, float *out, std::size_t count) {
     const Estimates sink{count < rotation.length ? work : out, scale, rotation.signs};
     if (contributors.counts == nullptr) {
         const Lanes source{lanes, contributors.offset};
@@ -218,7 +217,7 @@ LANESUM_INLINE Floats look_up(const float *levels, Words codes) {
 #elif LANESUM_VECTOR_BYTES == 32
     const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(levels), (__m256i)codes);
     const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(levels + LANES), (__m256i)codes);
-    // Bit 3 of the code, where the choice is read: in the sign.
+    // The sign bit, which selects the half, is bit 3 of the code.
     return _mm256_blendv_ps(low, high, (__m256)(codes << 28));
 #else
     return Floats{levels[codes[0]], levels[codes[1]], levels[codes[2]], levels[codes[3]]};
@@ -235,7 +234,7 @@ struct OwnCodes {
 
     template <std::size_t... I>
     LANESUM_INLINE Floats get(std::size_t at, std::index_sequence<I...>) const {
-        // A vector may be half a word.
+        // A vector may cover half a word.
         const Words there = {words[(at + I) / 8]...};
         constexpr Words shifts = {(24 - I % 4 * 8 + I / 4 % 2 * 4)...};
         const Words codes = there >> (shifts + static_cast<std::uint32_t>(at % 8)) & 0xF;
@@ -247,12 +246,12 @@ struct OwnCodes {
     }
 };
 
-LANESUM_INLINE float unsaid(float value, float said) {
-    const float left = value - said;
+LANESUM_INLINE float difference(float value, float decoded) {
+    const float left = value - decoded;
     return left > FLOAT_MAX ? FLOAT_MAX : left < -FLOAT_MAX ? -FLOAT_MAX : left;
 }
 
-struct Unsaid {
+struct Differences {
     const float *values;
     float *out;
     const Scale &scale;
@@ -267,12 +266,12 @@ template <bool ALL_INCLUDED>
 void residual_all(const OwnCodes<ALL_INCLUDED> &source, const Rotation &rotation, const Scale &scale,
                   const float *values, float *work, float *out, std::size_t count) {
     if (count == rotation.length) {
-        const Unsaid sink{values, out, scale, rotation.signs};
+        const Differences sink{values, out, scale, rotation.signs};
         return transform(source, sink, work, rotation.length, rotation.block);
     }
     transform(source, Estimates{work, scale, rotation.signs}, work, rotation.length, rotation.block);
     for (std::size_t i = 0; i < count; ++i) {
-        out[i] = unsaid(values[i], work[i]);
+        out[i] = difference(values[i], work[i]);
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of the level's width, as gcc and clang know them: operators work on every element, and are IEEE's.
+// Vectors of the width of a level, by the vector extensions of gcc and clang: IEEE operations on each element.
 
 constexpr std::size_t LANES = LANESUM_VECTOR_BYTES / sizeof(float);
 using LaneIndices = std::make_index_sequence<LANES>;
@@ -30,7 +30,7 @@ LANESUM_INLINE void store(Element *to, const Vector &vector) {
     __builtin_memcpy(to, &vector, sizeof vector);
 }
 
-// Compilers make a comparison and a choice of the general form, because of what it says about NaN.
+// Compilers translate the general form to a comparison and a selection, because of its result for NaN.
 LANESUM_INLINE Floats lesser(Floats a, Floats b) {
 #if LANESUM_VECTOR_BYTES == 64
     return _mm512_min_ps(a, b);
@@ -51,6 +51,4 @@ LANESUM_INLINE Floats greater(Floats a, Floats b) {
 #endif
 }
 
-LANESUM_INLINE Floats limited(Floats x, float limit) {
-    return greater(lesser(x, Floats{} + limit), Floats{} - limit);
-}
+LANESUM_INLINE Floats limited(Floats x, float limit) { return greater(lesser(x, Floats{} + limit), Floats{} - limit); }

@@ -50,7 +50,7 @@ enum class LaneOp : std::uint32_t {
 };
 inline constexpr std::uint32_t LANE_OPS = 10;
 
-/// How accumulator words of two contributions become one.
+/// The operation that combines the accumulator words of two contributions.
 enum class Combine : std::uint32_t {
     ADD = 0,
     OR = 1,

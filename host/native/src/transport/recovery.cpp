@@ -133,7 +133,7 @@ void LossDetector::on_pending_received(std::uint64_t position, const Header &pen
 
 // Losses.
 
-std::span<const Retransmission> LossDetector::detect_loss(double now, std::uint64_t first_unacked, bool more_to_send) {
+std::span<const Retransmission> LossDetector::detect_loss(double now, std::uint64_t probe_position, bool more_to_send) {
     lost_.clear();
     if (num_requests_ > 0) {
         for (const std::uint64_t position : requests_) {
@@ -155,9 +155,9 @@ std::span<const Retransmission> LossDetector::detect_loss(double now, std::uint6
             retransmit(sent, sent.try_again(BYPASS_AFTER_LOSSES), false);
         }
     });
-    SentChunk *timed = sent(first_unacked);
-    if (timed != nullptr && !timed->lost && path(first_unacked).probe_time_left(*timed, now) <= 0) {
-        on_probe_timeout(path(first_unacked));
+    SentChunk *timed = sent(probe_position);
+    if (timed != nullptr && !timed->lost && path(probe_position).probe_time_left(*timed, now) <= 0) {
+        on_probe_timeout(path(probe_position));
         probe(*timed);
     }
     for (PathRecovery &recovery : paths_) {
@@ -186,7 +186,8 @@ void LossDetector::on_probe_timeout(PathRecovery &recovery) {
 }
 
 void LossDetector::take_probes(PathRecovery &recovery) {
-    for (std::uint32_t index = recovery.first; recovery.probe_credit != 0 && index != NONE; index = chunks_[index].next) {
+    for (std::uint32_t index = recovery.first; recovery.probe_credit != 0 && index != NONE;
+         index = chunks_[index].next) {
         SentChunk &sent = chunks_[index];
         if (sent.sequence < recovery.probe_sequence && !sent.lost) {
             --recovery.probe_credit;
@@ -230,9 +231,9 @@ bool LossDetector::has_requests() const {
            std::ranges::any_of(paths_, [](const PathRecovery &recovery) { return recovery.probe_credit != 0; });
 }
 
-double LossDetector::time_left(double now, std::optional<std::uint64_t> first_unacked, bool more_to_send) {
-    const SentChunk *timed = first_unacked ? sent(*first_unacked) : nullptr;
-    if (first_unacked && timed == nullptr) {
+double LossDetector::time_left(double now, std::optional<std::uint64_t> probe_position, bool more_to_send) {
+    const SentChunk *timed = probe_position ? sent(*probe_position) : nullptr;
+    if (probe_position && timed == nullptr) {
         return 0.0;
     }
     double left_s = std::numeric_limits<double>::infinity();
@@ -240,7 +241,7 @@ double LossDetector::time_left(double now, std::optional<std::uint64_t> first_un
         left_s = std::min(left_s, reordered_s);
     });
     left_s = left_s == std::numeric_limits<double>::infinity() ? MAX_PTO_S : left_s;
-    return timed == nullptr ? left_s : std::min(left_s, path(*first_unacked).probe_time_left(*timed, now));
+    return timed == nullptr ? left_s : std::min(left_s, path(*probe_position).probe_time_left(*timed, now));
 }
 
 }  // namespace lanesum::transport

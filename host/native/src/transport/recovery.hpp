@@ -66,10 +66,10 @@ public:
     void on_ack_received(std::uint64_t position, double now, bool marked);
     void on_pending_received(std::uint64_t position, const Header &pending, double now);
     /// Valid until the next call.
-    std::span<const Retransmission> detect_loss(double now, std::uint64_t first_unacked, bool more_to_send);
+    std::span<const Retransmission> detect_loss(double now, std::uint64_t probe_position, bool more_to_send);
     bool has_requests() const;
-    /// @param first_unacked nothing if it may not be sent yet.
-    double time_left(double now, std::optional<std::uint64_t> first_unacked, bool more_to_send);
+    /// @param probe_position nothing if it may not be sent yet.
+    double time_left(double now, std::optional<std::uint64_t> probe_position, bool more_to_send);
 
 private:
     static constexpr std::uint32_t NONE = std::numeric_limits<std::uint32_t>::max();

@@ -63,8 +63,7 @@ std::span<const Datagram> RoundSequence::due(double now) {
 }
 
 void RoundSequence::retransmit(double now) {
-    for (const auto &[sent, bypass, requested] :
-         recovery_.detect_loss(now, scheduler_.first_unacked(), scheduler_.has_free())) {
+    for (const auto &[sent, bypass, requested] : recovery_.detect_loss(now, probe_position(), scheduler_.has_free())) {
         const ChunkBatch &batch = *sent->round->batch();
         recovery_.on_retransmitted(*sent, now, bypass);
         link_->count_sent(batch.packet_bytes(), true, bypass, requested);
@@ -104,9 +103,9 @@ std::optional<double> RoundSequence::next_timeout(double now) {
     if (recovery_.in_flight() == 0) {
         return more_to_send ? std::optional(0.0) : std::nullopt;
     }
-    const std::uint64_t first = scheduler_.first_unacked();
+    const std::uint64_t probe = probe_position();
     double left_s =
-        recovery_.time_left(now, first < scheduler_.released() ? std::optional(first) : std::nullopt, more_to_send);
+        recovery_.time_left(now, probe < scheduler_.released() ? std::optional(probe) : std::nullopt, more_to_send);
     if (link_->pacer && more_to_send && recovery_.in_flight() < window()) {
         left_s = std::min(left_s, link_->pacer->left_s(window()).value_or(left_s));
     }

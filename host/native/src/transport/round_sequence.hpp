@@ -67,6 +67,7 @@ public:
 private:
     void retransmit(double now);
     void send_first(double now);
+    std::uint64_t probe_position() const { return scheduler_.first_unacked(); }
     std::int64_t window() const;
     std::int64_t room(double now);
     /// Null unless the round of that number is in flight.

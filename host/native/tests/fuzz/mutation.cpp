@@ -10,8 +10,8 @@
 namespace lanesum::fuzz {
 namespace {
 
-constexpr std::size_t MOST_RECORDS = 64;
-constexpr std::size_t MOST_ADDED = 64;
+constexpr std::size_t MAX_RECORDS = 64;
+constexpr std::size_t MAX_ADDED_BYTES = 64;
 constexpr std::uint32_t EDGES[] = {0, 1, 2, 3, 0x7F, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
 
 std::size_t below(std::size_t bound, Random &random) { return static_cast<std::size_t>(random() % bound); }
@@ -23,9 +23,10 @@ void set_word(Record &record, Random &random) {
     if (words == 0) {
         return;
     }
-    // Mostly the header: it decides what becomes of the rest.
+    // The header is changed more often, because it determines how the rest is handled.
     const std::size_t header_words = std::min(words, HEADER_BYTES / WORD_BYTES);
-    std::byte *const word = record.datagram.data() + below(below(8, random) ? header_words : words, random) * WORD_BYTES;
+    std::byte *const word =
+        record.datagram.data() + below(below(8, random) ? header_words : words, random) * WORD_BYTES;
     std::uint32_t value = load_be32(word);
     const std::uint32_t edge = EDGES[below(std::size(EDGES), random)];
     const unsigned shift = static_cast<unsigned>(below(4, random)) * 8;
@@ -50,13 +51,13 @@ void set_word(Record &record, Random &random) {
 
 void resize(Record &record, Random &random) {
     const std::size_t before = record.datagram.size();
-    record.datagram.resize(below(2, random) ? below(before + 1, random) : before + below(MOST_ADDED, random));
+    record.datagram.resize(below(2, random) ? below(before + 1, random) : before + below(MAX_ADDED_BYTES, random));
     record.datagram.shrink_to_fit();
 }
 
 void change(Input &input, const Input &other, Random &random) {
     auto &records = input.records;
-    const auto place = [&] { return records.begin() + static_cast<std::ptrdiff_t>(below(records.size() + 1, random)); };
+    const auto position = [&] { return records.begin() + static_cast<std::ptrdiff_t>(below(records.size() + 1, random)); };
     if (records.empty()) {
         records.emplace_back().datagram.resize(below(2 * HEADER_BYTES, random));
         return;
@@ -70,7 +71,7 @@ void change(Input &input, const Input &other, Random &random) {
             break;
         case 2: {
             Record copy = any(input, random);
-            records.insert(place(), std::move(copy));
+            records.insert(position(), std::move(copy));
             break;
         }
         case 3:
@@ -81,7 +82,7 @@ void change(Input &input, const Input &other, Random &random) {
             break;
         case 5:
             if (!other.records.empty()) {
-                records.insert(place(), other.records[below(other.records.size(), random)]);
+                records.insert(position(), other.records[below(other.records.size(), random)]);
             }
             break;
         case 6:
@@ -90,7 +91,7 @@ void change(Input &input, const Input &other, Random &random) {
         default:
             set_word(any(input, random), random);
     }
-    records.resize(std::min(records.size(), MOST_RECORDS));
+    records.resize(std::min(records.size(), MAX_RECORDS));
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The interface between the controller and one of its switches."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from lanesum_control.capabilities import Capabilities
+from lanesum_control.model import HostPort, SwitchJob
+
+
+class ControlledSwitch(Protocol):
+    """Interface of a switch for the controller."""
+
+    @property
+    def slots(self) -> int:
+        """Slots of the whole switch."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Capabilities of its program."""
+
+    def add_host(self, host: HostPort) -> None:
+        """Route to the host and answer ARP for it."""
+
+    def admit(self, job: SwitchJob) -> None:
+        """Install a job."""
+
+    def remove(self, job: SwitchJob) -> None:
+        """Remove a job."""
+
+    def modify(self, old: SwitchJob, new: SwitchJob) -> None:
+        """Change slots, role, threshold, operations or lease of an installed job; its members stay."""
+
+    def set_congestion(self, port: int, depth: int | None) -> None:
+        """Set ECN on packets to ``port`` while ``depth`` packets or more wait there; None turns it off."""
+
+    def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
+        """Drop ``share`` (0 to 1) of a port's packets; 0 turns it off."""
+
+    def decisions(self) -> dict[str, int]:
+        """Return the packet counters by decision of the program's tables."""

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that a hostile controller pushes: none executes its text, and none takes more state than the limits."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+
+from lanesum_switch.api import InvalidArgumentError, SwitchError, UnsupportedProgramError
+from lanesum_switch.bmv2.limits import MAX_CELLS
+from lanesum_switch.compiler.driver import _check_names
+from lanesum_switch.compiler.python_source import MAX_SOURCE, Names, SourceWriter
+from lanesum_switch.dataplane import EmbeddedSwitch
+from tests.softswitch.bmv2.mutants import BUILD, payloads, places
+from tests.softswitch.conftest import PROGRAMS
+
+P4RUNTIME_PROGRAMS = PROGRAMS.parent / "p4runtime" / "programs"
+# lanes.json has no construct that the others lack, and takes the longest to compile.
+SMALL = sorted(p for p in (*PROGRAMS.glob("*.json"), *P4RUNTIME_PROGRAMS.glob("*.json")) if p.stem != "lanes")
+
+
+def with_item(name: str, path: list[Any], value: Any) -> bytes:
+    """Return a committed test program with one item replaced."""
+    program = json.loads((PROGRAMS / f"{name}.json").read_text())
+    place = program
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return json.dumps(program).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "shown"),
+    [
+        ("copies", ["errors", 0, 1], r"\$\.errors\[0\]\[1\]"),
+        ("copies", ["field_lists", 0, "id"], r"\$\.field_lists\[0\]\.id"),
+        ("tables", ["learn_lists", 0, "id"], r"\$\.learn_lists\[0\]\.id"),
+    ],
+)
+def test_pushed_text_in_place_of_a_number_is_not_executed(
+    name: str, path: list[Any], shown: str, tmp_path: Path
+) -> None:
+    marker = tmp_path / "executed"
+    for payload in payloads(marker):
+        with pytest.raises(InvalidArgumentError, match=rf"malformed at {shown}: expected an integer .*, found "):
+            load_and_run(with_item(name, path, payload))
+    assert not marker.exists()
+
+
+def load_and_run(text: bytes) -> None:
+    switch = EmbeddedSwitch()
+    switch.load(text)
+    switch.process(1, bytes(range(200)))
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+def test_payload_at_every_kind_of_place_does_not_reach_source(path: Path, tmp_path: Path) -> None:
+    marker = tmp_path / "executed"
+    payload = payloads(marker)[1]
+    text = path.read_text()
+    patterns: dict[str, set[int]] = {}
+    for number, (pattern, _) in enumerate(places(json.loads(text))):
+        patterns[pattern] = {min(patterns.get(pattern, {number})), number}
+    for number in set[int]().union(*patterns.values()):
+        root = json.loads(text)
+        holder, key = [place for _, place in places(root)][number]
+        holder[key] = payload
+        switch = EmbeddedSwitch()
+        try:
+            switch.load(json.dumps(root).encode())
+        except (InvalidArgumentError, UnsupportedProgramError):
+            continue
+        if "open" in switch.source:
+            assert all(getattr(node, "id", "") != "open" for node in ast.walk(ast.parse(switch.source)))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["register_arrays", 0, "size"], 600_000_000),
+        (["register_arrays", 0, "size"], -1),
+        (["register_arrays", 0, "bitwidth"], 1 << 40),
+        (["header_types", 0, "fields", 0, 1], 1 << 40),
+        (["header_types", 0, "fields", 0, 1], -8),
+        (["actions", 0, "id"], 1 << 64),
+        (["pipelines", 0, "tables", 0, "max_size"], 1 << 40),
+        (["counter_arrays"], [{"name": "c", "id": 0, "is_direct": False, "size": 600_000_000}]),
+        (["meter_arrays"], [{"name": "m", "id": 0, "type": "bytes", "size": 600_000_000}]),
+        (["header_stacks"], [{"name": "s", "id": 0, "header_ids": [0] * 5000}]),
+    ],
+)
+def test_number_beyond_its_limit_is_refused(path: list[Any], value: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="malformed at"):
+        load_and_run(with_item("lanes", path, value))
+
+
+def test_registers_beyond_the_total_are_refused_before_they_are_allocated() -> None:
+    program = json.loads((PROGRAMS / "lanes.json").read_text())
+    program["register_arrays"] = [
+        {**program["register_arrays"][0], "name": f"r{i}", "size": MAX_CELLS} for i in range(2000)
+    ] + program["register_arrays"]
+    with pytest.raises(InvalidArgumentError, match="at most 16777216 cells"):
+        EmbeddedSwitch().load(json.dumps(program).encode())
+
+
+def test_program_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError):
+        EmbeddedSwitch().load(b"[" * 100_000)
+    value: Any = {"type": "hexstr", "value": "0x1"}
+    for _ in range(400):
+        value = {"type": "expression", "value": {"op": "~", "left": None, "right": value}}
+    program = json.loads((PROGRAMS / "copies.json").read_text())
+    program["pipelines"][0]["conditionals"][0]["expression"] = value
+    with pytest.raises(SwitchError):
+        EmbeddedSwitch().load(json.dumps(program).encode())
+
+
+def test_generated_code_beyond_its_limit_is_refused() -> None:
+    writer = SourceWriter()
+    with pytest.raises(UnsupportedProgramError, match="generated code"):
+        for _ in range(3):
+            writer.line("x" * (MAX_SOURCE // 2))
+
+
+@pytest.mark.parametrize("text", ["import os", "__import__('os')", "().__class__", "def f():\n open('x')"])
+def test_generated_code_with_a_foreign_name_is_refused(text: str) -> None:
+    code: CodeType = compile(text, "<p4>", "exec")
+    with pytest.raises(UnsupportedProgramError, match="refers to"):
+        _check_names(code, frozenset(("run", "f")))
+
+
+@pytest.mark.parametrize("hint", ["a.b[0]", "\ufb01eld", "x\u00b2", "\n0 or exit()", "9", "", "x" * 10_000])
+def test_fresh_name_is_an_ascii_identifier(hint: str) -> None:
+    name = Names().fresh(hint)
+    assert name.isidentifier() and name.isascii() and len(name) < 100
+
+
+def run_mutants(*args: str) -> dict[str, int]:
+    """Load mutants in a process with a memory limit and return the outcomes."""
+    command = [sys.executable, "-m", "tests.softswitch.bmv2.mutants", *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=PROGRAMS.parents[2])
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, int] = json.loads(done.stdout)
+    return found
+
+
+def test_mutants_of_programs_load_or_raise_a_typed_error() -> None:
+    outcomes = run_mutants("--count", "300", "--seed", "1")
+    assert outcomes["total"] == 300 and outcomes["loaded"] > 10 and outcomes["invalid"] > 100
+
+
+@pytest.mark.long
+def test_many_mutants_of_programs_load_or_raise_a_typed_error() -> None:
+    assert run_mutants("--count", "5000", "--seed", "1000")["total"] == 5000
+    assert run_mutants("--count", "100", "--seed", "5", str(BUILD / "bmv2-w64.json"))["total"] == 100
